@@ -1,0 +1,1 @@
+//! gate: placeholder header, replaced with the crate's purpose and its invariants.
