@@ -17,17 +17,11 @@ pub struct Bounds {
     pub depth_max: usize,
     /// Most members in flight (all open objects together) and most noted leaves.
     pub members_max: usize,
-    /// Longest string that is noted as a leaf, in bytes.
-    pub leaf_bytes_max: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self {
-            depth_max: 128,
-            members_max: 65_536,
-            leaf_bytes_max: 4_096,
-        }
+        Self { depth_max: 128, members_max: 65_536 }
     }
 }
 
@@ -306,7 +300,7 @@ impl<'a> Scanner<'a> {
         let Some(level) = self.stack.last() else {
             return Ok(());
         };
-        if level.zone != Zone::Arguments || inner.len() > self.bounds.leaf_bytes_max {
+        if level.zone != Zone::Arguments {
             return Ok(());
         }
         if self.out.leaves.len() >= self.bounds.members_max {
