@@ -1,1 +1,3 @@
 //! gate: placeholder header, replaced with the crate's purpose and its invariants.
+
+pub mod journal;

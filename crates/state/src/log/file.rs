@@ -344,6 +344,15 @@ impl FileLog {
         Ok(())
     }
 
+    /// The error that an append would meet because of an earlier failure, without looking at the file.
+    #[must_use]
+    pub fn failure(&self) -> Option<LogError> {
+        match self.lock() {
+            Ok(queue) => queue.refused(),
+            Err(error) => Some(error),
+        }
+    }
+
     /// Syncs, stops the helper thread and lets nothing more in. Closing twice is harmless.
     ///
     /// # Errors

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::file::Shared;
 use super::LogError;
+use super::file::Shared;
 
 /// Interval of [`SyncPolicy::default`], in milliseconds.
 pub const INTERVAL_MS_DEFAULT: u64 = 1_000;
