@@ -29,17 +29,8 @@ pub(super) struct Rust<'a> {
 impl Tree {
     /// Reads what git tracks or would track; what is ignored is no part of the tree.
     pub(super) fn load(root: &Path) -> Result<Self, Error> {
-        let list = [
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ];
-        let listed = command::output(root, "git", &list)?;
         let mut texts = BTreeMap::new();
-        for name in listed.split(|&b| b == 0).filter(|name| !name.is_empty()) {
-            let name = String::from_utf8_lossy(name).into_owned();
+        for name in list(root)? {
             let path = root.join(&name);
             // A file that was deleted but not yet staged is listed too, and so is a link into nowhere.
             if !path.is_file() {
@@ -149,6 +140,52 @@ impl Tree {
     }
 }
 
+/// The names of all files: from git, or by walking where git cannot be asked (an unpacked archive, a foreign owner).
+fn list(root: &Path) -> Result<Vec<String>, Error> {
+    let args = [
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ];
+    let Ok(listed) = command::output(root, "git", &args) else {
+        let mut names = Vec::new();
+        walk(root, "", &mut names)?;
+        return Ok(names);
+    };
+    let names = listed.split(|&b| b == 0).filter(|name| !name.is_empty());
+    Ok(names
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect())
+}
+
+/// What `.gitignore` names, and git itself.
+const IGNORED: [&str; 4] = [".git", ".cache", "target", "runs"];
+
+fn walk(root: &Path, folder: &str, names: &mut Vec<String>) -> Result<(), Error> {
+    let entries = fs::read_dir(root.join(folder)).map_err(Error::io(folder))?;
+    for entry in entries {
+        let entry = entry.map_err(Error::io(folder))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let kind = entry.file_type().map_err(Error::io(name.as_str()))?;
+        if folder.is_empty() && IGNORED.contains(&name.as_str()) {
+            continue;
+        }
+        let path = if folder.is_empty() {
+            name
+        } else {
+            format!("{folder}/{name}")
+        };
+        if kind.is_dir() {
+            walk(root, &path, names)?;
+        } else if kind.is_file() {
+            names.push(path);
+        }
+    }
+    Ok(())
+}
+
 /// Where the modules that a file declares are found, with a trailing slash.
 fn module_folder(path: &str) -> String {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
@@ -202,6 +239,21 @@ mod tests {
                 "crates/a/src/unix.rs",
             ]
         );
+    }
+
+    #[test]
+    fn an_unpacked_archive_is_walked() {
+        let root = std::env::temp_dir().join(format!("xtask-walk-{}", std::process::id()));
+        for path in ["crates/a/src/lib.rs", "target/debug/x.rs", ".ci/run"] {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "//! A.\n").unwrap();
+        }
+        let mut names = Vec::new();
+        walk(&root, "", &mut names).unwrap();
+        names.sort();
+        assert_eq!(names, [".ci/run", "crates/a/src/lib.rs"]);
+        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
