@@ -263,7 +263,7 @@ fn slow() {
     assert!(
         client
             .process()
-            .read_line_within(Duration::from_millis(500))
+            .read_line_within(Duration::from_millis(2000))
             .unwrap()
             .is_none()
     );
