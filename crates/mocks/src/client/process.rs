@@ -133,6 +133,11 @@ impl Process {
         self.timeout
     }
 
+    /// Changes the longest wait from now on.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
     /// Sends one line; the newline is added.
     ///
     /// # Errors
