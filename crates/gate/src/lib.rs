@@ -5,7 +5,14 @@
 //! passed in). Nothing outside it can make a [`Permit`], and nothing can reach an upstream without
 //! a pass made here.
 
+pub mod admit;
 pub mod clock;
 pub mod facts;
+pub mod journal;
 pub mod paths;
 pub mod policy;
+
+pub use admit::{
+    Admission, Answer, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass, Permit, Reason, Refusal, Ticket, World,
+};
+pub use clock::Clock;

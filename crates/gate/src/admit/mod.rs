@@ -201,3 +201,9 @@ fn about(facts: Facts, origin: &Origin) -> About {
         transport: origin.transport,
     }
 }
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").field("world", &self.world).finish_non_exhaustive()
+    }
+}

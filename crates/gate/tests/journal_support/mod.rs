@@ -1,0 +1,123 @@
+//! What the journal's tests share.
+#![allow(dead_code)]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gate::journal::{
+    Decision, Journal, JournalOptions, Keys, OpId, Operation, Record, Status, SyncPolicy, Verdict,
+};
+
+/// 2026-11-21T03:38:09.123Z
+pub(crate) const NOW_MS: i64 = 1_795_232_289_123;
+
+static PLACES: AtomicU64 = AtomicU64::new(1);
+
+/// A counter that looks random enough to be told apart and is the same in every run.
+pub(crate) fn random() -> impl FnMut(&mut [u8]) {
+    let mut state = PLACES
+        .fetch_add(1, Ordering::Relaxed)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    move |bytes| {
+        for byte in bytes {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            *byte = (state >> 24) as u8;
+        }
+    }
+}
+
+/// A directory for one test, with keys; removed at its end.
+pub(crate) struct Place {
+    pub(crate) directory: PathBuf,
+    pub(crate) keys: Keys,
+}
+
+impl Place {
+    pub(crate) fn new(name: &str) -> Place {
+        let number = PLACES.fetch_add(1, Ordering::Relaxed);
+        let directory =
+            std::env::temp_dir().join(format!("journal-{name}-{}-{number}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&directory);
+        Place {
+            directory,
+            keys: Keys::ephemeral(&mut random()),
+        }
+    }
+
+    pub(crate) fn options() -> JournalOptions {
+        JournalOptions {
+            sync: SyncPolicy::Never,
+            ..JournalOptions::default()
+        }
+    }
+
+    pub(crate) fn open(&self) -> Journal {
+        self.open_with(Place::options())
+    }
+
+    pub(crate) fn open_with(&self, options: JournalOptions) -> Journal {
+        Journal::open(
+            &self.directory,
+            &self.keys,
+            options,
+            [7; 16],
+            NOW_MS,
+            &mut random(),
+        )
+        .unwrap()
+    }
+
+    /// The segment files, oldest first.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<_> = std::fs::read_dir(&self.directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| {
+                path.extension()
+                    .is_some_and(|extension| extension == "jsonl")
+            })
+            .collect();
+        files.sort();
+        files
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+pub(crate) fn decision(op: u128) -> Decision<'static> {
+    Decision {
+        op: OpId(op),
+        decision: Verdict::Allow,
+        mcp_method: Some("tools/call"),
+        tool_name: Some("read_file"),
+        path: Some("/tmp/a"),
+        ..Decision::default()
+    }
+}
+
+pub(crate) fn operation(op: u128) -> Operation<'static> {
+    Operation {
+        op: OpId(op),
+        status: Status::Success,
+        method: Some("tools/call"),
+        ..Operation::default()
+    }
+}
+
+/// Writes `calls` calls, each with its decision and outcome.
+pub(crate) fn calls(journal: &Journal, calls: std::ops::Range<u128>) {
+    for op in calls {
+        journal
+            .append(NOW_MS, &Record::Decision(&decision(op)))
+            .unwrap();
+        journal
+            .append(NOW_MS, &Record::Operation(&operation(op)))
+            .unwrap();
+    }
+}
