@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gate::journal::{
-    Decision, Journal, JournalOptions, Keys, OpId, Operation, Record, Status, SyncPolicy, Verdict,
+    Decision, EntryHash, Journal, JournalOptions, Keys, OpId, Operation, Record, SegmentId, Status,
+    SyncPolicy, Verdict, body_hash, entry_hash,
 };
 
 /// 2026-11-21T03:38:09.123Z
@@ -69,6 +70,20 @@ impl Place {
         .unwrap()
     }
 
+    /// Opens as an instance started this many milliseconds later would.
+    pub(crate) fn open_with_later(&self, later_ms: i64) -> Journal {
+        let now_ms = NOW_MS + later_ms;
+        Journal::open(
+            &self.directory,
+            &self.keys,
+            Place::options(),
+            [8; 16],
+            now_ms,
+            &mut random(),
+        )
+        .unwrap()
+    }
+
     /// The segment files, oldest first.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files: Vec<_> = std::fs::read_dir(&self.directory)
@@ -120,4 +135,17 @@ pub(crate) fn calls(journal: &Journal, calls: std::ops::Range<u128>) {
             .append(NOW_MS, &Record::Operation(&operation(op)))
             .unwrap();
     }
+}
+
+/// One line with right hashes, as anybody can make it.
+pub(crate) fn forge(
+    segment: SegmentId,
+    sequence: u64,
+    previous: EntryHash,
+    body: &[u8],
+) -> Vec<u8> {
+    let entry = entry_hash(segment, previous, sequence, &body_hash(body));
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    format!("{{\"sequence\":{sequence},\"prev_hash\":\"{previous}\",\"entry_hash\":\"{entry}\",\"body\":{body}}}\n")
+        .into_bytes()
 }
