@@ -588,12 +588,11 @@ fn a_gap_of_retention_is_anchored_by_a_signed_record() {
         "{report:?}"
     );
     // What goes beyond what was recorded is missed.
+    let segment = segment(&kept[0]);
     fs::remove_file(&kept[0]).unwrap();
     let problems = problems(&place);
     assert!(
-        problems.contains(&Problem::ContinuedMissing {
-            segment: segment(&kept[0])
-        }),
+        problems.contains(&Problem::ContinuedMissing { segment }),
         "{problems:?}"
     );
 }
