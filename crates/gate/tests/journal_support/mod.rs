@@ -14,10 +14,9 @@ pub(crate) const NOW_MS: i64 = 1_795_232_289_123;
 
 static PLACES: AtomicU64 = AtomicU64::new(1);
 
-/// A counter that looks random enough to be told apart and is the same in every run.
+/// A counter that looks random enough to be told apart, in this process and from others.
 pub(crate) fn random() -> impl FnMut(&mut [u8]) {
-    let mut state = PLACES
-        .fetch_add(1, Ordering::Relaxed)
+    let mut state = (PLACES.fetch_add(1, Ordering::Relaxed) << 32 | u64::from(std::process::id()))
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     move |bytes| {
         for byte in bytes {
@@ -33,6 +32,7 @@ pub(crate) fn random() -> impl FnMut(&mut [u8]) {
 pub(crate) struct Place {
     pub(crate) directory: PathBuf,
     pub(crate) keys: Keys,
+    owned: bool,
 }
 
 impl Place {
@@ -44,6 +44,7 @@ impl Place {
         Place {
             directory,
             keys: Keys::ephemeral(&mut random()),
+            owned: true,
         }
     }
 
@@ -70,6 +71,34 @@ impl Place {
         .unwrap()
     }
 
+    /// A shell command that runs one test of this binary in another process, with this place.
+    pub(crate) fn hand_over(&self, test: &str) -> String {
+        let program = std::env::current_exe().unwrap();
+        let (program, directory) = (program.display(), self.directory.display());
+        format!("'{program}' --exact {test} --nocapture --skip 'place={directory}'")
+    }
+
+    /// The place that another process handed over; `None` where this test was not started so. Its keys are kept beside it.
+    pub(crate) fn handed_over() -> Option<Place> {
+        let mut arguments = std::env::args().skip_while(|argument| argument != "--skip");
+        let directory = PathBuf::from(arguments.nth(1)?.strip_prefix("place=")?);
+        let keys = Place::keys_of(&directory);
+        Some(Place {
+            directory,
+            keys,
+            owned: false,
+        })
+    }
+
+    /// The keys that processes to which this place was handed over use.
+    pub(crate) fn kept_keys(&self) -> Keys {
+        Place::keys_of(&self.directory)
+    }
+
+    fn keys_of(directory: &std::path::Path) -> Keys {
+        Keys::open(&directory.with_extension("keys"), &mut random()).unwrap()
+    }
+
     /// Opens as an instance started this many milliseconds later would.
     pub(crate) fn open_with_later(&self, later_ms: i64) -> Journal {
         let now_ms = NOW_MS + later_ms;
@@ -87,7 +116,8 @@ impl Place {
     /// The segment files, oldest first.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files: Vec<_> = std::fs::read_dir(&self.directory)
-            .unwrap()
+            .into_iter()
+            .flatten()
             .map(|entry| entry.unwrap().path())
             .filter(|path| {
                 path.extension()
@@ -101,7 +131,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.directory);
+        if self.owned {
+            let _ = std::fs::remove_dir_all(&self.directory);
+            let _ = std::fs::remove_dir_all(self.directory.with_extension("keys"));
+        }
     }
 }
 
