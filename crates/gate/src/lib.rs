@@ -13,6 +13,7 @@ pub mod paths;
 pub mod policy;
 
 pub use admit::{
-    Admission, Answer, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass, Permit, Reason, Refusal, Ticket, World,
+    Admission, Answer, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass, Permit,
+    Reason, Refusal, Ticket, World,
 };
 pub use clock::Clock;

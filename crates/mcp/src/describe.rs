@@ -5,7 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use gate::facts::{Direction, Fact, Facts, ResourceType};
 use gate::paths::canonical::Meaning;
-use gate::paths::{PathArgument, PathView, Role, is_content_key, is_file_uri, looks_like_path, meanings, role_of_key};
+use gate::paths::{
+    PathArgument, PathView, Role, is_content_key, is_file_uri, looks_like_path, meanings,
+    role_of_key,
+};
 use wire::jsonrpc::{member, string};
 use wire::scan::{Leaf, Scan};
 use wire::text::unescape;
@@ -29,8 +32,16 @@ pub struct PathSchemas {
 }
 
 /// Values of JSON Schema's `format` that mean a path.
-const PATH_FORMATS: [&str; 8] =
-    ["path", "file-path", "filepath", "file", "directory", "directory-path", "file-uri", "uri-reference"];
+const PATH_FORMATS: [&str; 8] = [
+    "path",
+    "file-path",
+    "filepath",
+    "file",
+    "directory",
+    "directory-path",
+    "file-uri",
+    "uri-reference",
+];
 /// Most tools whose schemas are kept.
 const TOOLS_MAX: usize = 4_096;
 /// Deepest schema that is walked.
@@ -49,12 +60,16 @@ impl PathSchemas {
     }
 
     fn says_path(&self, tool: &str, key: &str) -> bool {
-        self.by_tool.get(tool).is_some_and(|keys| keys.contains(key))
+        self.by_tool
+            .get(tool)
+            .is_some_and(|keys| keys.contains(key))
     }
 }
 
 fn collect(schema: &serde_json::Value, depth: usize, keys: &mut HashSet<String>) {
-    let (Some(object), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
+    let (Some(object), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else {
+        return;
+    };
     if let Some(properties) = object.get("properties").and_then(|p| p.as_object()) {
         for (name, property) in properties {
             let of_items = property.get("items").unwrap_or(property);
@@ -65,7 +80,10 @@ fn collect(schema: &serde_json::Value, depth: usize, keys: &mut HashSet<String>)
             collect(property, depth, keys);
         }
     }
-    for child in object.values().flat_map(|v| v.as_array().map_or(std::slice::from_ref(v), Vec::as_slice)) {
+    for child in object
+        .values()
+        .flat_map(|v| v.as_array().map_or(std::slice::from_ref(v), Vec::as_slice))
+    {
         collect(child, depth, keys);
     }
 }
@@ -89,7 +107,11 @@ pub fn client_request(
         paths: Fact::Known(Vec::new()),
         ..Facts::default()
     };
-    let text = |name| member(&scan.params, name).and_then(string).map(Cow::into_owned);
+    let text = |name| {
+        member(&scan.params, name)
+            .and_then(string)
+            .map(Cow::into_owned)
+    };
     match reaches_for {
         Some(ResourceType::Tool) => {
             let name = text("name").ok_or("tools/call needs the tool's name as a string")?;
@@ -163,31 +185,52 @@ pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> F
 /// Describes a resource template: which resource will be read is unknown.
 #[must_use]
 pub fn listed_template(context: &Context<'_>) -> Facts {
-    Facts { uri: Fact::Unknown, paths: Fact::Unknown, ..listed(ResourceType::Resource, "", context) }
+    Facts {
+        uri: Fact::Unknown,
+        paths: Fact::Unknown,
+        ..listed(ResourceType::Resource, "", context)
+    }
 }
 
 fn path_of_uri(uri: &str, view: Option<&dyn PathView>) -> PathArgument {
     let meaning = if is_file_uri(uri) || looks_like_path(uri) {
         meanings(uri, view)
     } else {
-        Meaning { places: vec![uri.to_owned()], uncertain: false }
+        Meaning {
+            places: vec![uri.to_owned()],
+            uncertain: false,
+        }
     };
-    PathArgument { text: uri.to_owned(), role: Role::Path, content: false, meaning }
+    PathArgument {
+        text: uri.to_owned(),
+        role: Role::Path,
+        content: false,
+        meaning,
+    }
 }
 
 /// Every path-like string of the arguments: by its name, by the schema, or by its looks.
 fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathArgument> {
     let mut out = Vec::new();
     for leaf in leaves {
-        let by_name = if leaf.is_name { None } else { role_of_key(&leaf.key) };
-        let by_schema = || (!leaf.is_name && context.schemas.says_path(tool, &leaf.key)).then_some(Role::Path);
+        let by_name = if leaf.is_name {
+            None
+        } else {
+            role_of_key(&leaf.key)
+        };
+        let by_schema =
+            || (!leaf.is_name && context.schemas.says_path(tool, &leaf.key)).then_some(Role::Path);
         let named = by_name.or_else(by_schema);
         if named.is_none() && leaf.value.len() > 6 * gate::paths::SHAPE_BYTES_MAX {
             // Even fully escaped it would be longer than a path by its looks may be.
             continue;
         }
-        let Some(text) = unescape(leaf.value) else { continue };
-        let Some(role) = named.or_else(|| looks_like_path(&text).then_some(Role::Shape)) else { continue };
+        let Some(text) = unescape(leaf.value) else {
+            continue;
+        };
+        let Some(role) = named.or_else(|| looks_like_path(&text).then_some(Role::Shape)) else {
+            continue;
+        };
         if text.is_empty() {
             continue;
         }

@@ -28,7 +28,13 @@ pub enum UpstreamFault {
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 5] = [Self::Died, Self::Timeout, Self::Garbage, Self::Oversize, Self::Busy];
+    pub const ALL: [Self; 5] = [
+        Self::Died,
+        Self::Timeout,
+        Self::Garbage,
+        Self::Oversize,
+        Self::Busy,
+    ];
 
     /// The closed reason label.
     #[must_use]
@@ -46,7 +52,9 @@ impl UpstreamFault {
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::Died => "the server ended before it answered; what it had done by then is not known",
+            Self::Died => {
+                "the server ended before it answered; what it had done by then is not known"
+            }
             Self::Timeout => "the server did not answer in time; what it has done is not known",
             Self::Garbage => "the server's answer was not a valid message",
             Self::Oversize => "the server's answer was longer than 16 MiB",
@@ -96,7 +104,9 @@ pub fn bad_frame(id: &str, fault: &WireError) -> Vec<u8> {
 /// An error response.
 #[must_use]
 pub fn error(id: &str, code: i32, message: &str, data: Option<&serde_json::Value>) -> Vec<u8> {
-    let mut out = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":").into_bytes();
+    let mut out =
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":")
+            .into_bytes();
     wire::text::push_string(&mut out, message);
     if let Some(data) = data {
         out.extend_from_slice(b",\"data\":");
@@ -126,7 +136,11 @@ fn rebuilt(scan: &Scan<'_>, name: &str, value: &str) -> Vec<u8> {
         }
         wire::text::push_string(&mut out, key);
         out.push(b':');
-        out.extend_from_slice(if key == name { value.as_bytes() } else { raw.as_bytes() });
+        out.extend_from_slice(if key == name {
+            value.as_bytes()
+        } else {
+            raw.as_bytes()
+        });
     }
     out.push(b'}');
     out
@@ -137,13 +151,17 @@ fn rebuilt(scan: &Scan<'_>, name: &str, value: &str) -> Vec<u8> {
 #[must_use]
 pub fn salvage_id(frame: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(frame);
-    let mut candidates = text.match_indices("\"id\"").map(|(at, mark)| at + mark.len());
+    let mut candidates = text
+        .match_indices("\"id\"")
+        .map(|(at, mark)| at + mark.len());
     candidates.find_map(|at| {
         let value = text.get(at..)?.trim_start().strip_prefix(':')?.trim_start();
         let end = if value.starts_with('"') {
             1 + value.get(1..)?.find('"')? + 1
         } else {
-            value.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)).unwrap_or(value.len())
+            value
+                .find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c))
+                .unwrap_or(value.len())
         };
         let raw = value.get(..end)?;
         let mut digits = serde_json::Deserializer::from_str(raw).into_iter::<serde_json::Value>();
@@ -182,6 +200,9 @@ mod tests {
     fn rebuilding_keeps_everything_else() {
         let frame = br#"{"x":1e5,"id":1.0,"jsonrpc":"2.0","result":{"a" : [1]}}"#;
         let scan = wire::scan_reply(frame, &wire::Bounds::default()).unwrap();
-        assert_eq!(with_id(&scan, "1"), br#"{"x":1e5,"id":1,"jsonrpc":"2.0","result":{"a" : [1]}}"#);
+        assert_eq!(
+            with_id(&scan, "1"),
+            br#"{"x":1e5,"id":1,"jsonrpc":"2.0","result":{"a" : [1]}}"#
+        );
     }
 }

@@ -1,6 +1,5 @@
 //! Lists without what the caller may not see.
 
-
 use gate::Gate;
 use gate::facts::ResourceType;
 use serde_json::value::RawValue;
@@ -13,21 +12,41 @@ use crate::method::List;
 ///
 /// # Errors
 /// A sentence, where the result is not a list of this kind: it is then not passed on.
-pub fn filter(list: List, result: &str, gate: &Gate, context: &Context<'_>) -> Result<Filtered, &'static str> {
-    let members: Members<'_> = serde_json::from_str(result).map_err(|_| "the result is not an object")?;
+pub fn filter(
+    list: List,
+    result: &str,
+    gate: &Gate,
+    context: &Context<'_>,
+) -> Result<Filtered, &'static str> {
+    let members: Members<'_> =
+        serde_json::from_str(result).map_err(|_| "the result is not an object")?;
     let Some((_, raw)) = members.0.iter().find(|(name, _)| name == list.member()) else {
         // A Modern result may ask for input instead; there is nothing to hide in that.
         return Ok(Filtered::default());
     };
-    let entries: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| "the list is not an array")?;
+    let entries: Vec<&RawValue> =
+        serde_json::from_str(raw.get()).map_err(|_| "the list is not an array")?;
     let mut filtered = Filtered::default();
     let mut kept = Vec::with_capacity(entries.len());
     for entry in entries {
-        let named: Entry = serde_json::from_str(entry.get()).map_err(|_| "an entry of the list is not an object")?;
+        let named: Entry = serde_json::from_str(entry.get())
+            .map_err(|_| "an entry of the list is not an object")?;
         let facts = match list {
-            List::Tools => describe::listed(ResourceType::Tool, named.name.as_deref().ok_or("a tool has no name")?, context),
-            List::Prompts => describe::listed(ResourceType::Prompt, named.name.as_deref().ok_or("a prompt has no name")?, context),
-            List::Resources => describe::listed(ResourceType::Resource, named.uri.as_deref().ok_or("a resource has no uri")?, context),
+            List::Tools => describe::listed(
+                ResourceType::Tool,
+                named.name.as_deref().ok_or("a tool has no name")?,
+                context,
+            ),
+            List::Prompts => describe::listed(
+                ResourceType::Prompt,
+                named.name.as_deref().ok_or("a prompt has no name")?,
+                context,
+            ),
+            List::Resources => describe::listed(
+                ResourceType::Resource,
+                named.uri.as_deref().ok_or("a resource has no uri")?,
+                context,
+            ),
             List::Templates => describe::listed_template(context),
         };
         if gate.may_be_listed(&facts) {
@@ -101,7 +120,10 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry::<String, &'de RawValue>()? {
                     members.push(member);
@@ -112,4 +134,3 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
         deserializer.deserialize_map(Reader).map(Members)
     }
 }
-

@@ -53,7 +53,9 @@ pub fn of_client_request(method: &str) -> Class {
         "resources/templates/list" => Class::List(List::Templates),
         "prompts/list" => Class::List(List::Prompts),
         "tools/call" => Class::Judged(Some(ResourceType::Tool)),
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Class::Judged(Some(ResourceType::Resource)),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
+            Class::Judged(Some(ResourceType::Resource))
+        }
         "prompts/get" => Class::Judged(Some(ResourceType::Prompt)),
         "completion/complete" => Class::Judged(None),
         _ => Class::Judged(Some(ResourceType::Server)),
@@ -67,7 +69,9 @@ pub fn of_client_notification(method: &str) -> Option<ControlKind> {
     match method {
         "notifications/initialized" => Some(ControlKind::Handshake),
         "notifications/cancelled" => Some(ControlKind::Cancel),
-        other => other.starts_with("notifications/").then_some(ControlKind::News),
+        other => other
+            .starts_with("notifications/")
+            .then_some(ControlKind::News),
     }
 }
 

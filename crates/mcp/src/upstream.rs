@@ -25,7 +25,9 @@ impl Upstream {
     /// # Errors
     /// Where the process cannot be started.
     pub fn start(command: &ServerCommand, name: &str) -> io::Result<Self> {
-        Ok(Self { child: Child::spawn(command, name)? })
+        Ok(Self {
+            child: Child::spawn(command, name)?,
+        })
     }
 
     /// Sends what the pass holds, exactly that, once. What remains open is the caller's.

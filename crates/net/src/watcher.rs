@@ -200,7 +200,10 @@ struct ParentGone {
 impl ParentGone {
     fn of(parent: i32) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
-        #[expect(deprecated, reason = "its successor is unsafe; an owned descriptor stays open as it should")]
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe; an owned descriptor stays open as it should"
+        )]
         let pidfd = {
             let pid = Pid::from_raw(parent).ok_or(io::ErrorKind::InvalidInput)?;
             tokio::io::unix::AsyncFd::with_interest(

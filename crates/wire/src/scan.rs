@@ -21,7 +21,10 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { depth_max: 128, members_max: 65_536 }
+        Self {
+            depth_max: 128,
+            members_max: 65_536,
+        }
     }
 }
 

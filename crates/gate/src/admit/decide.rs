@@ -25,7 +25,11 @@ pub(super) struct Decided {
 impl Decided {
     pub fn by_policy(world: &World, facts: &Facts) -> Self {
         let judgement = world.policy.judge(facts);
-        let Verdict { effect, final_rule, unsure } = judgement.verdict();
+        let Verdict {
+            effect,
+            final_rule,
+            unsure,
+        } = judgement.verdict();
         let reason = match (effect, final_rule) {
             (Effect::Allow | Effect::Hitl, _) => None,
             (Effect::Deny, PROTECTED_RULE) => Some(Reason::ProtectedPath),
@@ -37,7 +41,10 @@ impl Decided {
             effect,
             reason,
             final_rule: final_rule.to_owned(),
-            matched: judgement.matched_rules().map(|rule| (rule.id.clone(), rule.effect)).collect(),
+            matched: judgement
+                .matched_rules()
+                .map(|rule| (rule.id.clone(), rule.effect))
+                .collect(),
             operation: judgement.operation,
             side_effects: judgement.side_effects.unwrap_or_default(),
             policy_us: Micros::default(),
@@ -77,8 +84,14 @@ impl Decided {
         origin: &Origin,
         write: impl FnOnce(&Decision<'_>) -> Result<(), JournalError>,
     ) -> Result<(), JournalError> {
-        let matched: Vec<MatchedRule<'_>> =
-            self.matched.iter().map(|(id, effect)| MatchedRule { id, effect: journal_effect(*effect) }).collect();
+        let matched: Vec<MatchedRule<'_>> = self
+            .matched
+            .iter()
+            .map(|(id, effect)| MatchedRule {
+                id,
+                effect: journal_effect(*effect),
+            })
+            .collect();
         let paths = listed_paths(facts);
         let operation = self.operation.map(Operation::label);
         let uri = facts.uri.known().map(String::as_str);
@@ -134,7 +147,9 @@ const PATHS_LISTED_MAX: usize = 32;
 /// Where named path arguments lead, without what stands under content keys (that is content, whose
 /// class is *never*).
 fn listed_paths(facts: &Facts) -> Vec<&str> {
-    let Fact::Known(paths) = &facts.paths else { return Vec::new() };
+    let Fact::Known(paths) = &facts.paths else {
+        return Vec::new();
+    };
     paths
         .iter()
         .filter(|a| !a.content)
@@ -145,7 +160,9 @@ fn listed_paths(facts: &Facts) -> Vec<&str> {
 
 /// The first path: named `path` and the like, else a source, else a destination, else by its looks.
 fn primary_path(facts: &Facts) -> Option<&str> {
-    [Role::Path, Role::Source, Role::Destination, Role::Shape].into_iter().find_map(|role| path_of(facts, role))
+    [Role::Path, Role::Source, Role::Destination, Role::Shape]
+        .into_iter()
+        .find_map(|role| path_of(facts, role))
 }
 
 fn path_of(facts: &Facts, role: Role) -> Option<&str> {
@@ -155,5 +172,8 @@ fn path_of(facts: &Facts, role: Role) -> Option<&str> {
 }
 
 fn uncertain(facts: &Facts) -> bool {
-    facts.paths.known().is_some_and(|paths| paths.iter().any(|a| a.meaning.uncertain))
+    facts
+        .paths
+        .known()
+        .is_some_and(|paths| paths.iter().any(|a| a.meaning.uncertain))
 }

@@ -57,7 +57,9 @@ pub struct Outcome {
 
 impl InFlight {
     pub(super) fn new(state: State) -> Self {
-        Self { state: Some(Box::new(state)) }
+        Self {
+            state: Some(Box::new(state)),
+        }
     }
 
     pub(super) fn mark_sent(&mut self) {
@@ -74,7 +76,10 @@ impl InFlight {
 
     /// Ties the answer to this open request to it, so that it may be sent.
     pub fn answer<R>(self, request: R) -> Answer<R> {
-        Answer { request, flight: self }
+        Answer {
+            request,
+            flight: self,
+        }
     }
 
     /// The upstream's part ends here; what follows is ours.
@@ -104,8 +109,18 @@ impl std::fmt::Debug for InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
-            let status = if state.sent_ns.is_some() { Status::Cancelled } else { Status::Aborted };
-            settle(*state, Outcome { status, ..Outcome::default() });
+            let status = if state.sent_ns.is_some() {
+                Status::Cancelled
+            } else {
+                Status::Aborted
+            };
+            settle(
+                *state,
+                Outcome {
+                    status,
+                    ..Outcome::default()
+                },
+            );
         }
     }
 }

@@ -74,12 +74,18 @@ impl Gate {
 
     /// Judges a call. The decision is in the journal before this returns; a permit is the only way
     /// to send the call.
-    #[expect(clippy::unused_async, reason = "identity and shared limits will wait here; callers are written for it")]
+    #[expect(
+        clippy::unused_async,
+        reason = "identity and shared limits will wait here; callers are written for it"
+    )]
     pub async fn admit<R>(&self, call: Call<R>) -> Admission<R> {
         let clock = &self.recorder.clock;
         let arrived = clock.mono_ns();
         let world = Arc::clone(&self.world);
-        let mut stages = Stages { edge_us: micros(arrived.saturating_sub(call.origin.received_ns)), ..Stages::default() };
+        let mut stages = Stages {
+            edge_us: micros(arrived.saturating_sub(call.origin.received_ns)),
+            ..Stages::default()
+        };
         // identity: the face has authenticated the caller; `subject_id` is a fact of the call.
         // limits: none configured.
         let mut decided = if self.draining.load(Ordering::Acquire) {
@@ -107,7 +113,13 @@ impl Gate {
     }
 
     /// Writes the decision down, then gives what it says.
-    fn conclude<R>(&self, call: Call<R>, decided: Decided, mut stages: Stages, judged: u64) -> Admission<R> {
+    fn conclude<R>(
+        &self,
+        call: Call<R>,
+        decided: Decided,
+        mut stages: Stages,
+        judged: u64,
+    ) -> Admission<R> {
         let Ok(op) = self.write_decision(&call, &decided) else {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
@@ -115,7 +127,11 @@ impl Gate {
             return Admission::Refused(decided.refusal(&call.facts, reason));
         }
         stages.journal_us = micros(self.recorder.clock.mono_ns().saturating_sub(judged));
-        let Call { facts, origin, request } = call;
+        let Call {
+            facts,
+            origin,
+            request,
+        } = call;
         let flight = InFlight::new(State {
             recorder: Arc::clone(&self.recorder),
             op,
@@ -127,7 +143,11 @@ impl Gate {
         Admission::Permit(Permit { request, flight })
     }
 
-    fn write_decision<R>(&self, call: &Call<R>, decided: &Decided) -> Result<crate::journal::OpId, JournalError> {
+    fn write_decision<R>(
+        &self,
+        call: &Call<R>,
+        decided: &Decided,
+    ) -> Result<crate::journal::OpId, JournalError> {
         let op = self.recorder.next_op();
         decided.with_record(op, &self.world, &call.facts, &call.origin, |record| {
             self.recorder.write(&Record::Decision(record))
@@ -211,6 +231,8 @@ fn about(facts: Facts, origin: &Origin) -> About {
 
 impl std::fmt::Debug for Gate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gate").field("world", &self.world).finish_non_exhaustive()
+        f.debug_struct("Gate")
+            .field("world", &self.world)
+            .finish_non_exhaustive()
     }
 }

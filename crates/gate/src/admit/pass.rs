@@ -67,7 +67,15 @@ pub enum ControlKind {
 
 impl ControlKind {
     /// All, in order.
-    pub const ALL: [Self; 7] = [Self::Handshake, Self::Ping, Self::List, Self::Cancel, Self::News, Self::LogLevel, Self::Complaint];
+    pub const ALL: [Self; 7] = [
+        Self::Handshake,
+        Self::Ping,
+        Self::List,
+        Self::Cancel,
+        Self::News,
+        Self::LogLevel,
+        Self::Complaint,
+    ];
 
     /// The label.
     #[must_use]

@@ -26,7 +26,13 @@ pub enum Reason {
 impl Reason {
     /// All, in the order of the reference page.
     pub const ALL: [Self; 7] = [
-        Self::DenyRule, Self::NoRule, Self::ProtectedPath, Self::Undecidable, Self::ApprovalNotBuilt, Self::Journal, Self::Draining,
+        Self::DenyRule,
+        Self::NoRule,
+        Self::ProtectedPath,
+        Self::Undecidable,
+        Self::ApprovalNotBuilt,
+        Self::Journal,
+        Self::Draining,
     ];
 
     /// The label.
@@ -50,9 +56,13 @@ impl Reason {
             Self::DenyRule => format!("refused by the policy: rule \"{rule}\" denies this call"),
             Self::NoRule => "refused by the policy: no rule allows this call".into(),
             Self::ProtectedPath => "refused: the call touches a protected path".into(),
-            Self::Undecidable => format!("refused: rule \"{rule}\" may deny this call, and a path in it cannot be resolved"),
+            Self::Undecidable => format!(
+                "refused: rule \"{rule}\" may deny this call, and a path in it cannot be resolved"
+            ),
             Self::ApprovalNotBuilt => {
-                format!("refused: rule \"{rule}\" asks for a person's approval, and approval is not built yet in this version")
+                format!(
+                    "refused: rule \"{rule}\" asks for a person's approval, and approval is not built yet in this version"
+                )
             }
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
@@ -64,7 +74,12 @@ impl Reason {
     pub fn is_retryable(self) -> bool {
         match self {
             Self::Draining => true,
-            Self::DenyRule | Self::NoRule | Self::ProtectedPath | Self::Undecidable | Self::ApprovalNotBuilt | Self::Journal => false,
+            Self::DenyRule
+            | Self::NoRule
+            | Self::ProtectedPath
+            | Self::Undecidable
+            | Self::ApprovalNotBuilt
+            | Self::Journal => false,
         }
     }
 }

@@ -35,8 +35,18 @@ impl Recorder {
     /// the wall clock is set back.
     pub fn next_op(&self) -> OpId {
         let now = self.clock.wall_ms();
-        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *last = if now > last.0 { (now, 0) } else { (last.0 + i64::from(last.1 == u32::MAX), last.1.wrapping_add(1)) };
+        let mut last = self
+            .last
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        *last = if now > last.0 {
+            (now, 0)
+        } else {
+            (
+                last.0 + i64::from(last.1 == u32::MAX),
+                last.1.wrapping_add(1),
+            )
+        };
         let (ms, count) = *last;
         drop(last);
         let ms = u128::from(u64::try_from(ms).unwrap_or(0) & 0xffff_ffff_ffff);
@@ -44,19 +54,24 @@ impl Recorder {
     }
 
     pub fn write(&self, record: &Record<'_>) -> Result<(), JournalError> {
-        self.journal.append(self.clock.wall_ms(), record).map(|_| ()).inspect_err(|error| {
-            if error.is_fatal() {
-                self.failed.store(true, Ordering::Release);
-            }
-        })
+        self.journal
+            .append(self.clock.wall_ms(), record)
+            .map(|_| ())
+            .inspect_err(|error| {
+                if error.is_fatal() {
+                    self.failed.store(true, Ordering::Release);
+                }
+            })
     }
 
     pub fn tick(&self) -> Result<(), JournalError> {
-        self.journal.tick(self.clock.wall_ms()).inspect_err(|error| {
-            if error.is_fatal() {
-                self.failed.store(true, Ordering::Release);
-            }
-        })
+        self.journal
+            .tick(self.clock.wall_ms())
+            .inspect_err(|error| {
+                if error.is_fatal() {
+                    self.failed.store(true, Ordering::Release);
+                }
+            })
     }
 
     pub fn failed(&self) -> bool {
@@ -64,12 +79,20 @@ impl Recorder {
     }
 
     pub fn count(&self, kind: ControlKind) {
-        if let Some((_, counter)) = ControlKind::ALL.iter().zip(&self.control).find(|(k, _)| **k == kind) {
+        if let Some((_, counter)) = ControlKind::ALL
+            .iter()
+            .zip(&self.control)
+            .find(|(k, _)| **k == kind)
+        {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
-        ControlKind::ALL.iter().zip(&self.control).map(|(k, c)| (k.label(), c.load(Ordering::Relaxed))).collect()
+        ControlKind::ALL
+            .iter()
+            .zip(&self.control)
+            .map(|(k, c)| (k.label(), c.load(Ordering::Relaxed)))
+            .collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Frames from the client.
 
-use gate::{Admission, Call, ControlKind, Origin, Outcome, Reason};
 use gate::facts::Facts;
 use gate::journal::Status;
+use gate::{Admission, Call, ControlKind, Origin, Outcome, Reason};
 use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member, string};
 use wire::revision::META_PROTOCOL_VERSION;
@@ -22,7 +22,11 @@ const BATCH_MAX: usize = 256;
 
 /// What a frame of the client asks for, owned, so that the frame itself can move on.
 enum Step {
-    Request { id: String, key: IdKey, step: RequestStep },
+    Request {
+        id: String,
+        key: IdKey,
+        step: RequestStep,
+    },
     Notify(ControlKind, Option<IdKey>),
     Answer(IdKey),
     Nothing,
@@ -59,15 +63,27 @@ impl Session {
 
     async fn on_client_batch(&mut self, elements: Vec<Vec<u8>>, received_ns: u64) -> Flow {
         if elements.is_empty() || elements.len() > BATCH_MAX {
-            let fault = WireError { kind: WireErrorKind::TooMany, at: 0, message: "a batch has 1 to 256 messages" };
+            let fault = WireError {
+                kind: WireErrorKind::TooMany,
+                at: 0,
+                message: "a batch has 1 to 256 messages",
+            };
             return self.complain(b"", &fault);
         }
         let number = self.next_batch;
         self.next_batch += 1;
         // One more than any: the batch is complete only when all elements have been looked at.
-        self.table.batches.insert(number, Batch { missing: 1, parts: Vec::new() });
+        self.table.batches.insert(
+            number,
+            Batch {
+                missing: 1,
+                parts: Vec::new(),
+            },
+        );
         for element in elements {
-            let flow = self.on_client_message(element, received_ns, Some(number)).await;
+            let flow = self
+                .on_client_message(element, received_ns, Some(number))
+                .await;
             if flow != Flow::Go {
                 return flow;
             }
@@ -76,7 +92,12 @@ impl Session {
     }
 
     /// Takes one message of the client. The future is boxed by no one: batches do not nest.
-    async fn on_client_message(&mut self, frame: Vec<u8>, received_ns: u64, batch: Option<u64>) -> Flow {
+    async fn on_client_message(
+        &mut self,
+        frame: Vec<u8>,
+        received_ns: u64,
+        batch: Option<u64>,
+    ) -> Flow {
         let step = match self.read_client_message(&frame, received_ns) {
             Ok(step) => step,
             Err(fault) => return self.complain(&frame, &fault),
@@ -93,11 +114,23 @@ impl Session {
             }
             Step::Answer(key) => self.on_client_answer(&key, frame),
             Step::Request { id, key, step } => {
-                if let (Some(number), true) = (batch, self.table.batches.contains_key(&batch.unwrap_or_default())) {
-                    self.table.batches.entry(number).and_modify(|b| b.missing += 1);
+                if let (Some(number), true) = (
+                    batch,
+                    self.table.batches.contains_key(&batch.unwrap_or_default()),
+                ) {
+                    self.table
+                        .batches
+                        .entry(number)
+                        .and_modify(|b| b.missing += 1);
                 }
-                let open = |kind, deadline_ns| Open { id: id.clone(), kind, batch, deadline_ns };
-                let deadline_ns = received_ns.saturating_add(self.options.call_timeout_ms.saturating_mul(1_000_000));
+                let open = |kind, deadline_ns| Open {
+                    id: id.clone(),
+                    kind,
+                    batch,
+                    deadline_ns,
+                };
+                let deadline_ns = received_ns
+                    .saturating_add(self.options.call_timeout_ms.saturating_mul(1_000_000));
                 match step {
                     RequestStep::Refuse(answer) => self.deliver(batch, answer),
                     RequestStep::Pass(control, kind) => {
@@ -106,11 +139,16 @@ impl Session {
                         sent(self.upstream.send(pass))
                     }
                     RequestStep::Judge(facts, origin) => {
-                        let call = Call { facts: *facts, origin: *origin, request: Frame(frame) };
+                        let call = Call {
+                            facts: *facts,
+                            origin: *origin,
+                            request: Frame(frame),
+                        };
                         match self.gate.admit(call).await {
                             Admission::Permit(permit) => match self.upstream.send(permit) {
                                 Ok(flight) => {
-                                    self.table.insert(key, open(OpenKind::Call(flight), deadline_ns));
+                                    self.table
+                                        .insert(key, open(OpenKind::Call(flight), deadline_ns));
                                     Flow::Go
                                 }
                                 Err(_) => {
@@ -122,7 +160,9 @@ impl Session {
                                 let refusal = self.gate.decline(ticket, Reason::ApprovalNotBuilt);
                                 self.deliver(batch, frames::refused(&id, &refusal))
                             }
-                            Admission::Refused(refusal) => self.deliver(batch, frames::refused(&id, &refusal)),
+                            Admission::Refused(refusal) => {
+                                self.deliver(batch, frames::refused(&id, &refusal))
+                            }
                         }
                     }
                 }
@@ -138,27 +178,52 @@ impl Session {
             Kind::Request { id, method } => Ok(self.read_request(*id, method, &scan, received_ns)),
             Kind::Notification { method } => {
                 let Some(kind) = method::of_client_notification(method) else {
-                    self.note("client_notification_dropped", "a notification of an unknown kind was not passed on");
+                    self.note(
+                        "client_notification_dropped",
+                        "a notification of an unknown kind was not passed on",
+                    );
                     return Ok(Step::Nothing);
                 };
                 let cancelled = (kind == ControlKind::Cancel)
-                    .then(|| member(&scan.params, "requestId").and_then(Id::from_raw).map(Id::key))
+                    .then(|| {
+                        member(&scan.params, "requestId")
+                            .and_then(Id::from_raw)
+                            .map(Id::key)
+                    })
                     .flatten();
                 Ok(Step::Notify(kind, cancelled))
             }
             Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),
             Kind::Response { id: None, .. } => {
-                self.note("client_answer_without_id", "an error without an id was not passed on");
+                self.note(
+                    "client_answer_without_id",
+                    "an error without an id was not passed on",
+                );
                 Ok(Step::Nothing)
             }
         }
     }
 
-    fn read_request(&mut self, id: Id<'_>, method: &str, scan: &Scan<'_>, received_ns: u64) -> Step {
+    fn read_request(
+        &mut self,
+        id: Id<'_>,
+        method: &str,
+        scan: &Scan<'_>,
+        received_ns: u64,
+    ) -> Step {
         let key = id.key();
-        let refuse = |answer| Step::Request { id: id.raw().to_owned(), key: id.key(), step: RequestStep::Refuse(answer) };
+        let refuse = |answer| Step::Request {
+            id: id.raw().to_owned(),
+            key: id.key(),
+            step: RequestStep::Refuse(answer),
+        };
         if self.table.has(&key) {
-            return refuse(frames::error(id.raw(), -32600, "this id is already in use by a call under way", None));
+            return refuse(frames::error(
+                id.raw(),
+                -32600,
+                "this id is already in use by a call under way",
+                None,
+            ));
         }
         if self.table.is_full() {
             return refuse(frames::upstream_fault(id.raw(), UpstreamFault::Busy));
@@ -166,24 +231,38 @@ impl Session {
         self.learn_of_client(method, scan);
         let step = match self.classify(method, scan) {
             Class::Control(kind) => {
-                let open = if method == "initialize" { OpenKind::Initialize } else { OpenKind::Plain };
+                let open = if method == "initialize" {
+                    OpenKind::Initialize
+                } else {
+                    OpenKind::Plain
+                };
                 RequestStep::Pass(kind, open)
             }
             Class::List(list) => RequestStep::Pass(ControlKind::List, OpenKind::List(list)),
             Class::Judged(reaches_for) => {
                 match describe::client_request(method, reaches_for, scan, &self.context()) {
-                    Ok(facts) => RequestStep::Judge(Box::new(facts), Box::new(self.origin(id.raw(), scan, received_ns))),
-                    Err(message) => RequestStep::Refuse(frames::error(id.raw(), -32602, message, None)),
+                    Ok(facts) => RequestStep::Judge(
+                        Box::new(facts),
+                        Box::new(self.origin(id.raw(), scan, received_ns)),
+                    ),
+                    Err(message) => {
+                        RequestStep::Refuse(frames::error(id.raw(), -32602, message, None))
+                    }
                 }
             }
         };
-        Step::Request { id: id.raw().to_owned(), key, step }
+        Step::Request {
+            id: id.raw().to_owned(),
+            key,
+            step,
+        }
     }
 
     /// A subscription that names no resource is the protocol's own traffic.
     fn classify(&self, method: &str, scan: &Scan<'_>) -> Class {
         let names_resources = || {
-            member(&scan.params, "notifications").is_some_and(|filter| filter.contains("resourceSubscriptions"))
+            member(&scan.params, "notifications")
+                .is_some_and(|filter| filter.contains("resourceSubscriptions"))
         };
         if method == "subscriptions/listen" && !names_resources() {
             return Class::Control(ControlKind::Handshake);
@@ -199,17 +278,26 @@ impl Session {
         } else if self.era == Some(Era::Modern) {
             return;
         } else {
-            let Some(meta) = member(&scan.params, "_meta") else { return };
-            let Ok(meta) = serde_json::from_str::<serde_json::Value>(meta) else { return };
+            let Some(meta) = member(&scan.params, "_meta") else {
+                return;
+            };
+            let Ok(meta) = serde_json::from_str::<serde_json::Value>(meta) else {
+                return;
+            };
             if meta.get(META_PROTOCOL_VERSION).is_none() {
                 return;
             }
             self.era = Some(Era::Modern);
-            meta.get("io.modelcontextprotocol/clientInfo").map(ToString::to_string)
+            meta.get("io.modelcontextprotocol/clientInfo")
+                .map(ToString::to_string)
         };
         let name = info
             .and_then(|info| serde_json::from_str::<serde_json::Value>(&info).ok())
-            .and_then(|info| info.get("name")?.as_str().map(|name| name.chars().take(128).collect::<String>()));
+            .and_then(|info| {
+                info.get("name")?
+                    .as_str()
+                    .map(|name| name.chars().take(128).collect::<String>())
+            });
         self.client_id = name.map(Into::into);
     }
 
@@ -220,7 +308,8 @@ impl Session {
             era: self.era.map(Era::label),
             client_id: self.client_id.clone(),
             transport: "stdio",
-            arguments_digest: member(&scan.params, "arguments").map(|raw| self.gate.digest(raw.as_bytes())),
+            arguments_digest: member(&scan.params, "arguments")
+                .map(|raw| self.gate.digest(raw.as_bytes())),
             received_ns,
         }
     }
@@ -233,14 +322,20 @@ impl Session {
             return sent(self.upstream.send(pass));
         }
         let Some(flight) = self.table.server_requests.remove(key) else {
-            self.note("client_answer_unknown", "an answer to no open request of the server was not passed on");
+            self.note(
+                "client_answer_unknown",
+                "an answer to no open request of the server was not passed on",
+            );
             return Flow::Go;
         };
         let mut flight = flight;
         flight.reply_arrived();
         match self.upstream.send(flight.answer(Frame(frame))) {
             Ok(flight) => {
-                flight.finish(Outcome { status: Status::Success, ..Outcome::default() });
+                flight.finish(Outcome {
+                    status: Status::Success,
+                    ..Outcome::default()
+                });
                 Flow::Go
             }
             Err(_) => Flow::UpstreamGone,
@@ -250,7 +345,8 @@ impl Session {
     /// Tells the client that its frame could not be taken.
     pub(super) fn complain(&mut self, frame: &[u8], fault: &WireError) -> Flow {
         self.note(fault.kind.label(), fault.message);
-        let id = frames::salvage_id(frame.get(..4096).unwrap_or(frame)).unwrap_or_else(|| "null".into());
+        let id =
+            frames::salvage_id(frame.get(..4096).unwrap_or(frame)).unwrap_or_else(|| "null".into());
         // An id out of a broken frame may be in use; then the answer would go to the wrong call.
         let used = Id::from_raw(&id).is_some_and(|id| self.table.has(&id.key()));
         self.to_client(&frames::bad_frame(if used { "null" } else { &id }, fault))

@@ -91,7 +91,7 @@ impl Session {
     #[must_use]
     pub fn new(
         gate: Arc<Gate>,
-            client: (FrameReader, FrameWriter),
+        client: (FrameReader, FrameWriter),
         upstream: Upstream,
         options: SessionOptions,
     ) -> Self {
@@ -152,13 +152,20 @@ impl Session {
 
     /// One part of a batch is done, with or without an answer; the last one sends the array.
     fn batch_step(&mut self, number: u64, answer: Option<Vec<u8>>) -> Flow {
-        let Some(batch) = self.table.batches.get_mut(&number) else { return Flow::Go };
+        let Some(batch) = self.table.batches.get_mut(&number) else {
+            return Flow::Go;
+        };
         batch.parts.extend(answer);
         batch.missing -= 1;
         if batch.missing > 0 {
             return Flow::Go;
         }
-        let parts = self.table.batches.remove(&number).map(|b| b.parts).unwrap_or_default();
+        let parts = self
+            .table
+            .batches
+            .remove(&number)
+            .map(|b| b.parts)
+            .unwrap_or_default();
         if parts.is_empty() {
             return Flow::Go;
         }
@@ -178,5 +185,9 @@ impl Session {
 }
 
 fn sent(sent: io::Result<()>) -> Flow {
-    if sent.is_ok() { Flow::Go } else { Flow::UpstreamGone }
+    if sent.is_ok() {
+        Flow::Go
+    } else {
+        Flow::UpstreamGone
+    }
 }

@@ -26,14 +26,22 @@ impl Notes {
             note.count += 1;
         } else if self.waiting.len() < KINDS_MAX {
             tracing::warn!(event, "{message}");
-            self.waiting.push(Note { event, message: message.to_owned(), count: 1 });
+            self.waiting.push(Note {
+                event,
+                message: message.to_owned(),
+                count: 1,
+            });
         }
     }
 
     /// Writes what has been noted. A journal that fails here fails the gate, which the session sees.
     pub(super) fn flush(&mut self, gate: &Gate, session_id: &str, backend_id: &str) {
         for note in self.waiting.drain(..) {
-            let message = if note.count > 1 { format!("{} ({} times)", note.message, note.count) } else { note.message };
+            let message = if note.count > 1 {
+                format!("{} ({} times)", note.message, note.count)
+            } else {
+                note.message
+            };
             let record = System {
                 event: note.event,
                 level: Some("warning"),

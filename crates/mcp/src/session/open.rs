@@ -73,11 +73,6 @@ impl Table {
         self.calls.len() >= IN_FLIGHT_MAX
     }
 
-    /// How many calls are under way.
-    pub fn len(&self) -> usize {
-        self.calls.len()
-    }
-
     /// Whether no call is under way.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
@@ -105,7 +100,12 @@ impl Table {
 
     /// Takes every call whose time is over.
     pub fn take_overdue(&mut self, now_ns: u64) -> Vec<Open> {
-        let keys: Vec<IdKey> = self.calls.iter().filter(|(_, o)| o.deadline_ns <= now_ns).map(|(k, _)| k.clone()).collect();
+        let keys: Vec<IdKey> = self
+            .calls
+            .iter()
+            .filter(|(_, o)| o.deadline_ns <= now_ns)
+            .map(|(k, _)| k.clone())
+            .collect();
         keys.iter().filter_map(|key| self.take(key)).collect()
     }
 

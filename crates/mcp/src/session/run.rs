@@ -46,8 +46,10 @@ impl Session {
     /// # Errors
     /// Where signals cannot be listened to.
     pub async fn run(mut self) -> io::Result<Ending> {
-        let mut signals =
-            Signals { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? };
+        let mut signals = Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        };
         let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut ending: Option<Ending> = None;
@@ -58,7 +60,10 @@ impl Session {
             }
             if ending.is_some() && drain_until_ns == u64::MAX {
                 self.gate.drain();
-                drain_until_ns = self.gate.mono_ns().saturating_add(self.options.drain_ms.saturating_mul(1_000_000));
+                drain_until_ns = self
+                    .gate
+                    .mono_ns()
+                    .saturating_add(self.options.drain_ms.saturating_mul(1_000_000));
             }
             if let Some(ending) = &ending
                 && (self.is_done(ending) || self.gate.mono_ns() >= drain_until_ns)
@@ -86,10 +91,15 @@ impl Session {
 
     /// Whether nothing is left to wait for.
     fn is_done(&self, ending: &Ending) -> bool {
-        self.client_writer.is_empty() && (self.table.is_empty() || matches!(ending, Ending::ServerEnded(_)))
+        self.client_writer.is_empty()
+            && (self.table.is_empty() || matches!(ending, Ending::ServerEnded(_)))
     }
 
-    async fn next_event(&mut self, tick: &mut tokio::time::Interval, signals: &mut Signals) -> Event {
+    async fn next_event(
+        &mut self,
+        tick: &mut tokio::time::Interval,
+        signals: &mut Signals,
+    ) -> Event {
         let client_congested = self.client_writer.is_congested();
         let (server_reader, mut server_writer) = self.upstream.streams();
         let server_queued = server_writer.as_ref().is_some_and(|w| !w.is_empty());
@@ -117,10 +127,26 @@ impl Session {
             }
             Event::Server(read) => {
                 let flow = self.drain_server().await;
-                if matches!(read, Ok(true)) { flow } else { flow.or(Flow::UpstreamGone) }
+                if matches!(read, Ok(true)) {
+                    flow
+                } else {
+                    flow.or(Flow::UpstreamGone)
+                }
             }
-            Event::ClientFlushed(flushed) => if flushed.is_ok() { Flow::Go } else { Flow::ClientGone },
-            Event::ServerFlushed(flushed) => if flushed.is_ok() { Flow::Go } else { Flow::UpstreamGone },
+            Event::ClientFlushed(flushed) => {
+                if flushed.is_ok() {
+                    Flow::Go
+                } else {
+                    Flow::ClientGone
+                }
+            }
+            Event::ServerFlushed(flushed) => {
+                if flushed.is_ok() {
+                    Flow::Go
+                } else {
+                    Flow::UpstreamGone
+                }
+            }
             Event::Signal => return Some(Ending::Signal),
             Event::Tick => self.on_tick(),
         };
@@ -186,7 +212,10 @@ impl Session {
             let flow = match frame {
                 Ok(frame) => self.on_server_frame(frame).await,
                 Err(head) => {
-                    self.note("server_frame_too_long", "a frame of the server was longer than 16 MiB and was dropped");
+                    self.note(
+                        "server_frame_too_long",
+                        "a frame of the server was longer than 16 MiB and was dropped",
+                    );
                     self.fail_salvaged(&head, UpstreamFault::Oversize)
                 }
             };
@@ -197,7 +226,8 @@ impl Session {
     }
 
     fn on_tick(&mut self) -> Flow {
-        self.notes.flush(&self.gate, &self.session_id, &self.options.backend_id);
+        self.notes
+            .flush(&self.gate, &self.session_id, &self.options.backend_id);
         // A journal that fails here fails the gate as well, at its next record.
         if let Err(error) = self.gate.tick() {
             tracing::error!(reason = error.label(), "{error}");
@@ -209,9 +239,14 @@ impl Session {
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"timeout\"}}}}",
                 open.id
             );
-            let pass = self.gate.control(gate::ControlKind::Cancel, crate::upstream::Frame(cancel.into_bytes()));
+            let pass = self.gate.control(
+                gate::ControlKind::Cancel,
+                crate::upstream::Frame(cancel.into_bytes()),
+            );
             let sent = self.upstream.send(pass);
-            flow = flow.or(self.fail(open, UpstreamFault::Timeout)).or(super::sent(sent));
+            flow = flow
+                .or(self.fail(open, UpstreamFault::Timeout))
+                .or(super::sent(sent));
         }
         flow
     }
@@ -241,15 +276,23 @@ impl Session {
             }
         }
         self.table.server_requests.clear();
-        let _ = tokio::time::timeout(Duration::from_millis(LAST_FLUSH_MS), self.client_writer.flush()).await;
+        let _ = tokio::time::timeout(
+            Duration::from_millis(LAST_FLUSH_MS),
+            self.client_writer.flush(),
+        )
+        .await;
         self.upstream.stop().await;
-        self.notes.flush(&self.gate, &self.session_id, &self.options.backend_id);
+        self.notes
+            .flush(&self.gate, &self.session_id, &self.options.backend_id);
         let mut message = format!("{ending:?}; control:");
         for (kind, count) in self.gate.control_counts() {
             message.push_str(&format!(" {kind}={count}"));
         }
         if self.dropped_notifications > 0 {
-            message.push_str(&format!("; notifications dropped: {}", self.dropped_notifications));
+            message.push_str(&format!(
+                "; notifications dropped: {}",
+                self.dropped_notifications
+            ));
         }
         let record = System {
             event: "session_ended",
@@ -261,7 +304,11 @@ impl Session {
             ..System::default()
         };
         drop(self.gate.record(&Record::System(&record)));
-        if self.gate.has_failed() { Ending::JournalFailed } else { ending }
+        if self.gate.has_failed() {
+            Ending::JournalFailed
+        } else {
+            ending
+        }
     }
 }
 
@@ -271,4 +318,3 @@ async fn flush(writer: &mut Option<&mut net::stdio::FrameWriter>) -> io::Result<
         None => Ok(()),
     }
 }
-

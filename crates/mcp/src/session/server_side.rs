@@ -24,7 +24,10 @@ impl Session {
         };
         if let Some(elements) = &scan.batch {
             if self.era == Some(Era::Modern) || self.revision.is_some_and(|r| !r.has_batches()) {
-                return self.server_garbage(&frame, "the server sent a batch, and this revision has none");
+                return self.server_garbage(
+                    &frame,
+                    "the server sent a batch, and this revision has none",
+                );
             }
             let elements: Vec<Vec<u8>> = elements.iter().map(|e| e.as_bytes().to_vec()).collect();
             let mut flow = Flow::Go;
@@ -46,11 +49,21 @@ impl Session {
             Err(fault) => return self.server_garbage(&frame, fault.message),
         };
         match &envelope.kind {
-            Kind::Response { id: Some(id), is_error } => {
-                self.on_server_answer(&frame, &scan, *id, *is_error, envelope.payload.unwrap_or_default())
-            }
+            Kind::Response {
+                id: Some(id),
+                is_error,
+            } => self.on_server_answer(
+                &frame,
+                &scan,
+                *id,
+                *is_error,
+                envelope.payload.unwrap_or_default(),
+            ),
             Kind::Response { id: None, .. } => {
-                self.note("server_error_without_id", "an error without an id was not passed on");
+                self.note(
+                    "server_error_without_id",
+                    "an error without an id was not passed on",
+                );
                 Flow::Go
             }
             Kind::Notification { method } => self.on_server_notification(&frame, method),
@@ -64,19 +77,41 @@ impl Session {
         }
     }
 
-    fn on_server_answer(&mut self, frame: &[u8], scan: &Scan<'_>, id: Id<'_>, is_error: bool, payload: &str) -> Flow {
+    fn on_server_answer(
+        &mut self,
+        frame: &[u8],
+        scan: &Scan<'_>,
+        id: Id<'_>,
+        is_error: bool,
+        payload: &str,
+    ) -> Flow {
         let key = id.key();
         let Some(open) = self.table.take(&key) else {
             let (event, message) = if self.table.has_ended(&key) {
-                ("server_answered_again", "a second or late answer to a call was dropped")
+                (
+                    "server_answered_again",
+                    "a second or late answer to a call was dropped",
+                )
             } else {
-                ("server_answer_unknown", "an answer to no call under way was dropped")
+                (
+                    "server_answer_unknown",
+                    "an answer to no call under way was dropped",
+                )
             };
             self.note(event, message);
             return Flow::Go;
         };
-        let Open { id: wanted, kind, batch, .. } = open;
-        let mut answer = if id.raw() == wanted { None } else { Some(frames::with_id(scan, &wanted)) };
+        let Open {
+            id: wanted,
+            kind,
+            batch,
+            ..
+        } = open;
+        let mut answer = if id.raw() == wanted {
+            None
+        } else {
+            Some(frames::with_id(scan, &wanted))
+        };
         match kind {
             OpenKind::Plain => {}
             OpenKind::Initialize => {
@@ -89,7 +124,9 @@ impl Session {
                 Ok(Some(result)) => {
                     let renamed = answer.take();
                     let source = renamed.as_deref().unwrap_or(frame);
-                    answer = scan_reply(source, &Bounds::default()).ok().map(|scan| frames::with_result(&scan, &result));
+                    answer = scan_reply(source, &Bounds::default())
+                        .ok()
+                        .map(|scan| frames::with_result(&scan, &result));
                 }
                 Err(message) => {
                     self.note("server_list_unreadable", message);
@@ -110,8 +147,16 @@ impl Session {
     fn outcome(&self, frame: &[u8], is_error: bool, payload: &str) -> Outcome {
         let tool_error = !is_error && payload.contains("\"isError\"") && says_is_error(payload);
         Outcome {
-            status: if is_error || tool_error { Status::Failure } else { Status::Success },
-            error_code: if is_error { frames::error_code(payload) } else { None },
+            status: if is_error || tool_error {
+                Status::Failure
+            } else {
+                Status::Success
+            },
+            error_code: if is_error {
+                frames::error_code(payload)
+            } else {
+                None
+            },
             reason: tool_error.then_some("tool_error"),
             response: Some(ResponseSummary {
                 size_bytes: u64::try_from(frame.len()).unwrap_or(u64::MAX),
@@ -121,7 +166,12 @@ impl Session {
     }
 
     /// The list's result as the client may see it; `None` where it may see all.
-    fn filtered(&mut self, list: List, frame: &[u8], payload: &str) -> Result<Option<String>, &'static str> {
+    fn filtered(
+        &mut self,
+        list: List,
+        frame: &[u8],
+        payload: &str,
+    ) -> Result<Option<String>, &'static str> {
         // Lists are checked as strictly as requests: what is shown must be what was judged.
         scan_request(frame, &Bounds::default()).map_err(|fault| fault.message)?;
         let filtered = listing::filter(list, payload, &self.gate, &self.context())?;
@@ -142,8 +192,11 @@ impl Session {
 
     /// A request of the server to its client: judged like any other call, in the other direction.
     async fn on_server_request(&mut self, frame: Vec<u8>, id: &str, method: &str) -> Flow {
-        let Some(key) = Id::from_raw(id).map(Id::key) else { return Flow::Go };
-        let full = self.table.server_requests.len() + self.table.server_pings.len() >= SERVER_REQUESTS_MAX;
+        let Some(key) = Id::from_raw(id).map(Id::key) else {
+            return Flow::Go;
+        };
+        let full =
+            self.table.server_requests.len() + self.table.server_pings.len() >= SERVER_REQUESTS_MAX;
         if full || self.table.server_requests.contains_key(&key) {
             let message = "too many requests under way, or this id is in use";
             return self.answer_server(frames::error(id, -32600, message, None));
@@ -163,7 +216,15 @@ impl Session {
             arguments_digest: Some(self.gate.digest(&frame)),
             received_ns: self.gate.mono_ns(),
         };
-        let refusal = match self.gate.admit(Call { facts, origin, request: Frame(frame) }).await {
+        let refusal = match self
+            .gate
+            .admit(Call {
+                facts,
+                origin,
+                request: Frame(frame),
+            })
+            .await
+        {
             Admission::Permit(permit) => {
                 let (frame, flight) = permit.spend();
                 self.table.server_requests.insert(key, flight);
@@ -192,7 +253,10 @@ impl Session {
     pub(super) fn fail_salvaged(&mut self, frame: &[u8], fault: UpstreamFault) -> Flow {
         let head = frame.get(..64 * 1024).unwrap_or(frame);
         let raw = frames::salvage_id(head);
-        let open = raw.as_deref().and_then(Id::from_raw).and_then(|id| self.table.take(&id.key()));
+        let open = raw
+            .as_deref()
+            .and_then(Id::from_raw)
+            .and_then(|id| self.table.take(&id.key()));
         open.map_or(Flow::Go, |open| self.fail(open, fault))
     }
 
@@ -217,4 +281,3 @@ fn says_is_error(payload: &str) -> bool {
     scan_reply(payload.as_bytes(), &Bounds::default())
         .is_ok_and(|scan| wire::jsonrpc::member(&scan.members, "isError") == Some("true"))
 }
-
