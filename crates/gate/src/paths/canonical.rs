@@ -222,7 +222,7 @@ mod tests {
             Some("/home/u".into())
         }
         fn current_dir(&self) -> Option<String> {
-            Some("/work".into())
+            Some("/srv".into())
         }
         fn read_link(&self, path: &str) -> Link {
             match self.0.get(path) {
@@ -263,7 +263,7 @@ mod tests {
         check("/..", &["/"], false);
         check("~/x", &["/home/u/x"], false);
         check("~root/x", &["/~root/x"], true);
-        check("a/b", &["/work/a/b"], false);
+        check("a/b", &["/srv/a/b"], false);
         check(
             "/tmp/link/passwd",
             &["/tmp/link/passwd", "/etc/passwd"],
@@ -288,11 +288,7 @@ mod tests {
         check("FILE://localhost/etc", &["/etc"], false);
         check("file://host/etc", &["/file:/host/etc"], true);
         check("/tmp/e\u{301}", &["/tmp/\u{e9}"], false);
-        check(
-            " /etc/passwd",
-            &["/work/ /etc/passwd", "/etc/passwd"],
-            false,
-        );
+        check(" /etc/passwd", &["/srv/ /etc/passwd", "/etc/passwd"], false);
         check("/tmp/\0/x", &[], true);
     }
 
