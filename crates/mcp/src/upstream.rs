@@ -55,3 +55,9 @@ impl Upstream {
         self.child.wait_at_most(wait_ms).await
     }
 }
+
+/// How a server ended, in words.
+#[must_use]
+pub fn describe(status: ExitStatus) -> String {
+    net::outbound::describe(status)
+}

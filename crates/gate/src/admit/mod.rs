@@ -43,7 +43,6 @@ pub enum Admission<R> {
 pub struct Ticket<R> {
     call: Call<R>,
     decided: Decided,
-    stages: Stages,
 }
 
 /// Everything a call is judged by, captured at the edge.
@@ -92,14 +91,14 @@ impl Gate {
         stages.policy_us = micros(judged.saturating_sub(arrived));
         decided.policy_us = stages.policy_us;
         if decided.effect == Effect::Hitl {
-            return Admission::Pending(Ticket { call, decided, stages });
+            return Admission::Pending(Ticket { call, decided });
         }
         self.conclude(call, decided, stages, judged)
     }
 
     /// Answers a ticket with no: the call is refused for `reason`.
     pub fn decline<R>(&self, ticket: Ticket<R>, reason: Reason) -> Refusal {
-        let Ticket { call, mut decided, .. } = ticket;
+        let Ticket { call, mut decided } = ticket;
         decided.reason = Some(reason);
         match self.write_decision(&call, &decided) {
             Ok(_) => decided.refusal(&call.facts, reason),
@@ -166,6 +165,14 @@ impl Gate {
     /// What the journal says; the gate then refuses every further call.
     pub fn record(&self, record: &Record<'_>) -> Result<(), JournalError> {
         self.recorder.write(record)
+    }
+
+    /// Gives the journal its time: checkpoints, and a look at whether its file is still there.
+    ///
+    /// # Errors
+    /// What the journal says; the gate then refuses every further call.
+    pub fn tick(&self) -> Result<(), JournalError> {
+        self.recorder.tick()
     }
 
     /// Whether the journal has failed: nothing passes any more.

@@ -51,6 +51,14 @@ impl Recorder {
         })
     }
 
+    pub fn tick(&self) -> Result<(), JournalError> {
+        self.journal.tick(self.clock.wall_ms()).inspect_err(|error| {
+            if error.is_fatal() {
+                self.failed.store(true, Ordering::Release);
+            }
+        })
+    }
+
     pub fn failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }

@@ -39,6 +39,18 @@ pub(super) fn compact(ms: i64) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// Reads the compact form.
+pub(super) fn parse_compact(text: &str) -> Option<i64> {
+    let part = |from: usize, to: usize| text.get(from..to);
+    let (date, time) = (
+        [part(0, 4)?, part(4, 6)?, part(6, 8)?].join("-"),
+        [part(9, 11)?, part(11, 13)?, part(13, 15)?].join(":"),
+    );
+    let spelt = format!("{date}T{time}.{}Z", part(15, 18)?);
+    let ms = parse_utc(&spelt)?;
+    (compact(ms) == text).then_some(ms)
+}
+
 /// Text of a time, for messages.
 #[must_use]
 pub fn format_utc(ms: i64) -> String {
@@ -136,6 +148,18 @@ mod tests {
         }
         assert_eq!(format_utc(i64::MAX), "9999-12-31T23:59:59.999Z");
         assert_eq!(compact(1_795_232_289_123), "20261121T033809123Z");
+        assert_eq!(
+            parse_compact("20261121T033809123Z"),
+            Some(1_795_232_289_123)
+        );
+        for wrong in [
+            "",
+            "20261121T033809123",
+            "20261121x033809123Z",
+            "é0261121T033809123Z",
+        ] {
+            assert_eq!(parse_compact(wrong), None, "{wrong}");
+        }
         assert_eq!(parse_utc("2026-11-21"), parse_utc("2026-11-21T00:00:00Z"));
     }
 

@@ -15,6 +15,7 @@ const END_BYTES: u64 = 2_048;
 
 pub(super) struct Segment {
     pub(super) id: SegmentId,
+    pub(super) named_ms: i64,
     pub(super) log: FileLog,
     options: JournalOptions,
     chain: Mutex<Chain>,
@@ -55,10 +56,12 @@ pub(super) struct Opening {
     pub(super) id: SegmentId,
     pub(super) instance: [u8; 16],
     pub(super) continues: Option<Continues>,
+    /// Time in the name of the continued segment.
+    pub(super) after_ms: Option<i64>,
 }
 
 /// `<utc>-<segment id>.jsonl`
-pub(super) fn file_name(now_ms: i64, id: SegmentId) -> String {
+fn file_name(now_ms: i64, id: SegmentId) -> String {
     format!("{}-{id}.jsonl", instant::compact(now_ms))
 }
 
@@ -71,7 +74,11 @@ impl Segment {
         opening: &Opening,
         now_ms: i64,
     ) -> Result<Segment, JournalError> {
-        let path: PathBuf = directory.join(file_name(now_ms, opening.id));
+        // Names sort in the order of the chain, also when segments are short or the clock was set back.
+        let named_ms = opening
+            .after_ms
+            .map_or(now_ms, |after_ms| now_ms.max(after_ms.saturating_add(1)));
+        let path: PathBuf = directory.join(file_name(named_ms, opening.id));
         let header = body::write_own(
             now_ms,
             &Own::SegmentOpened {
@@ -101,6 +108,7 @@ impl Segment {
         log.append(&first)?;
         Ok(Segment {
             id: opening.id,
+            named_ms,
             log,
             options,
             chain: Mutex::new(chain),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::body::{Continues, Header};
 use super::chain::{LINE_BYTES_MAX, Line};
-use super::{JournalError, PublicKey, SegmentId};
+use super::{JournalError, PublicKey, SegmentId, instant};
 
 /// Most segments that a directory may hold.
 pub(super) const SEGMENTS_MAX: usize = 100_000;
@@ -43,6 +43,12 @@ pub(super) fn id_of(path: &Path) -> Option<SegmentId> {
         .strip_suffix(".jsonl")?
         .rsplit_once('-')?;
     SegmentId::parse(id)
+}
+
+/// The time that a file's name states.
+fn named_ms(path: &Path) -> Option<i64> {
+    let (time, _) = path.file_name()?.to_str()?.split_once('-')?;
+    instant::parse_compact(time)
 }
 
 /// The header of a segment, when its first line is whole and holds.
@@ -116,11 +122,11 @@ fn closing(line: &Line<'_>, id: SegmentId, key: PublicKey) -> bool {
             .is_some_and(|signature| key.verifies(&message, &signature))
 }
 
-/// The newest closed segment of this key that nothing continues yet. The caller holds the directory's lock.
+/// The newest closed segment of this key that nothing continues yet, and the time in its name. The caller holds the directory's lock.
 pub(super) fn continuable(
     directory: &Path,
     key: PublicKey,
-) -> Result<Option<Continues>, JournalError> {
+) -> Result<Option<(Continues, Option<i64>)>, JournalError> {
     let failed = |path: &Path| {
         let path = path.to_path_buf();
         move |error| JournalError::Read { path, error }
@@ -147,11 +153,12 @@ pub(super) fn continuable(
         if let Some(end) = end(path, *segment, key).map_err(failed(path))?
             && end.closed
         {
-            return Ok(Some(Continues {
+            let continues = Continues {
                 segment: *segment,
                 sequence: end.sequence,
                 hash: end.hash,
-            }));
+            };
+            return Ok(Some((continues, named_ms(path))));
         }
     }
     Ok(None)

@@ -89,11 +89,12 @@ impl Journal {
         };
         random(&mut names.seed);
         let lock = DirectoryLock::acquire(dir)?;
-        let continues = shelf::continuable(dir, keys.public())?;
+        let continued = shelf::continuable(dir, keys.public())?;
         let opening = Opening {
             id: names.next(),
             instance,
-            continues,
+            continues: continued.map(|(continues, _)| continues),
+            after_ms: continued.and_then(|(_, named_ms)| named_ms),
         };
         let segment = Segment::create(dir, keys, opts, &opening, now_ms)?;
         if let Some(retain_bytes_max) = opts.retain_bytes_max {
@@ -242,6 +243,7 @@ impl Journal {
             id,
             instance: self.instance,
             continues,
+            after_ms: Some(current.named_ms),
         };
         let next = Segment::create(&self.directory, &self.keys, self.options, &opening, now_ms)?;
         if let Some(retain_bytes_max) = self.options.retain_bytes_max {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gate::journal::{
-    Decision, Journal, JournalOptions, Keys, OpId, Operation, Record, Status, SyncPolicy, Verdict,
+    Decision, EntryHash, Journal, JournalOptions, Keys, OpId, Operation, Record, SegmentId, Status,
+    SyncPolicy, Verdict, body_hash, entry_hash,
 };
 
 /// 2026-11-21T03:38:09.123Z
@@ -13,10 +14,9 @@ pub(crate) const NOW_MS: i64 = 1_795_232_289_123;
 
 static PLACES: AtomicU64 = AtomicU64::new(1);
 
-/// A counter that looks random enough to be told apart and is the same in every run.
+/// A counter that looks random enough to be told apart, in this process and from others.
 pub(crate) fn random() -> impl FnMut(&mut [u8]) {
-    let mut state = PLACES
-        .fetch_add(1, Ordering::Relaxed)
+    let mut state = (PLACES.fetch_add(1, Ordering::Relaxed) << 32 | u64::from(std::process::id()))
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     move |bytes| {
         for byte in bytes {
@@ -32,6 +32,7 @@ pub(crate) fn random() -> impl FnMut(&mut [u8]) {
 pub(crate) struct Place {
     pub(crate) directory: PathBuf,
     pub(crate) keys: Keys,
+    owned: bool,
 }
 
 impl Place {
@@ -43,6 +44,7 @@ impl Place {
         Place {
             directory,
             keys: Keys::ephemeral(&mut random()),
+            owned: true,
         }
     }
 
@@ -69,10 +71,53 @@ impl Place {
         .unwrap()
     }
 
+    /// A shell command that runs one test of this binary in another process, with this place.
+    pub(crate) fn hand_over(&self, test: &str) -> String {
+        let program = std::env::current_exe().unwrap();
+        let (program, directory) = (program.display(), self.directory.display());
+        format!("'{program}' --exact {test} --nocapture --skip 'place={directory}'")
+    }
+
+    /// The place that another process handed over; `None` where this test was not started so. Its keys are kept beside it.
+    pub(crate) fn handed_over() -> Option<Place> {
+        let mut arguments = std::env::args().skip_while(|argument| argument != "--skip");
+        let directory = PathBuf::from(arguments.nth(1)?.strip_prefix("place=")?);
+        let keys = Place::keys_of(&directory);
+        Some(Place {
+            directory,
+            keys,
+            owned: false,
+        })
+    }
+
+    /// The keys that processes to which this place was handed over use.
+    pub(crate) fn kept_keys(&self) -> Keys {
+        Place::keys_of(&self.directory)
+    }
+
+    fn keys_of(directory: &std::path::Path) -> Keys {
+        Keys::open(&directory.with_extension("keys"), &mut random()).unwrap()
+    }
+
+    /// Opens as an instance started this many milliseconds later would.
+    pub(crate) fn open_with_later(&self, later_ms: i64) -> Journal {
+        let now_ms = NOW_MS + later_ms;
+        Journal::open(
+            &self.directory,
+            &self.keys,
+            Place::options(),
+            [8; 16],
+            now_ms,
+            &mut random(),
+        )
+        .unwrap()
+    }
+
     /// The segment files, oldest first.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files: Vec<_> = std::fs::read_dir(&self.directory)
-            .unwrap()
+            .into_iter()
+            .flatten()
             .map(|entry| entry.unwrap().path())
             .filter(|path| {
                 path.extension()
@@ -86,7 +131,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.directory);
+        if self.owned {
+            let _ = std::fs::remove_dir_all(&self.directory);
+            let _ = std::fs::remove_dir_all(self.directory.with_extension("keys"));
+        }
     }
 }
 
@@ -120,4 +168,17 @@ pub(crate) fn calls(journal: &Journal, calls: std::ops::Range<u128>) {
             .append(NOW_MS, &Record::Operation(&operation(op)))
             .unwrap();
     }
+}
+
+/// One line with right hashes, as anybody can make it.
+pub(crate) fn forge(
+    segment: SegmentId,
+    sequence: u64,
+    previous: EntryHash,
+    body: &[u8],
+) -> Vec<u8> {
+    let entry = entry_hash(segment, previous, sequence, &body_hash(body));
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    format!("{{\"sequence\":{sequence},\"prev_hash\":\"{previous}\",\"entry_hash\":\"{entry}\",\"body\":{body}}}\n")
+        .into_bytes()
 }

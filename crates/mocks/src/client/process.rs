@@ -13,6 +13,7 @@ use std::{
     path::PathBuf,
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -20,6 +21,9 @@ use std::{
 const STDERR_BYTES_MAX: usize = 64 * 1024;
 /// How often an exit is looked for, where the system offers no wait with a limit.
 const EXIT_POLL: Duration = Duration::from_millis(2);
+/// How long the rest of standard error is waited for once the output has ended: a grandchild may hold
+/// it open.
+const STDERR_WAIT: Duration = Duration::from_millis(500);
 
 /// How to start a server and how long to wait for it.
 #[derive(Debug, Clone)]
@@ -60,6 +64,8 @@ pub struct Process {
     line_bytes_max: usize,
     timeout: Duration,
     stderr: Arc<Mutex<Vec<u8>>>,
+    /// Ends with the server's standard error.
+    drain: Option<JoinHandle<()>>,
 }
 
 impl Process {
@@ -103,11 +109,12 @@ impl Process {
         .map_err(io::Error::from)?;
         let stderr = Arc::new(Mutex::new(Vec::new()));
         let mut error = child.stderr.take();
+        let mut drained = None;
         if options.drain_stderr
             && let Some(mut source) = error.take()
         {
             let kept = Arc::clone(&stderr);
-            std::thread::spawn(move || drain(&mut source, &kept));
+            drained = Some(std::thread::spawn(move || drain(&mut source, &kept)));
         }
         Ok(Self {
             child,
@@ -118,6 +125,7 @@ impl Process {
             line_bytes_max: options.line_bytes_max,
             timeout: options.timeout,
             stderr,
+            drain: drained,
         })
     }
 
@@ -250,7 +258,17 @@ impl Process {
         }
     }
 
+    /// What is to be said once the output has ended.
     fn closed(&self) -> ClientError {
+        let deadline = Instant::now() + STDERR_WAIT;
+        while self
+            .drain
+            .as_ref()
+            .is_some_and(|drain| !drain.is_finished())
+            && Instant::now() < deadline
+        {
+            let _ = poll(&mut [], timespec(Some(EXIT_POLL)).as_ref());
+        }
         let stderr: Vec<char> = self.stderr().chars().collect();
         let tail = stderr
             .iter()

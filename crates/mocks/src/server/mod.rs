@@ -66,3 +66,71 @@ pub trait Machine {
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::echo::Echo;
+
+    const FRAMES: [&str; 4] = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{}}}"#,
+        r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"echo","arguments":{"text":"\u0041"}}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+        r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}]"#,
+    ];
+
+    /// Whatever comes, every frame that goes out is one line of valid JSON.
+    fn check(server: &mut Server<Echo>, frame: &[u8]) {
+        let mut actions = Vec::new();
+        server.handle(frame, &mut actions);
+        for action in actions {
+            if let Action::Send(sent) | Action::SendLater { frame: sent, .. } = action {
+                assert!(!sent.contains(&b'\n'));
+                let sent: Result<serde_json::Value, _> = serde_json::from_slice(&sent);
+                assert!(sent.is_ok(), "after {}", String::from_utf8_lossy(frame));
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_frames_are_answered_with_valid_frames() {
+        let echo = Echo {
+            delay: Duration::ZERO,
+            reply_bytes: 1,
+        };
+        let mut server = Server::new(echo, Eras::Both, None);
+        for frame in FRAMES {
+            let frame = frame.as_bytes();
+            for length in 0..=frame.len() {
+                check(&mut server, &frame[..length]);
+            }
+            for place in 0..frame.len() {
+                for byte in *b"\0\"\\{}[],:0-\xff" {
+                    let mut damaged = frame.to_vec();
+                    damaged[place] = byte;
+                    check(&mut server, &damaged);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_deep_frame_is_answered() {
+        let echo = Echo {
+            delay: Duration::ZERO,
+            reply_bytes: 1,
+        };
+        let mut server = Server::new(echo, Eras::Legacy, None);
+        check(&mut server, FRAMES[0].as_bytes());
+        for deep in [
+            "[".repeat(100_000),
+            r#"{"id":"#.repeat(100_000),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}"#,
+                "[".repeat(100_000)
+            ),
+        ] {
+            check(&mut server, deep.as_bytes());
+        }
+    }
+}

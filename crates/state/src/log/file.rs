@@ -6,10 +6,12 @@
 //! exactly those concerned. A batch is bounded by the number of appending threads times [`RECORD_BYTES_MAX`].
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::queue::Queue;
 use super::{FileMedium, Log, LogError, Medium, Named, SyncPolicy, sync};
 
 /// Largest record that [`Log::append`] takes, in bytes.
@@ -17,6 +19,9 @@ pub const RECORD_BYTES_MAX: usize = 1 << 20;
 
 /// Capacity that an emptied batch may keep, in bytes.
 const BATCH_KEPT_BYTES_MAX: usize = 1 << 18;
+
+/// Times that a waiting appender gives the processor away before it sleeps.
+const YIELDS_MAX: usize = 8;
 
 /// A file that is only ever appended to. Shared behind a reference by any number of threads.
 pub struct FileLog {
@@ -27,52 +32,12 @@ pub struct FileLog {
 
 pub(super) struct Shared {
     pub(super) queue: Mutex<Queue>,
+    /// `Queue::settled`, for a look without the lock.
+    settled: AtomicU64,
     turns: [Condvar; 2],
     pub(super) helper: Condvar,
     pub(super) synced: Condvar,
     pub(super) medium: Box<dyn Medium>,
-}
-
-#[derive(Default)]
-pub(super) struct Queue {
-    batch: Vec<u8>,
-    spare: Vec<u8>,
-    /// Number of the batch being collected.
-    collecting: u64,
-    /// Batches below this number are settled: written or failed.
-    settled: u64,
-    leading: bool,
-    waiting: [u32; 2],
-    /// Bytes written and, above that, bytes accepted into batches.
-    pub(super) written_bytes: u64,
-    accepted_bytes: u64,
-    pub(super) synced_bytes: u64,
-    pub(super) helper_idle: bool,
-    pub(super) stopping: bool,
-    pub(super) failure: Option<LogError>,
-    /// The first batch that was not written because of the failure.
-    failed_batch: u64,
-}
-
-impl Queue {
-    /// Remembers the first failure; batches still being collected share it.
-    pub(super) fn fail(&mut self, error: LogError) {
-        if self.failure.is_none() {
-            self.failure = Some(error);
-            self.failed_batch = self.collecting;
-        }
-    }
-
-    /// Nobody will write what is being collected: settles it as failed.
-    fn abandon(&mut self) {
-        self.batch.clear();
-        self.collecting = self.collecting.saturating_add(1);
-        self.settled = self.collecting;
-    }
-
-    fn refused(&self) -> Option<LogError> {
-        self.failure.as_ref().map(LogError::poison)
-    }
 }
 
 impl FileLog {
@@ -113,14 +78,10 @@ impl FileLog {
             Named::Nothing => return Err(LogError::Unlinked),
             Named::Another => return Err(LogError::Replaced),
         };
-        let queue = Queue {
-            written_bytes: len_bytes,
-            accepted_bytes: len_bytes,
-            synced_bytes: len_bytes,
-            ..Queue::default()
-        };
+        let queue = Queue::starting_at(len_bytes);
         let shared = Arc::new(Shared {
             queue: Mutex::new(queue),
+            settled: AtomicU64::new(0),
             turns: [Condvar::new(), Condvar::new()],
             helper: Condvar::new(),
             synced: Condvar::new(),
@@ -182,109 +143,103 @@ impl FileLog {
         let added = queue.batch.len().saturating_sub(before);
         queue.accepted_bytes = queue.accepted_bytes.saturating_add(added as u64);
         let (mine, end_bytes) = (queue.collecting, queue.accepted_bytes);
-        while queue.settled <= mine {
-            queue = if queue.leading {
-                self.follow(queue, mine)?
-            } else {
-                self.lead(queue)?
-            };
-        }
-        if queue.failure.is_some() && mine >= queue.failed_batch {
-            let first = mine == queue.failed_batch;
-            let error = if first {
-                queue.failure.clone()
-            } else {
-                queue.refused()
-            };
-            return Err(error.unwrap_or(LogError::Full).into());
-        }
-        self.covered(queue, end_bytes)?;
+        self.settle(queue, mine)?;
+        self.covered(end_bytes)?;
         Ok((value, end_bytes))
     }
 
-    /// Waits until the batch `mine` is settled or it is this thread's turn to write it.
+    /// Returns once the batch `mine` is settled, written by this thread or by another.
+    fn settle<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, mine: u64) -> Result<(), LogError> {
+        if !queue.leading {
+            return self.lead(queue);
+        }
+        drop(queue);
+        // A write is short: giving the processor away a few times is cheaper than sleeping and being woken.
+        for _ in 0..YIELDS_MAX {
+            std::thread::yield_now();
+            if self.shared.settled.load(Ordering::Acquire) > mine {
+                break;
+            }
+        }
+        queue = self.lock()?;
+        while queue.settled <= mine {
+            if !queue.leading {
+                return self.lead(queue);
+            }
+            queue = self.follow(queue, mine)?;
+        }
+        queue.outcome(mine)
+    }
+
+    /// Sleeps until the batch `mine` is settled or it is this thread's turn to write it.
     fn follow<'a>(
         &self,
         mut queue: MutexGuard<'a, Queue>,
         mine: u64,
     ) -> Result<MutexGuard<'a, Queue>, LogError> {
-        let side = usize::from(mine % 2 == 1);
-        count(&mut queue.waiting, side, 1);
         let [even, odd] = &self.shared.turns;
-        let turn = if side == 0 { even } else { odd };
+        let turn = if mine.is_multiple_of(2) { even } else { odd };
+        *queue.waiting(mine) += 1;
         let mut queue = turn.wait(queue).map_err(|_| panicked())?;
-        count(&mut queue.waiting, side, -1);
+        *queue.waiting(mine) -= 1;
         Ok(queue)
     }
 
-    /// Writes the batch collected so far and wakes those who wait for it.
-    fn lead<'a>(
-        &'a self,
-        mut queue: MutexGuard<'a, Queue>,
-    ) -> Result<MutexGuard<'a, Queue>, LogError> {
+    /// Writes the batch collected so far, this thread's record in it, and wakes those who wait for it.
+    fn lead(&self, mut queue: MutexGuard<'_, Queue>) -> Result<(), LogError> {
+        let id = queue.collecting;
         if queue.failure.is_some() {
             queue.abandon();
-            let last = queue.settled.saturating_sub(1);
-            self.wake(&mut queue, last);
-            return Ok(queue);
+            let outcome = queue.outcome(id);
+            self.wake(queue, id);
+            return outcome;
         }
         queue.leading = true;
+        queue.collecting = id.saturating_add(1);
         let spare = std::mem::take(&mut queue.spare);
         let mut batch = std::mem::replace(&mut queue.batch, spare);
-        let id = queue.collecting;
-        queue.collecting = id.saturating_add(1);
         let start_bytes = queue.written_bytes;
         drop(queue);
-        let result = if batch.is_empty() {
-            Ok(())
-        } else {
-            self.write(&batch, start_bytes)
-        };
-        let mut queue = self.lock()?;
-        queue.leading = false;
-        queue.settled = id.saturating_add(1);
-        match result {
-            Ok(()) => queue.written_bytes = start_bytes.saturating_add(batch.len() as u64),
-            Err(error) => {
-                if queue.failure.is_none() {
-                    queue.failure = Some(error);
-                    queue.failed_batch = id;
-                }
-                queue.abandon();
-            }
-        }
+        let result = self.write(&batch, start_bytes);
+        let written = batch.len() as u64;
         batch.clear();
         batch.shrink_to(BATCH_KEPT_BYTES_MAX);
+        let mut queue = self.lock()?;
         queue.spare = batch;
-        self.wake(&mut queue, id);
-        Ok(queue)
+        queue.leading = false;
+        queue.settled = id.saturating_add(1);
+        match result.clone() {
+            Ok(()) => queue.written_bytes = start_bytes.saturating_add(written),
+            Err(error) => queue.end(error, id),
+        }
+        self.wake(queue, id);
+        result
     }
 
     /// Wakes the batch that was settled, one leader for the next, and the helper where it sleeps.
-    fn wake(&self, queue: &mut Queue, settled: u64) {
+    fn wake(&self, mut queue: MutexGuard<'_, Queue>, settled: u64) {
+        self.shared.settled.store(queue.settled, Ordering::Release);
+        let failed = queue.failure.is_some();
+        let on_done = *queue.waiting(settled);
+        let on_next = *queue.waiting(settled.saturating_add(1));
+        let helper = std::mem::take(&mut queue.helper_idle);
+        drop(queue);
         let [even, odd] = &self.shared.turns;
         let (done, next) = if settled.is_multiple_of(2) {
             (even, odd)
         } else {
             (odd, even)
         };
-        let [waiting_even, waiting_odd] = queue.waiting;
-        let (on_done, on_next) = if settled.is_multiple_of(2) {
-            (waiting_even, waiting_odd)
-        } else {
-            (waiting_odd, waiting_even)
-        };
         if on_done > 0 {
             done.notify_all();
         }
-        if queue.failure.is_some() {
+        if failed {
             next.notify_all();
             self.shared.synced.notify_all();
         } else if on_next > 0 {
             next.notify_one();
         }
-        if queue.helper_idle {
-            queue.helper_idle = false;
+        if helper {
             self.shared.helper.notify_all();
         }
     }
@@ -331,10 +286,11 @@ impl FileLog {
     }
 
     /// Under [`SyncPolicy::Every`], waits for a sync that covers `end_bytes`.
-    fn covered(&self, mut queue: MutexGuard<'_, Queue>, end_bytes: u64) -> Result<(), LogError> {
+    fn covered(&self, end_bytes: u64) -> Result<(), LogError> {
         if self.policy != SyncPolicy::Every {
             return Ok(());
         }
+        let mut queue = self.lock()?;
         while queue.synced_bytes < end_bytes {
             if let Some(error) = &queue.failure {
                 return Err(error.clone());
@@ -461,12 +417,6 @@ impl std::fmt::Debug for FileLog {
         f.debug_struct("FileLog")
             .field("policy", &self.policy)
             .finish_non_exhaustive()
-    }
-}
-
-fn count(waiting: &mut [u32; 2], side: usize, by: i32) {
-    if let Some(waiting) = waiting.get_mut(side) {
-        *waiting = waiting.saturating_add_signed(by);
     }
 }
 

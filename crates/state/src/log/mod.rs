@@ -7,6 +7,7 @@
 mod error;
 mod file;
 mod medium;
+mod queue;
 mod sync;
 
 pub use error::LogError;

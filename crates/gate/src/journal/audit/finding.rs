@@ -249,7 +249,7 @@ pub enum Note {
         /// The first of them.
         ops: Vec<OpId>,
     },
-    /// Outcomes whose decisions lie in a segment that was not looked at.
+    /// Outcomes whose decisions lie in a segment that was not looked at, or among what is missing or could not be read.
     DecisionElsewhere {
         /// How many.
         count: u64,
@@ -318,7 +318,7 @@ impl fmt::Display for Note {
             }
             Note::DecisionElsewhere { count } => write!(
                 f,
-                "{count} outcomes belong to decisions that were not looked at"
+                "{count} outcomes belong to decisions that were not looked at or could not be read"
             ),
             Note::JoinIncomplete { dropped } => {
                 write!(f, "{dropped} open calls were too many to track")

@@ -38,6 +38,11 @@ impl Join {
         }
     }
 
+    /// Records are missing or could not be read: an outcome's decision may have been among them.
+    pub(super) fn damaged(&mut self) {
+        self.partial = true;
+    }
+
     pub(super) fn step(
         &mut self,
         step: Step,

@@ -153,8 +153,14 @@ impl<'a> Scan<'a> {
         } else {
             problem
         });
+        self.lost();
+    }
+
+    /// A record stands here that cannot be believed.
+    fn lost(&mut self) {
         self.expected = self.expected.saturating_add(1);
         self.anchor = None;
+        self.join.damaged();
     }
 
     fn whole(&mut self, bytes: &[u8]) {
@@ -167,9 +173,7 @@ impl<'a> Scan<'a> {
             self.find(Problem::Changed {
                 sequence: self.expected,
             });
-            self.expected = self.expected.saturating_add(1);
-            self.anchor = None;
-            return;
+            return self.lost();
         }
         if line.sequence < self.expected {
             let moved = self.missing.remove(&line.sequence);
@@ -196,6 +200,7 @@ impl<'a> Scan<'a> {
     }
 
     fn gap(&mut self, last: u64) {
+        self.join.damaged();
         let room = MISSING_MAX.saturating_sub(self.missing.len()) as u64;
         if last.saturating_sub(self.expected) < room {
             self.missing.extend(self.expected..=last);
