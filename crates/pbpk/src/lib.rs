@@ -2,4 +2,5 @@
 
 pub mod csv;
 pub mod pk;
+pub mod plot;
 pub mod solve;
