@@ -9,3 +9,6 @@
 pub mod error;
 pub mod formula;
 pub mod model;
+pub mod read;
+pub mod units;
+pub mod xml;

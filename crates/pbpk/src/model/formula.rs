@@ -37,14 +37,14 @@ pub enum FormulaKind {
     Table(Arc<Table>),
     /// The table formula of another quantity, at t minus an offset.
     TableWithOffset {
-        /// The quantity whose formula is a table.
+        /// The quantity whose formula is a table; without a table it counts with its plain value.
         table: usize,
         /// The offset, in minutes.
         offset: Reference,
     },
     /// The table formula of another quantity, at the value of a third.
     TableWithArgument {
-        /// The quantity whose formula is a table.
+        /// The quantity whose formula is a table; without a table it counts with its plain value.
         table: usize,
         /// Where the table is read.
         argument: Reference,

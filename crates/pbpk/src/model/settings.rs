@@ -36,3 +36,50 @@ impl Default for SolverSettings {
         }
     }
 }
+
+impl SolverSettings {
+    /// Most internal steps per output interval that are accepted.
+    pub const STEPS_MAX: u64 = 1_000_000_000;
+
+    /// Sets the setting of this name (as in either file format, any case, spaces ignored); unknown names are passed over.
+    ///
+    /// # Errors
+    /// A text, if the value is no usable number for that setting.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<(), String> {
+        let folded: String = name
+            .chars()
+            .filter(|c| !c.is_whitespace())
+            .collect::<String>()
+            .to_ascii_lowercase();
+        let positive = || {
+            if value.is_finite() && value > 0.0 {
+                Ok(value)
+            } else {
+                Err(format!(
+                    "solver setting {name} must be positive, found {value}"
+                ))
+            }
+        };
+        let not_negative = || {
+            if value.is_finite() && value >= 0.0 {
+                Ok(value)
+            } else {
+                Err(format!(
+                    "solver setting {name} must not be negative, found {value}"
+                ))
+            }
+        };
+        match folded.as_str() {
+            "abstol" | "absolutetolerance" => self.abs_tol = positive()?,
+            "reltol" | "relativetolerance" => self.rel_tol = positive()?,
+            "h0" => self.h0 = not_negative()?,
+            "hmin" => self.h_min = not_negative()?,
+            "hmax" => self.h_max = not_negative()?,
+            "mxstep" => self.max_steps = not_negative()?.min(Self::STEPS_MAX as f64) as u64,
+            "usejacobian" => self.use_jacobian = value != 0.0,
+            "checkfornegativevalues" => self.check_negative = value != 0.0,
+            _ => {}
+        }
+        Ok(())
+    }
+}
