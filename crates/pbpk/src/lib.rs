@@ -10,5 +10,6 @@ pub mod error;
 pub mod formula;
 pub mod model;
 pub mod read;
+pub mod solve;
 pub mod units;
 pub mod xml;
