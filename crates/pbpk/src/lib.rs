@@ -6,10 +6,12 @@
 //!
 //! The way of a model: [`read`] → [`model::Model`] → [`compile`] → [`run`].
 
+pub mod compile;
 pub mod error;
 pub mod formula;
 pub mod model;
 pub mod read;
+pub mod run;
 pub mod solve;
 pub mod units;
 pub mod xml;

@@ -54,17 +54,17 @@ pub enum FormulaKind {
 impl Formula {
     /// Everything the formula uses, in order of its arguments.
     pub fn references(&self) -> impl Iterator<Item = Reference> + '_ {
-        let (listed, pair): (&[Reference], [Option<Reference>; 2]) = match &self.kind {
-            FormulaKind::Explicit { arguments, .. } => (arguments.as_slice(), [None, None]),
-            FormulaKind::Table(_) => (&[], [Some(Reference::Time), None]),
+        let (listed, more): (&[Reference], [Option<Reference>; 3]) = match &self.kind {
+            FormulaKind::Explicit { arguments, .. } => (arguments.as_slice(), [None, None, None]),
+            FormulaKind::Table(_) => (&[], [Some(Reference::Time), None, None]),
             FormulaKind::TableWithOffset { table, offset } => {
-                (&[], [Some(Reference::Quantity(*table)), Some(*offset)])
+                (&[], [Some(Reference::Quantity(*table)), Some(*offset), Some(Reference::Time)])
             }
             FormulaKind::TableWithArgument { table, argument } => {
-                (&[], [Some(Reference::Quantity(*table)), Some(*argument)])
+                (&[], [Some(Reference::Quantity(*table)), Some(*argument), None])
             }
         };
-        listed.iter().copied().chain(pair.into_iter().flatten())
+        listed.iter().copied().chain(more.into_iter().flatten())
     }
 
     /// The number, if the formula is nothing else.
