@@ -1,7 +1,10 @@
 //! Sums and products in normal form: what does not vary is gathered into coefficients, computed once per individual.
 //!
 //! Only regrouping that keeps infinities and not-a-numbers is done: no factor zero is dropped, no quotient cancelled.
-#![expect(clippy::indexing_slicing, reason = "graph kernel: node numbers of one graph")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "graph kernel: node numbers of one graph"
+)]
 
 use super::graph::{Graph, Id, Node};
 use crate::formula::Binary;
@@ -37,9 +40,15 @@ impl Graph {
     fn monomial(&self, id: Id) -> Monomial {
         match self.node(id) {
             Node::Linear(terms, constant) if terms.len() == 1 && *constant == self.zero => {
-                Monomial { coefficient: terms[0].0, term: terms[0].1 }
+                Monomial {
+                    coefficient: terms[0].0,
+                    term: terms[0].1,
+                }
             }
-            _ => Monomial { coefficient: self.one, term: id },
+            _ => Monomial {
+                coefficient: self.one,
+                term: id,
+            },
         }
     }
 
@@ -49,7 +58,9 @@ impl Graph {
         let mut merged: Vec<(Id, Id)> = Vec::with_capacity(terms.len());
         for (coefficient, term) in terms {
             match merged.last_mut() {
-                Some(last) if last.1 == term => last.0 = self.binary(Binary::Add, last.0, coefficient),
+                Some(last) if last.1 == term => {
+                    last.0 = self.binary(Binary::Add, last.0, coefficient)
+                }
                 _ => merged.push((coefficient, term)),
             }
         }
@@ -95,8 +106,15 @@ impl Graph {
             let whole = self.add_node(Node::Opaque(id));
             return self.linear(vec![(factor, whole)], self.zero);
         }
-        let scaled = terms.into_iter().map(|(c, t)| (self.binary(Binary::Multiply, factor, c), t)).collect();
-        let constant = if constant == self.zero { constant } else { self.binary(Binary::Multiply, factor, constant) };
+        let scaled = terms
+            .into_iter()
+            .map(|(c, t)| (self.binary(Binary::Multiply, factor, c), t))
+            .collect();
+        let constant = if constant == self.zero {
+            constant
+        } else {
+            self.binary(Binary::Multiply, factor, constant)
+        };
         self.linear(scaled, constant)
     }
 
@@ -159,29 +177,42 @@ impl Graph {
     pub(super) fn choose(&mut self, c: Id, a: Id, b: Id) -> Id {
         let plain = |graph: &Self, id: Id| {
             let (terms, _) = graph.parts(id);
-            terms.len() <= INLINE_TERMS_MAX && terms.iter().all(|(_, t)| matches!(graph.node(*t), Node::State(_)))
+            terms.len() <= INLINE_TERMS_MAX
+                && terms
+                    .iter()
+                    .all(|(_, t)| matches!(graph.node(*t), Node::State(_)))
         };
-        let movable = !self.varies(c) && self.value_of(c).is_none() && (self.varies(a) || self.varies(b));
+        let movable =
+            !self.varies(c) && self.value_of(c).is_none() && (self.varies(a) || self.varies(b));
         if !movable || !plain(self, a) || !plain(self, b) {
             return self.select(c, a, b);
         }
         let ((left, left_constant), (right, right_constant)) = (self.parts(a), self.parts(b));
         let mut terms = Vec::new();
         for &(coefficient, term) in &left {
-            let other = right.iter().find(|t| t.1 == term).map_or(self.zero, |t| t.0);
+            let other = right
+                .iter()
+                .find(|t| t.1 == term)
+                .map_or(self.zero, |t| t.0);
             terms.push((self.select(c, coefficient, other), term));
         }
         for &(coefficient, term) in right.iter().filter(|r| !left.iter().any(|l| l.1 == r.1)) {
             terms.push((self.select(c, self.zero, coefficient), term));
         }
-        let constant = if left_constant == right_constant { left_constant } else { self.select(c, left_constant, right_constant) };
+        let constant = if left_constant == right_constant {
+            left_constant
+        } else {
+            self.select(c, left_constant, right_constant)
+        };
         self.linear(terms, constant)
     }
 
     /// The same value as one node if its sum is long, so that users share it.
     pub(super) fn sealed(&mut self, id: Id) -> Id {
         match self.node(id) {
-            Node::Linear(terms, _) if terms.len() > INLINE_TERMS_MAX => self.add_node(Node::Opaque(id)),
+            Node::Linear(terms, _) if terms.len() > INLINE_TERMS_MAX => {
+                self.add_node(Node::Opaque(id))
+            }
             _ => id,
         }
     }

@@ -1,5 +1,8 @@
 //! Which quantity needs which: the graph of one set of formulas, its order, and what a change touches.
-#![expect(clippy::indexing_slicing, reason = "graph kernel: positions are quantities of one model")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "graph kernel: positions are quantities of one model"
+)]
 
 use crate::model::{Model, Reference, Source};
 use crate::read::cycle;
@@ -22,7 +25,10 @@ impl Dependencies {
     ///
     /// # Errors
     /// The quantities of a circle.
-    pub(crate) fn new(model: &Model, formula_of: impl Fn(usize) -> Option<usize>) -> Result<Self, Vec<usize>> {
+    pub(crate) fn new(
+        model: &Model,
+        formula_of: impl Fn(usize) -> Option<usize>,
+    ) -> Result<Self, Vec<usize>> {
         let n = model.quantities.len();
         let mut reads_time = vec![false; n];
         let mut used_start = vec![0_u32; n + 1];
@@ -79,7 +85,13 @@ impl Dependencies {
             rank[q as usize] = r as u32;
         }
         order.retain(|&q| formula_of(q as usize).is_some());
-        Ok(Self { order, rank, user_start, users, reads_time })
+        Ok(Self {
+            order,
+            rank,
+            user_start,
+            users,
+            reads_time,
+        })
     }
 
     /// Quantities whose formula uses q.

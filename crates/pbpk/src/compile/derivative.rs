@@ -1,5 +1,8 @@
 //! Derivatives of rates by states, symbolically and sparsely.
-#![expect(clippy::indexing_slicing, reason = "graph kernel: node numbers of one graph")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "graph kernel: node numbers of one graph"
+)]
 
 use super::graph::{Graph, Id, Node};
 use crate::formula::{Binary, Unary};
@@ -13,14 +16,33 @@ pub(super) fn gradients(graph: &mut Graph, roots: &[Id]) -> Vec<Gradient> {
     let mut known: Vec<Option<Gradient>> = vec![None; graph.nodes.len()];
     for id in needed {
         let node = graph.node(id).clone();
-        let of = |i: Id| -> &[(u32, Id)] { known.get(i as usize).and_then(Option::as_deref).unwrap_or(&[]) };
+        let of = |i: Id| -> &[(u32, Id)] {
+            known
+                .get(i as usize)
+                .and_then(Option::as_deref)
+                .unwrap_or(&[])
+        };
         let gradient = gradient(graph, id, &node, of);
         known[id as usize] = Some(gradient);
     }
-    roots.iter().map(|r| known.get(*r as usize).cloned().flatten().unwrap_or_default()).collect()
+    roots
+        .iter()
+        .map(|r| {
+            known
+                .get(*r as usize)
+                .cloned()
+                .flatten()
+                .unwrap_or_default()
+        })
+        .collect()
 }
 
-fn gradient<'a>(graph: &mut Graph, id: Id, node: &Node, of: impl Fn(Id) -> &'a [(u32, Id)]) -> Gradient {
+fn gradient<'a>(
+    graph: &mut Graph,
+    id: Id,
+    node: &Node,
+    of: impl Fn(Id) -> &'a [(u32, Id)],
+) -> Gradient {
     match *node {
         Node::Literal(_) | Node::Quantity(_) | Node::Time => Vec::new(),
         Node::State(i) => vec![(i, graph.one)],
@@ -77,7 +99,14 @@ fn quotient_by_denominator(graph: &mut Graph, quotient: Id, b: Id, gradient: &[(
 }
 
 /// a^b: b·a^(b−1)·a′ + a^b·ln(a)·b′.
-fn power(graph: &mut Graph, id: Id, a: Id, b: Id, of_a: &[(u32, Id)], of_b: &[(u32, Id)]) -> Gradient {
+fn power(
+    graph: &mut Graph,
+    id: Id,
+    a: Id,
+    b: Id,
+    of_a: &[(u32, Id)],
+    of_b: &[(u32, Id)],
+) -> Gradient {
     let mut parts = Vec::new();
     if !of_a.is_empty() {
         let lower = graph.minus(b, graph.one);
@@ -139,7 +168,10 @@ fn unary(graph: &mut Graph, op: Unary, id: Id, a: Id) -> Option<Id> {
 }
 
 fn scaled(graph: &mut Graph, factor: Id, gradient: &[(u32, Id)]) -> Gradient {
-    gradient.iter().map(|(state, d)| (*state, graph.times(factor, *d))).collect()
+    gradient
+        .iter()
+        .map(|(state, d)| (*state, graph.times(factor, *d)))
+        .collect()
 }
 
 /// Sum of factor times gradient.
@@ -164,7 +196,9 @@ fn chosen(graph: &mut Graph, c: Id, a: &[(u32, Id)], b: &[(u32, Id)]) -> Gradien
     let mut states: Vec<u32> = a.iter().chain(b).map(|d| d.0).collect();
     states.sort_unstable();
     states.dedup();
-    let find = |gradient: &[(u32, Id)], state: u32, zero: Id| gradient.iter().find(|d| d.0 == state).map_or(zero, |d| d.1);
+    let find = |gradient: &[(u32, Id)], state: u32, zero: Id| {
+        gradient.iter().find(|d| d.0 == state).map_or(zero, |d| d.1)
+    };
     let mut sum = Vec::with_capacity(states.len());
     for state in states {
         let (left, right) = (find(a, state, graph.zero), find(b, state, graph.zero));

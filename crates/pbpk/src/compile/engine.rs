@@ -1,5 +1,8 @@
 //! A variant's code with its array: what the solver and the run call.
-#![expect(clippy::indexing_slicing, reason = "numeric kernel: slots are assigned by the emitter below the length of the array")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: slots are assigned by the emitter below the length of the array"
+)]
 
 use std::sync::Arc;
 
@@ -17,7 +20,11 @@ impl Engine {
     /// Code with the numbers of an individual.
     pub(crate) fn new(variant: Arc<Variant>, values: &[f64]) -> Self {
         let states = variant.pattern.n();
-        let mut engine = Self { array: vec![0.0; variant.slots], variant, states };
+        let mut engine = Self {
+            array: vec![0.0; variant.slots],
+            variant,
+            states,
+        };
         for &(slot, value) in &engine.variant.literals {
             engine.array[slot as usize] = value;
         }
@@ -34,7 +41,9 @@ impl Engine {
         for &(slot, q) in &self.variant.inputs {
             self.array[slot as usize] = values[q as usize];
         }
-        self.variant.prologue.run(&mut self.array, &self.variant.tables);
+        self.variant
+            .prologue
+            .run(&mut self.array, &self.variant.tables);
     }
 
     fn place(&mut self, t: f64, y: &[f64]) {
@@ -55,7 +64,9 @@ impl Engine {
     /// iteration, while the value itself would end it.
     pub fn jacobian(&mut self, t: f64, y: &[f64], values: &mut [f64]) {
         self.place(t, y);
-        self.variant.jacobian.run(&mut self.array, &self.variant.tables);
+        self.variant
+            .jacobian
+            .run(&mut self.array, &self.variant.tables);
         for (value, slot) in values.iter_mut().zip(&self.variant.jacobian_slots) {
             let entry = self.array[*slot as usize];
             *value = if entry.is_finite() { entry } else { 0.0 };
@@ -65,7 +76,9 @@ impl Engine {
     /// Values of the outputs at (t, y), in order.
     pub fn outputs(&mut self, t: f64, y: &[f64], out: &mut [f64]) {
         self.place(t, y);
-        self.variant.outputs.run(&mut self.array, &self.variant.tables);
+        self.variant
+            .outputs
+            .run(&mut self.array, &self.variant.tables);
         for (value, slot) in out.iter_mut().zip(&self.variant.output_slots) {
             *value = self.array[*slot as usize];
         }
@@ -74,9 +87,16 @@ impl Engine {
     /// Values of all conditions at (t, y).
     pub(crate) fn conditions(&mut self, t: f64, y: &[f64], out: &mut Vec<f64>) {
         self.place(t, y);
-        self.variant.conditions.run(&mut self.array, &self.variant.tables);
+        self.variant
+            .conditions
+            .run(&mut self.array, &self.variant.tables);
         out.clear();
-        out.extend(self.variant.condition_slots.iter().map(|slot| self.array[*slot as usize]));
+        out.extend(
+            self.variant
+                .condition_slots
+                .iter()
+                .map(|slot| self.array[*slot as usize]),
+        );
     }
 
     /// Value of an assignment's formula at (t, y).

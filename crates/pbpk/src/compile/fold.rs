@@ -1,5 +1,8 @@
 //! Folding: the number of every quantity at the start, from the numbers it depends on.
-#![expect(clippy::indexing_slicing, reason = "numeric kernel: positions are quantities of one model")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: positions are quantities of one model"
+)]
 
 use std::sync::Arc;
 
@@ -13,11 +16,20 @@ pub(crate) struct Folder<'a> {
 
 impl<'a> Folder<'a> {
     pub(crate) fn new(model: &'a Model) -> Self {
-        Self { model, scratch: Vec::new() }
+        Self {
+            model,
+            scratch: Vec::new(),
+        }
     }
 
     /// The value of formula f at time t; `formula_of(q)` is the formula that now defines quantity q.
-    pub(crate) fn evaluate(&mut self, f: usize, t: f64, values: &[f64], formula_of: impl Fn(usize) -> Option<usize>) -> f64 {
+    pub(crate) fn evaluate(
+        &mut self,
+        f: usize,
+        t: f64,
+        values: &[f64],
+        formula_of: impl Fn(usize) -> Option<usize>,
+    ) -> f64 {
         let model = self.model;
         let get = |reference: Reference| match reference {
             Reference::Time => t,
@@ -28,7 +40,9 @@ impl<'a> Folder<'a> {
             None => values[q],
         };
         match &model.formulas[f].kind {
-            FormulaKind::Explicit { body, arguments } => body.evaluate(&mut self.scratch, |i| get(arguments[i])),
+            FormulaKind::Explicit { body, arguments } => {
+                body.evaluate(&mut self.scratch, |i| get(arguments[i]))
+            }
             FormulaKind::Table(table) => table.value(t),
             FormulaKind::TableWithOffset { table, offset } => at(*table, t - get(*offset)),
             FormulaKind::TableWithArgument { table, argument } => at(*table, get(*argument)),

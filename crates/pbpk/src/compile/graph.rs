@@ -1,5 +1,8 @@
 //! Expressions of a whole model as one graph: equal expressions are one node.
-#![expect(clippy::indexing_slicing, reason = "graph kernel: a node's operands are earlier nodes of the same graph")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "graph kernel: a node's operands are earlier nodes of the same graph"
+)]
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -78,7 +81,14 @@ pub(super) struct Graph {
 
 impl Graph {
     pub(super) fn new() -> Self {
-        let mut graph = Self { nodes: Vec::new(), varies: Vec::new(), on_state: Vec::new(), known: HashMap::default(), zero: 0, one: 0 };
+        let mut graph = Self {
+            nodes: Vec::new(),
+            varies: Vec::new(),
+            on_state: Vec::new(),
+            known: HashMap::default(),
+            zero: 0,
+            one: 0,
+        };
         graph.zero = graph.literal(0.0);
         graph.one = graph.literal(1.0);
         graph

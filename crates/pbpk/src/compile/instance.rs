@@ -1,5 +1,8 @@
 //! One individual: the structure's numbers, folded.
-#![expect(clippy::indexing_slicing, reason = "numeric kernel: positions are quantities of one model")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: positions are quantities of one model"
+)]
 
 use std::sync::Arc;
 
@@ -23,8 +26,19 @@ impl Instance {
     #[must_use]
     pub fn new(structure: &Arc<Structure>) -> Self {
         let n = structure.model.quantities.len();
-        let start_time = structure.model.grid.sorted(Precision::Single).first().copied().unwrap_or(0.0);
-        let mut instance = Self { structure: Arc::clone(structure), values: vec![f64::NAN; n], overridden: vec![false; n], start_time };
+        let start_time = structure
+            .model
+            .grid
+            .sorted(Precision::Single)
+            .first()
+            .copied()
+            .unwrap_or(0.0);
+        let mut instance = Self {
+            structure: Arc::clone(structure),
+            values: vec![f64::NAN; n],
+            overridden: vec![false; n],
+            start_time,
+        };
         for (value, quantity) in instance.values.iter_mut().zip(&structure.model.quantities) {
             if let Source::Constant(number) = quantity.source {
                 *value = number;
@@ -65,7 +79,11 @@ impl Instance {
     }
 
     fn formula_of(&self, q: usize) -> Option<usize> {
-        if self.overridden[q] { None } else { super::dependencies::formula(self.structure.model.quantities[q].source) }
+        if self.overridden[q] {
+            None
+        } else {
+            super::dependencies::formula(self.structure.model.quantities[q].source)
+        }
     }
 
     /// Computes everything anew; the same numbers as folding only what a change touches.
@@ -80,7 +98,8 @@ impl Instance {
         for &q in order {
             let q = q as usize;
             if let Some(f) = self.formula_of(q) {
-                self.values[q] = folder.evaluate(f, self.start_time, &self.values, |q| self.formula_of(q));
+                self.values[q] =
+                    folder.evaluate(f, self.start_time, &self.values, |q| self.formula_of(q));
             }
         }
     }
@@ -92,17 +111,30 @@ impl Instance {
     pub fn set(&mut self, q: usize, value: f64) -> Result<(), SetError> {
         let structure = Arc::clone(&self.structure);
         let Some(quantity) = structure.model.quantities.get(q) else {
-            return Err(SetError::UnknownPath { path: format!("position {q}"), nearest: Vec::new() });
+            return Err(SetError::UnknownPath {
+                path: format!("position {q}"),
+                nearest: Vec::new(),
+            });
         };
         let path = || quantity.path.clone();
         if quantity.kind == Kind::Observer {
-            return Err(SetError::NotSettable { path: path(), reason: "observers are computed, not set" });
+            return Err(SetError::NotSettable {
+                path: path(),
+                reason: "observers are computed, not set",
+            });
         }
         if value.is_nan() {
             return Err(SetError::NotANumber { path: path() });
         }
-        if quantity.min.is_some_and(|min| value < min) || quantity.max.is_some_and(|max| value > max) {
-            return Err(SetError::OutOfRange { path: path(), value, min: quantity.min, max: quantity.max });
+        if quantity.min.is_some_and(|min| value < min)
+            || quantity.max.is_some_and(|max| value > max)
+        {
+            return Err(SetError::OutOfRange {
+                path: path(),
+                value,
+                min: quantity.min,
+                max: quantity.max,
+            });
         }
         self.overridden[q] = true;
         self.values[q] = value;
@@ -125,7 +157,10 @@ impl Instance {
     }
 
     fn refold(&mut self, q: usize) {
-        let touched = self.structure.start.touched(&[q], |user| !self.overridden[user]);
+        let touched = self
+            .structure
+            .start
+            .touched(&[q], |user| !self.overridden[user]);
         self.fold(&touched);
     }
 
@@ -139,8 +174,12 @@ impl Instance {
 
     /// Quantities whose varying formula was replaced by a number.
     pub(crate) fn key(&self) -> Key {
-        let varying = |q: &usize| self.overridden[*q] && self.structure.base.classes[*q] == Class::Varying;
-        (0..self.values.len()).filter(varying).map(|q| (q, Replacement::Constant)).collect()
+        let varying =
+            |q: &usize| self.overridden[*q] && self.structure.base.classes[*q] == Class::Varying;
+        (0..self.values.len())
+            .filter(varying)
+            .map(|q| (q, Replacement::Constant))
+            .collect()
     }
 
     pub(crate) fn overridden(&self) -> &[bool] {

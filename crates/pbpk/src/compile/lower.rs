@@ -31,7 +31,11 @@ pub(super) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub(super) fn new(model: &'a Model, classes: &'a [Class], formulas: &'a [Option<usize>]) -> Self {
+    pub(super) fn new(
+        model: &'a Model,
+        classes: &'a [Class],
+        formulas: &'a [Option<usize>],
+    ) -> Self {
         let n = model.quantities.len();
         Self {
             model,
@@ -79,21 +83,34 @@ impl<'a> Lowering<'a> {
         if self.classes.get(q) != Some(&Class::Varying) {
             return Vec::new();
         }
-        let formula = self.formulas.get(q).copied().flatten().and_then(|f| self.model.formulas.get(f));
-        let Some(formula) = formula else { return Vec::new() };
+        let formula = self
+            .formulas
+            .get(q)
+            .copied()
+            .flatten()
+            .and_then(|f| self.model.formulas.get(f));
+        let Some(formula) = formula else {
+            return Vec::new();
+        };
         let used = formula.references().filter_map(|r| match r {
             Reference::Time => None,
             Reference::Quantity(u) => Some(u),
         });
         let used: Vec<usize> = used.collect();
-        used.into_iter().filter(|u| self.memo(mode).get(*u).copied().flatten().is_none()).collect()
+        used.into_iter()
+            .filter(|u| self.memo(mode).get(*u).copied().flatten().is_none())
+            .collect()
     }
 
     fn quantity_now(&mut self, q: usize, mode: Mode) -> Id {
         match self.classes.get(q).copied() {
             Some(Class::State(i)) => {
                 let state = self.graph.add_node(Node::State(i));
-                let scale = self.model.quantities.get(q).map_or(1.0, |quantity| quantity.scale);
+                let scale = self
+                    .model
+                    .quantities
+                    .get(q)
+                    .map_or(1.0, |quantity| quantity.scale);
                 if scale == 1.0 {
                     return state;
                 }
@@ -103,7 +120,11 @@ impl<'a> Lowering<'a> {
             Some(Class::Varying) => match self.formulas.get(q).copied().flatten() {
                 Some(f) => {
                     let id = self.formula(f, mode);
-                    if mode == Mode::Regrouped { self.graph.sealed(id) } else { id }
+                    if mode == Mode::Regrouped {
+                        self.graph.sealed(id)
+                    } else {
+                        id
+                    }
                 }
                 None => self.graph.add_node(Node::Quantity(q as u32)),
             },
@@ -121,10 +142,13 @@ impl<'a> Lowering<'a> {
     /// The value of a formula.
     pub(super) fn formula(&mut self, f: usize, mode: Mode) -> Id {
         let model = self.model;
-        let Some(Formula { kind, .. }) = model.formulas.get(f) else { return self.graph.literal(f64::NAN) };
+        let Some(Formula { kind, .. }) = model.formulas.get(f) else {
+            return self.graph.literal(f64::NAN);
+        };
         match kind {
             FormulaKind::Explicit { body, arguments } => {
-                let arguments: Vec<Id> = arguments.iter().map(|r| self.reference(*r, mode)).collect();
+                let arguments: Vec<Id> =
+                    arguments.iter().map(|r| self.reference(*r, mode)).collect();
                 self.body(body, &arguments, mode)
             }
             FormulaKind::Table(table) => {
@@ -147,7 +171,12 @@ impl<'a> Lowering<'a> {
     /// The table of a quantity at x; without a table, the quantity's value.
     fn table_of(&mut self, q: usize, x: Id, mode: Mode) -> Id {
         let model = self.model;
-        let formula = self.formulas.get(q).copied().flatten().and_then(|f| model.formulas.get(f));
+        let formula = self
+            .formulas
+            .get(q)
+            .copied()
+            .flatten()
+            .and_then(|f| model.formulas.get(f));
         match formula.map(|f| &f.kind) {
             Some(FormulaKind::Table(table)) => self.table(table, x),
             _ => self.quantity(q, mode),
@@ -179,7 +208,9 @@ impl<'a> Lowering<'a> {
                 Expr::Binary(Binary::Divide, a, b) => graph.over(at(a), at(b)),
                 Expr::Binary(Binary::Power, a, b) => graph.power(at(a), at(b)),
                 Expr::Binary(op, a, b) => graph.binary(op, at(a), at(b)),
-                Expr::Select(c, a, b) if mode == Mode::Faithful => graph.select(at(c), at(a), at(b)),
+                Expr::Select(c, a, b) if mode == Mode::Faithful => {
+                    graph.select(at(c), at(a), at(b))
+                }
                 Expr::Select(c, a, b) => graph.choose(at(c), at(a), at(b)),
             };
             values.push(id);

@@ -18,8 +18,8 @@ mod program;
 mod structure;
 mod variant;
 
-pub(crate) use fold::{Folder, table};
 pub use engine::Engine;
+pub(crate) use fold::{Folder, table};
 pub use instance::Instance;
 pub use structure::{CompileError, Structure};
 pub(crate) use variant::{Class, Key, Replacement};

@@ -1,5 +1,8 @@
 //! Flat code over one array of numbers: no branches but selections, no allocation, no lookups.
-#![expect(clippy::indexing_slicing, reason = "numeric kernel: slots are assigned by the emitter below the length of the array")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: slots are assigned by the emitter below the length of the array"
+)]
 
 use std::sync::Arc;
 
@@ -11,17 +14,63 @@ use crate::model::Table;
 #[derive(Debug, Clone, Copy)]
 enum Instruction {
     /// `to = constant + Σ coefficient · term` over a stretch of the pairs.
-    Linear { to: u32, constant: u32, start: u32, end: u32 },
-    Multiply { to: u32, a: u32, b: u32 },
-    Divide { to: u32, a: u32, b: u32 },
-    Add { to: u32, a: u32, b: u32 },
-    Subtract { to: u32, a: u32, b: u32 },
-    Binary { to: u32, op: Binary, a: u32, b: u32 },
-    Unary { to: u32, op: Unary, a: u32 },
-    Select { to: u32, c: u32, a: u32, b: u32 },
-    Table { to: u32, table: u32, x: u32 },
-    Slope { to: u32, table: u32, x: u32 },
-    Copy { to: u32, a: u32 },
+    Linear {
+        to: u32,
+        constant: u32,
+        start: u32,
+        end: u32,
+    },
+    Multiply {
+        to: u32,
+        a: u32,
+        b: u32,
+    },
+    Divide {
+        to: u32,
+        a: u32,
+        b: u32,
+    },
+    Add {
+        to: u32,
+        a: u32,
+        b: u32,
+    },
+    Subtract {
+        to: u32,
+        a: u32,
+        b: u32,
+    },
+    Binary {
+        to: u32,
+        op: Binary,
+        a: u32,
+        b: u32,
+    },
+    Unary {
+        to: u32,
+        op: Unary,
+        a: u32,
+    },
+    Select {
+        to: u32,
+        c: u32,
+        a: u32,
+        b: u32,
+    },
+    Table {
+        to: u32,
+        table: u32,
+        x: u32,
+    },
+    Slope {
+        to: u32,
+        table: u32,
+        x: u32,
+    },
+    Copy {
+        to: u32,
+        a: u32,
+    },
 }
 
 /// Code for some roots.
@@ -41,22 +90,39 @@ impl Program {
     pub(crate) fn run(&self, r: &mut [f64], tables: &[Arc<Table>]) {
         for instruction in &self.code {
             match *instruction {
-                Instruction::Linear { to, constant, start, end } => {
+                Instruction::Linear {
+                    to,
+                    constant,
+                    start,
+                    end,
+                } => {
                     let mut sum = r[constant as usize];
                     for &(coefficient, term) in &self.pairs[start as usize..end as usize] {
                         sum += r[coefficient as usize] * r[term as usize];
                     }
                     r[to as usize] = sum;
                 }
-                Instruction::Multiply { to, a, b } => r[to as usize] = r[a as usize] * r[b as usize],
+                Instruction::Multiply { to, a, b } => {
+                    r[to as usize] = r[a as usize] * r[b as usize]
+                }
                 Instruction::Divide { to, a, b } => r[to as usize] = r[a as usize] / r[b as usize],
                 Instruction::Add { to, a, b } => r[to as usize] = r[a as usize] + r[b as usize],
-                Instruction::Subtract { to, a, b } => r[to as usize] = r[a as usize] - r[b as usize],
-                Instruction::Binary { to, op, a, b } => r[to as usize] = apply_binary(op, r[a as usize], r[b as usize]),
+                Instruction::Subtract { to, a, b } => {
+                    r[to as usize] = r[a as usize] - r[b as usize]
+                }
+                Instruction::Binary { to, op, a, b } => {
+                    r[to as usize] = apply_binary(op, r[a as usize], r[b as usize])
+                }
                 Instruction::Unary { to, op, a } => r[to as usize] = apply_unary(op, r[a as usize]),
-                Instruction::Select { to, c, a, b } => r[to as usize] = apply_select(r[c as usize], r[a as usize], r[b as usize]),
-                Instruction::Table { to, table, x } => r[to as usize] = tables[table as usize].value(r[x as usize]),
-                Instruction::Slope { to, table, x } => r[to as usize] = tables[table as usize].derivative(r[x as usize]),
+                Instruction::Select { to, c, a, b } => {
+                    r[to as usize] = apply_select(r[c as usize], r[a as usize], r[b as usize])
+                }
+                Instruction::Table { to, table, x } => {
+                    r[to as usize] = tables[table as usize].value(r[x as usize])
+                }
+                Instruction::Slope { to, table, x } => {
+                    r[to as usize] = tables[table as usize].derivative(r[x as usize])
+                }
                 Instruction::Copy { to, a } => r[to as usize] = r[a as usize],
             }
         }
@@ -145,7 +211,11 @@ impl<'a> Emitter<'a> {
                 Node::Time | Node::State(_) => continue,
                 Node::Unary(op, a) => {
                     let a = self.slot(*a);
-                    Instruction::Unary { to: self.slot(id), op: *op, a }
+                    Instruction::Unary {
+                        to: self.slot(id),
+                        op: *op,
+                        a,
+                    }
                 }
                 Node::Binary(op, a, b) => {
                     let (a, b) = (self.slot(*a), self.slot(*b));
@@ -160,19 +230,35 @@ impl<'a> Emitter<'a> {
                 }
                 Node::Select(c, a, b) => {
                     let (c, a, b) = (self.slot(*c), self.slot(*a), self.slot(*b));
-                    Instruction::Select { to: self.slot(id), c, a, b }
+                    Instruction::Select {
+                        to: self.slot(id),
+                        c,
+                        a,
+                        b,
+                    }
                 }
                 Node::Table(table, x) => {
                     let x = self.slot(*x);
-                    Instruction::Table { to: self.slot(id), table: *table, x }
+                    Instruction::Table {
+                        to: self.slot(id),
+                        table: *table,
+                        x,
+                    }
                 }
                 Node::Slope(table, x) => {
                     let x = self.slot(*x);
-                    Instruction::Slope { to: self.slot(id), table: *table, x }
+                    Instruction::Slope {
+                        to: self.slot(id),
+                        table: *table,
+                        x,
+                    }
                 }
                 Node::Opaque(a) => {
                     let a = self.slot(*a);
-                    Instruction::Copy { to: self.slot(id), a }
+                    Instruction::Copy {
+                        to: self.slot(id),
+                        a,
+                    }
                 }
                 Node::Linear(terms, constant) => {
                     let start = program.pairs.len() as u32;
@@ -181,7 +267,12 @@ impl<'a> Emitter<'a> {
                         let pair = (self.slot(*coefficient), self.slot(*term));
                         program.pairs.push(pair);
                     }
-                    Instruction::Linear { to: self.slot(id), constant, start, end: program.pairs.len() as u32 }
+                    Instruction::Linear {
+                        to: self.slot(id),
+                        constant,
+                        start,
+                        end: program.pairs.len() as u32,
+                    }
                 }
             };
             program.code.push(instruction);

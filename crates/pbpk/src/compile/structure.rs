@@ -59,11 +59,26 @@ impl Structure {
             return Err(CompileError::NoSuchOutput { position });
         }
         let states = model.states();
-        let circle = |circle: Vec<usize>| CompileError::Cycle { paths: paths(&model, &circle) };
-        let own = |q: usize| model.quantities.get(q).and_then(|q| dependencies::formula(q.source));
+        let circle = |circle: Vec<usize>| CompileError::Cycle {
+            paths: paths(&model, &circle),
+        };
+        let own = |q: usize| {
+            model
+                .quantities
+                .get(q)
+                .and_then(|q| dependencies::formula(q.source))
+        };
         let start = Dependencies::new(&model, own).map_err(circle)?;
-        let base = Arc::new(Variant::compile(&model, &states, &outputs, &Key::new()).map_err(circle)?);
-        Ok(Arc::new(Self { model, outputs, states, start, base, variants: Mutex::new(HashMap::new()) }))
+        let base =
+            Arc::new(Variant::compile(&model, &states, &outputs, &Key::new()).map_err(circle)?);
+        Ok(Arc::new(Self {
+            model,
+            outputs,
+            states,
+            start,
+            base,
+            variants: Mutex::new(HashMap::new()),
+        }))
     }
 
     /// The model.
@@ -93,7 +108,12 @@ impl Structure {
     /// Instructions of the rates, of the Jacobian, of the outputs and of what is computed once per individual.
     #[must_use]
     pub fn instructions(&self) -> [usize; 4] {
-        [self.base.rhs.len(), self.base.jacobian.len(), self.base.outputs.len(), self.base.prologue.len()]
+        [
+            self.base.rhs.len(),
+            self.base.jacobian.len(),
+            self.base.outputs.len(),
+            self.base.prologue.len(),
+        ]
     }
 
     /// The variant with these replacements, compiled if it is new.
@@ -101,10 +121,20 @@ impl Structure {
         if key.is_empty() {
             return Ok(Arc::clone(&self.base));
         }
-        if let Some(known) = self.variants.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
+        if let Some(known) = self
+            .variants
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(key)
+        {
             return Ok(Arc::clone(known));
         }
-        let fresh = Arc::new(Variant::compile(&self.model, &self.states, &self.outputs, key)?);
+        let fresh = Arc::new(Variant::compile(
+            &self.model,
+            &self.states,
+            &self.outputs,
+            key,
+        )?);
         let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
         if variants.len() >= VARIANTS_MAX {
             variants.clear();
@@ -120,5 +150,9 @@ impl Structure {
 }
 
 fn paths(model: &Model, positions: &[usize]) -> Vec<String> {
-    positions.iter().filter_map(|q| model.quantities.get(*q)).map(|q| q.path.clone()).collect()
+    positions
+        .iter()
+        .filter_map(|q| model.quantities.get(*q))
+        .map(|q| q.path.clone())
+        .collect()
 }

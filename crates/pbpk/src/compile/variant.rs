@@ -1,5 +1,8 @@
 //! Code for one set of formulas: the model's own, with those that events or a user replaced.
-#![expect(clippy::indexing_slicing, reason = "graph kernel: positions are quantities of one model")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "graph kernel: positions are quantities of one model"
+)]
 
 use std::sync::{Arc, OnceLock};
 
@@ -74,7 +77,12 @@ impl Variant {
     ///
     /// # Errors
     /// The quantities of a circle.
-    pub(crate) fn compile(model: &Model, states: &[usize], outputs: &[usize], key: &Key) -> Result<Self, Vec<usize>> {
+    pub(crate) fn compile(
+        model: &Model,
+        states: &[usize],
+        outputs: &[usize],
+        key: &Key,
+    ) -> Result<Self, Vec<usize>> {
         let formulas = formulas(model, states, key);
         let dependencies = Dependencies::new(model, |q| formulas[q])?;
         let classes = classes(model, states, &formulas, &dependencies);
@@ -82,16 +90,34 @@ impl Variant {
         let rhs_roots = rates(&mut lowering, model, states);
         let gradients = derivative::gradients(&mut lowering.graph, &rhs_roots);
         let (pattern, jacobian_roots) = by_column(&gradients);
-        let condition_roots: Vec<Id> = model.events.iter().map(|e| lowering.formula(e.condition, Mode::Faithful)).collect();
-        let assignment_roots: Vec<Vec<Id>> =
-            model.events.iter().map(|e| e.assignments.iter().map(|a| lowering.formula(a.formula, Mode::Faithful)).collect()).collect();
-        let output_roots: Vec<Id> = outputs.iter().map(|q| lowering.quantity(*q, Mode::Faithful)).collect();
+        let condition_roots: Vec<Id> = model
+            .events
+            .iter()
+            .map(|e| lowering.formula(e.condition, Mode::Faithful))
+            .collect();
+        let assignment_roots: Vec<Vec<Id>> = model
+            .events
+            .iter()
+            .map(|e| {
+                e.assignments
+                    .iter()
+                    .map(|a| lowering.formula(a.formula, Mode::Faithful))
+                    .collect()
+            })
+            .collect();
+        let output_roots: Vec<Id> = outputs
+            .iter()
+            .map(|q| lowering.quantity(*q, Mode::Faithful))
+            .collect();
 
         let Lowering { graph, tables, .. } = lowering;
         let mut emitter = Emitter::new(&graph, states.len() as u32);
         let mut code = |roots: &[Id]| {
             let program = emitter.program(roots);
-            (program, roots.iter().map(|r| emitter.slot(*r)).collect::<Vec<u32>>())
+            (
+                program,
+                roots.iter().map(|r| emitter.slot(*r)).collect::<Vec<u32>>(),
+            )
         };
         let (rhs, rhs_slots) = code(&rhs_roots);
         let (jacobian, jacobian_slots) = code(&jacobian_roots);
@@ -102,7 +128,11 @@ impl Variant {
             let mut list = Vec::with_capacity(roots.len());
             for (root, is_static) in roots.iter().zip(is_static) {
                 let (program, slots) = code(std::slice::from_ref(root));
-                list.push(AssignmentCode { program, slot: slots[0], is_static });
+                list.push(AssignmentCode {
+                    program,
+                    slot: slots[0],
+                    is_static,
+                });
             }
             assignments.push(list);
         }
@@ -134,7 +164,13 @@ impl Variant {
 
 /// The formula that defines each quantity between events.
 fn formulas(model: &Model, states: &[usize], key: &Key) -> Vec<Option<usize>> {
-    let own = |q: &crate::model::Quantity| if q.kind == Kind::Variable { None } else { dependencies::formula(q.source) };
+    let own = |q: &crate::model::Quantity| {
+        if q.kind == Kind::Variable {
+            None
+        } else {
+            dependencies::formula(q.source)
+        }
+    };
     let mut formulas: Vec<Option<usize>> = model.quantities.iter().map(own).collect();
     for &q in states {
         formulas[q] = None;
@@ -148,15 +184,27 @@ fn formulas(model: &Model, states: &[usize], key: &Key) -> Vec<Option<usize>> {
     formulas
 }
 
-fn classes(model: &Model, states: &[usize], formulas: &[Option<usize>], dependencies: &Dependencies) -> Vec<Class> {
+fn classes(
+    model: &Model,
+    states: &[usize],
+    formulas: &[Option<usize>],
+    dependencies: &Dependencies,
+) -> Vec<Class> {
     let n = model.quantities.len();
     let mut is_state = vec![false; n];
     for &q in states {
         is_state[q] = true;
     }
     let varies = dependencies.reach(n, |q| is_state[q] || dependencies.reads_time[q]);
-    let mut classes: Vec<Class> =
-        (0..n).map(|q| if varies[q] && formulas[q].is_some() { Class::Varying } else { Class::Constant }).collect();
+    let mut classes: Vec<Class> = (0..n)
+        .map(|q| {
+            if varies[q] && formulas[q].is_some() {
+                Class::Varying
+            } else {
+                Class::Constant
+            }
+        })
+        .collect();
     for (i, &q) in states.iter().enumerate() {
         classes[q] = Class::State(i as u32);
     }
@@ -190,7 +238,10 @@ fn by_column(gradients: &[Vec<(u32, Id)>]) -> (Pattern, Vec<Id>) {
             columns[column as usize].push((row, id));
         }
     }
-    let mut pattern = Pattern { col_ptr: vec![0], row_idx: Vec::new() };
+    let mut pattern = Pattern {
+        col_ptr: vec![0],
+        row_idx: Vec::new(),
+    };
     let mut roots = Vec::new();
     for column in columns {
         for (row, id) in column {
@@ -203,7 +254,11 @@ fn by_column(gradients: &[Vec<(u32, Id)>]) -> (Pattern, Vec<Id>) {
 }
 
 /// For each assignment, whether its formula depends on nothing that a run can change.
-fn static_assignments(model: &Model, classes: &[Class], dependencies: &Dependencies) -> Vec<Vec<bool>> {
+fn static_assignments(
+    model: &Model,
+    classes: &[Class],
+    dependencies: &Dependencies,
+) -> Vec<Vec<bool>> {
     let mut target = vec![false; classes.len()];
     for assignment in model.events.iter().flat_map(|e| &e.assignments) {
         target[assignment.target] = true;
@@ -215,5 +270,9 @@ fn static_assignments(model: &Model, classes: &[Class], dependencies: &Dependenc
             Reference::Quantity(q) => classes[q] == Class::Constant && !moved[q],
         })
     };
-    model.events.iter().map(|e| e.assignments.iter().map(|a| fixed(a.formula)).collect()).collect()
+    model
+        .events
+        .iter()
+        .map(|e| e.assignments.iter().map(|a| fixed(a.formula)).collect())
+        .collect()
 }

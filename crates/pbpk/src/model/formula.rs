@@ -57,12 +57,18 @@ impl Formula {
         let (listed, more): (&[Reference], [Option<Reference>; 3]) = match &self.kind {
             FormulaKind::Explicit { arguments, .. } => (arguments.as_slice(), [None, None, None]),
             FormulaKind::Table(_) => (&[], [Some(Reference::Time), None, None]),
-            FormulaKind::TableWithOffset { table, offset } => {
-                (&[], [Some(Reference::Quantity(*table)), Some(*offset), Some(Reference::Time)])
-            }
-            FormulaKind::TableWithArgument { table, argument } => {
-                (&[], [Some(Reference::Quantity(*table)), Some(*argument), None])
-            }
+            FormulaKind::TableWithOffset { table, offset } => (
+                &[],
+                [
+                    Some(Reference::Quantity(*table)),
+                    Some(*offset),
+                    Some(Reference::Time),
+                ],
+            ),
+            FormulaKind::TableWithArgument { table, argument } => (
+                &[],
+                [Some(Reference::Quantity(*table)), Some(*argument), None],
+            ),
         };
         listed.iter().copied().chain(more.into_iter().flatten())
     }

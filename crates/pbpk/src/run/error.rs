@@ -69,20 +69,40 @@ impl fmt::Display for RunError {
         match self {
             Self::EmptyGrid => f.write_str("the output grid is empty: give output times"),
             Self::NegativeStart { paths, time } => {
-                write!(f, "negative initial value at t = {time} of {}, which must not be negative", paths.join(", "))
+                write!(
+                    f,
+                    "negative initial value at t = {time} of {}, which must not be negative",
+                    paths.join(", ")
+                )
             }
             Self::Negative { paths, time } => {
-                write!(f, "negative value at t = {time} of {}, which must not be negative; tighten the tolerances or allow negative values", paths.join(", "))
+                write!(
+                    f,
+                    "negative value at t = {time} of {}, which must not be negative; tighten the tolerances or allow negative values",
+                    paths.join(", ")
+                )
             }
-            Self::Cycle { paths, time } => write!(f, "cyclic formulas through an event at t = {time}: {}", paths.join(" -> ")),
-            Self::CannotStart { path, time } => write!(f, "the model cannot start at t = {time}: '{path}' or its rate is not finite"),
-            Self::TooMuchWork { time, reached, limit } => write!(
+            Self::Cycle { paths, time } => write!(
+                f,
+                "cyclic formulas through an event at t = {time}: {}",
+                paths.join(" -> ")
+            ),
+            Self::CannotStart { path, time } => write!(
+                f,
+                "the model cannot start at t = {time}: '{path}' or its rate is not finite"
+            ),
+            Self::TooMuchWork {
+                time,
+                reached,
+                limit,
+            } => write!(
                 f,
                 "too much work on the way to t = {time}: more than {limit} internal steps (the step limit, MxStep), reached t = {reached}; raise the limit or loosen the tolerances"
             ),
             Self::Solver { time, path, source } => {
                 write!(f, "on the way to t = {time}: {source}")?;
-                path.as_ref().map_or(Ok(()), |path| write!(f, " ('{path}')"))
+                path.as_ref()
+                    .map_or(Ok(()), |path| write!(f, " ('{path}')"))
             }
             Self::Interrupted { time, cause } => write!(f, "{cause} at t = {time}"),
         }

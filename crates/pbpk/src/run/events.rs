@@ -1,5 +1,8 @@
 //! The state of a run and what events do to it.
-#![expect(clippy::indexing_slicing, reason = "numeric kernel: positions are quantities, states and events of one model")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: positions are quantities, states and events of one model"
+)]
 
 use std::sync::Arc;
 
@@ -25,18 +28,39 @@ impl State {
     pub(super) fn new(instance: &Instance, start: f64) -> Result<Self, RunError> {
         let structure = Arc::clone(instance.structure());
         let key = instance.key();
-        let variant = structure.variant(&key).map_err(|c| RunError::Cycle { paths: structure.paths(&c), time: start })?;
+        let variant = structure.variant(&key).map_err(|c| RunError::Cycle {
+            paths: structure.paths(&c),
+            time: start,
+        })?;
         let values = instance.values().to_vec();
         let model = structure.model();
-        let y = structure.states().iter().map(|q| values[*q] / model.quantities[*q].scale).collect();
+        let y = structure
+            .states()
+            .iter()
+            .map(|q| values[*q] / model.quantities[*q].scale)
+            .collect();
         let engine = Engine::new(variant, &values);
         let fired = vec![false; model.events.len()];
-        Ok(Self { overridden: instance.overridden().to_vec(), engine, y, values, key, fired, conditions: Vec::new(), structure })
+        Ok(Self {
+            overridden: instance.overridden().to_vec(),
+            engine,
+            y,
+            values,
+            key,
+            fired,
+            conditions: Vec::new(),
+            structure,
+        })
     }
 
     /// Whether an event may still fire.
     pub(super) fn has_open_events(&self) -> bool {
-        self.structure.model().events.iter().zip(&self.fired).any(|(e, fired)| !(e.one_time && *fired))
+        self.structure
+            .model()
+            .events
+            .iter()
+            .zip(&self.fired)
+            .any(|(e, fired)| !(e.one_time && *fired))
     }
 
     /// Conditions at (t, y) as truths, those of spent events as false.
@@ -44,7 +68,10 @@ impl State {
         let mut values = std::mem::take(&mut self.conditions);
         self.engine.conditions(t, y, &mut values);
         let events = self.structure.model().events.iter().zip(&self.fired);
-        let truths = events.zip(&values).map(|((e, fired), v)| *v == 1.0 && !(e.one_time && *fired)).collect();
+        let truths = events
+            .zip(&values)
+            .map(|((e, fired), v)| *v == 1.0 && !(e.one_time && *fired))
+            .collect();
         self.conditions = values;
         truths
     }
@@ -77,7 +104,13 @@ impl State {
         Ok(any)
     }
 
-    fn assign(&mut self, e: usize, a: usize, assignment: &Assignment, t: f64) -> Result<bool, RunError> {
+    fn assign(
+        &mut self,
+        e: usize,
+        a: usize,
+        assignment: &Assignment,
+        t: f64,
+    ) -> Result<bool, RunError> {
         let target = assignment.target;
         let variant = Arc::clone(self.engine.variant());
         if let Class::State(i) = variant.classes[target] {
@@ -129,14 +162,18 @@ impl State {
             Err(i) => self.key.insert(i, (q, replacement)),
         }
         let variant = self.structure.variant(&self.key);
-        let variant = variant.map_err(|circle| RunError::Cycle { paths: self.structure.paths(&circle), time: t })?;
+        let variant = variant.map_err(|circle| RunError::Cycle {
+            paths: self.structure.paths(&circle),
+            time: t,
+        })?;
         self.overridden[q] = replacement == Replacement::Constant;
         self.engine = Engine::new(variant, &self.values);
         if let Replacement::Formula(f) = replacement
             && self.engine.variant().classes[q] == Class::Constant
         {
             let variant = Arc::clone(self.engine.variant());
-            let value = Folder::new(self.structure.model()).evaluate(f, t, &self.values, |q| variant.formulas[q]);
+            let value = Folder::new(self.structure.model())
+                .evaluate(f, t, &self.values, |q| variant.formulas[q]);
             self.values[q] = value;
         }
         self.refold(q, t);
@@ -148,7 +185,11 @@ impl State {
     fn refold(&mut self, q: usize, t: f64) {
         let structure = Arc::clone(&self.structure);
         let variant = Arc::clone(self.engine.variant());
-        let passes = |u: usize| variant.classes[u] == Class::Constant && variant.formulas[u].is_some() && !self.overridden[u];
+        let passes = |u: usize| {
+            variant.classes[u] == Class::Constant
+                && variant.formulas[u].is_some()
+                && !self.overridden[u]
+        };
         let touched = variant.dependencies.touched(&[q], passes);
         let mut folder = Folder::new(structure.model());
         for u in touched {
@@ -163,16 +204,36 @@ impl State {
     pub(super) fn failure(&self, time: f64, source: SolveError) -> RunError {
         let path = |state: usize| {
             let position = self.structure.states().get(state);
-            position.map_or_else(String::new, |q| self.structure.model().quantities[*q].path.clone())
+            position.map_or_else(String::new, |q| {
+                self.structure.model().quantities[*q].path.clone()
+            })
         };
         match source {
             SolveError::Interrupted { time, cause } => RunError::Interrupted { time, cause },
-            SolveError::TooManySteps { time: reached, limit } => RunError::TooMuchWork { time, reached, limit },
-            SolveError::NonFiniteStart { time, state } => RunError::CannotStart { path: path(state), time },
+            SolveError::TooManySteps {
+                time: reached,
+                limit,
+            } => RunError::TooMuchWork {
+                time,
+                reached,
+                limit,
+            },
+            SolveError::NonFiniteStart { time, state } => RunError::CannotStart {
+                path: path(state),
+                time,
+            },
             SolveError::NonFinite { state, .. } | SolveError::Weight { state, .. } => {
-                RunError::Solver { time, path: Some(path(state)), source }
+                RunError::Solver {
+                    time,
+                    path: Some(path(state)),
+                    source,
+                }
             }
-            source => RunError::Solver { time, path: None, source },
+            source => RunError::Solver {
+                time,
+                path: None,
+                source,
+            },
         }
     }
 }

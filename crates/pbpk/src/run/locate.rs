@@ -23,16 +23,30 @@ pub(super) fn advance(
     let limit = solver.options().max_steps.max(1);
     loop {
         // A target just beyond the newest point makes the solver take exactly one step.
-        let wanted = if solver.time() >= end { end } else { just_beyond(solver, end) };
-        let mut system = Running { engine: &mut state.engine, interrupt: options.interrupt, warnings };
+        let wanted = if solver.time() >= end {
+            end
+        } else {
+            just_beyond(solver, end)
+        };
+        let mut system = Running {
+            engine: &mut state.engine,
+            interrupt: options.interrupt,
+            warnings,
+        };
         let advanced = solver.advance_to(&mut system, wanted, target);
         advanced.map_err(|source| state.failure(end, source))?;
         steps += 1;
         if steps > limit {
-            return Err(RunError::TooMuchWork { time: end, reached: solver.time(), limit });
+            return Err(RunError::TooMuchWork {
+                time: end,
+                reached: solver.time(),
+                limit,
+            });
         }
         let to = solver.time().min(end);
-        solver.output(to, target).map_err(|source| state.failure(end, source))?;
+        solver
+            .output(to, target)
+            .map_err(|source| state.failure(end, source))?;
         let after = state.truths(to, target);
         if !newly_true(&before, &after) {
             before = after;
@@ -43,8 +57,11 @@ pub(super) fn advance(
             }
             continue;
         }
-        let moment = bisect(solver, state, &before, from, to, target).map_err(|e| state.failure(end, e))?;
-        solver.output(moment, target).map_err(|source| state.failure(end, source))?;
+        let moment =
+            bisect(solver, state, &before, from, to, target).map_err(|e| state.failure(end, e))?;
+        solver
+            .output(moment, target)
+            .map_err(|source| state.failure(end, source))?;
         state.y.copy_from_slice(target);
         if moment >= end {
             return Ok(());
@@ -55,7 +72,11 @@ pub(super) fn advance(
         from = moment;
         before = state.truths(moment, &state.y.clone());
         if !state.has_open_events() {
-            let mut system = Running { engine: &mut state.engine, interrupt: options.interrupt, warnings };
+            let mut system = Running {
+                engine: &mut state.engine,
+                interrupt: options.interrupt,
+                warnings,
+            };
             let advanced = solver.advance_to(&mut system, end, target);
             advanced.map_err(|source| state.failure(end, source))?;
             state.y.copy_from_slice(target);
@@ -97,6 +118,10 @@ fn bisect(
 /// A time a little beyond the newest point, far enough for the solver to notice.
 fn just_beyond(solver: &Bdf, end: f64) -> f64 {
     let (time, step) = (solver.time(), solver.statistics().last_step);
-    let little = if step > 0.0 { 1e-12 * (time.abs() + step) } else { 1e-9 * (end - time) };
+    let little = if step > 0.0 {
+        1e-12 * (time.abs() + step)
+    } else {
+        1e-9 * (end - time)
+    };
     (time + little).min(end)
 }

@@ -18,8 +18,8 @@ use crate::model::Precision;
 use crate::solve::{Bdf, Interrupt, Options, SolveError};
 
 pub use error::{RunError, RunFailure};
-pub use results::Results;
 use events::State;
+pub use results::Results;
 use schedule::{Point, Schedule};
 use system::Running;
 
@@ -63,19 +63,30 @@ pub fn run(instance: &Instance, options: &RunOptions<'_>) -> Result<Results, Box
         }
         Err(error) => {
             warnings.push(error.to_string());
-            Err(Box::new(RunFailure { error, warnings, statistics: results.statistics }))
+            Err(Box::new(RunFailure {
+                error,
+                warnings,
+                statistics: results.statistics,
+            }))
         }
     }
 }
 
-fn simulate(instance: &Instance, options: &RunOptions<'_>, results: &mut Results, warnings: &mut Vec<String>) -> Result<(), RunError> {
+fn simulate(
+    instance: &Instance,
+    options: &RunOptions<'_>,
+    results: &mut Results,
+    warnings: &mut Vec<String>,
+) -> Result<(), RunError> {
     let structure = instance.structure();
     let model = structure.model();
     let times = match options.times {
         Some(times) => schedule::usable(times),
         None => model.grid.sorted(options.precision),
     };
-    let Some(&start) = times.first() else { return Err(RunError::EmptyGrid) };
+    let Some(&start) = times.first() else {
+        return Err(RunError::EmptyGrid);
+    };
     if model.quantities.is_empty() {
         warnings.push("nothing to simulate: the model holds no quantity".to_owned());
     }
@@ -101,7 +112,13 @@ fn simulate(instance: &Instance, options: &RunOptions<'_>, results: &mut Results
     results.store(&mut state, start, abs_tol);
     state.test_events(start)?;
 
-    let mut solver = if state.y.is_empty() { None } else { Some(start_solver(&mut state, start, settings, options, warnings)?) };
+    let mut solver = if state.y.is_empty() {
+        None
+    } else {
+        Some(start_solver(
+            &mut state, start, settings, options, warnings,
+        )?)
+    };
     let mut target = vec![0.0; state.y.len()];
     for (i, point) in schedule.points.iter().enumerate() {
         if let Some(solver) = &mut solver {
@@ -127,7 +144,10 @@ fn simulate(instance: &Instance, options: &RunOptions<'_>, results: &mut Results
         if solver.is_none()
             && let Some(cause) = options.interrupt.and_then(|ask| ask())
         {
-            return Err(RunError::Interrupted { time: point.time, cause });
+            return Err(RunError::Interrupted {
+                time: point.time,
+                cause,
+            });
         }
     }
     Ok(())
@@ -151,7 +171,11 @@ fn start_solver(
     };
     let variant = std::sync::Arc::clone(state.engine.variant());
     let known = variant.symbolic.get().cloned();
-    let system = Running { engine: &mut state.engine, interrupt: options.interrupt, warnings };
+    let system = Running {
+        engine: &mut state.engine,
+        interrupt: options.interrupt,
+        warnings,
+    };
     let solver = match known {
         Some(symbolic) => Bdf::with_symbolic(&system, solver_options, symbolic),
         None => Bdf::new(&system, solver_options),
@@ -162,8 +186,18 @@ fn start_solver(
     Ok(solver)
 }
 
-fn restart(solver: &mut Bdf, state: &mut State, time: f64, options: &RunOptions<'_>, warnings: &mut Vec<String>) -> Result<(), RunError> {
-    let mut system = Running { engine: &mut state.engine, interrupt: options.interrupt, warnings };
+fn restart(
+    solver: &mut Bdf,
+    state: &mut State,
+    time: f64,
+    options: &RunOptions<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<(), RunError> {
+    let mut system = Running {
+        engine: &mut state.engine,
+        interrupt: options.interrupt,
+        warnings,
+    };
     let started = solver.start(&mut system, time, &state.y);
     started.map_err(|source| state.failure(time, source))
 }
@@ -180,7 +214,11 @@ fn advance(
     if options.locate_events && state.has_open_events() {
         return locate::advance(solver, state, point.time, options, warnings, target);
     }
-    let mut system = Running { engine: &mut state.engine, interrupt: options.interrupt, warnings };
+    let mut system = Running {
+        engine: &mut state.engine,
+        interrupt: options.interrupt,
+        warnings,
+    };
     match solver.advance_to(&mut system, point.time, target) {
         Ok(()) => {
             state.y.copy_from_slice(target);

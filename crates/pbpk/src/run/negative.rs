@@ -1,5 +1,8 @@
 //! Values that must not be negative.
-#![expect(clippy::indexing_slicing, reason = "numeric kernel: states are quantities of one model")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: states are quantities of one model"
+)]
 
 use super::RunError;
 use crate::compile::Structure;
@@ -14,13 +17,20 @@ const SLACK: f64 = 100.0;
 
 fn is_exempt(path: &str, delimiter: char) -> bool {
     EXEMPT.iter().any(|part| path.contains(part))
-        || EXEMPT_CONTAINERS.iter().any(|name| path.split(delimiter).any(|element| element == *name))
+        || EXEMPT_CONTAINERS
+            .iter()
+            .any(|name| path.split(delimiter).any(|element| element == *name))
 }
 
 fn offenders(structure: &Structure, y: &[f64], bound: f64) -> Vec<String> {
     let model = structure.model();
-    let states = structure.states().iter().zip(y).map(|(q, y)| (&model.quantities[*q], *y));
-    let bad = states.filter(|(q, y)| *y < bound && !q.negative_allowed && !is_exempt(&q.path, model.delimiter));
+    let states = structure
+        .states()
+        .iter()
+        .zip(y)
+        .map(|(q, y)| (&model.quantities[*q], *y));
+    let bad = states
+        .filter(|(q, y)| *y < bound && !q.negative_allowed && !is_exempt(&q.path, model.delimiter));
     bad.map(|(q, _)| q.path.clone()).collect()
 }
 
@@ -33,7 +43,12 @@ pub(super) fn check_start(structure: &Structure, y: &[f64], time: f64) -> Result
 }
 
 /// Stored values, scaled.
-pub(super) fn check(structure: &Structure, y: &[f64], abs_tol: f64, time: f64) -> Result<(), RunError> {
+pub(super) fn check(
+    structure: &Structure,
+    y: &[f64],
+    abs_tol: f64,
+    time: f64,
+) -> Result<(), RunError> {
     match offenders(structure, y, -SLACK * abs_tol) {
         paths if paths.is_empty() => Ok(()),
         paths => Err(RunError::Negative { paths, time }),

@@ -1,5 +1,8 @@
 //! What a run gives back.
-#![expect(clippy::indexing_slicing, reason = "numeric kernel: rows have one number per output")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: rows have one number per output"
+)]
 
 use super::events::State;
 use crate::compile::Instance;
@@ -31,7 +34,13 @@ impl Results {
     pub(super) fn new(instance: &Instance) -> Self {
         let structure = instance.structure();
         let model = structure.model();
-        let of = |f: fn(&crate::model::Quantity) -> &String| structure.outputs().iter().map(|q| f(&model.quantities[*q]).clone()).collect();
+        let of = |f: fn(&crate::model::Quantity) -> &String| {
+            structure
+                .outputs()
+                .iter()
+                .map(|q| f(&model.quantities[*q]).clone())
+                .collect()
+        };
         Self {
             times: Vec::new(),
             paths: of(|q| &q.path),
@@ -46,16 +55,24 @@ impl Results {
 
     pub(super) fn reserve(&mut self, times: usize) {
         self.times.reserve(times);
-        self.values.reserve(times.saturating_mul(self.paths.len()).min(1 << 26));
+        self.values
+            .reserve(times.saturating_mul(self.paths.len()).min(1 << 26));
     }
 
     /// Stores the outputs at t; scaled states in (−abs_tol, 0) count as zero.
     pub(super) fn store(&mut self, state: &mut State, t: f64, abs_tol: f64) {
         self.clean.clear();
-        self.clean.extend(state.y.iter().map(|&y| if y < 0.0 && y > -abs_tol { 0.0 } else { y }));
+        self.clean.extend(
+            state
+                .y
+                .iter()
+                .map(|&y| if y < 0.0 && y > -abs_tol { 0.0 } else { y }),
+        );
         let start = self.values.len();
         self.values.resize(start + self.paths.len(), 0.0);
-        state.engine.outputs(t, &self.clean, &mut self.values[start..]);
+        state
+            .engine
+            .outputs(t, &self.clean, &mut self.values[start..]);
         self.times.push(t);
     }
 

@@ -1,5 +1,8 @@
 //! The times of a run: outputs, switches, table restarts.
-#![expect(clippy::indexing_slicing, reason = "numeric kernel: operands precede their users in a body")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: operands precede their users in a body"
+)]
 
 use super::RunOptions;
 use crate::compile::{Instance, table};
@@ -21,7 +24,11 @@ pub(super) struct Point {
 impl Point {
     pub(super) fn time_fraction(&self, start: f64, times: &[f64]) -> f64 {
         let end = times.last().copied().unwrap_or(start);
-        if end > start { (self.time - start) / (end - start) } else { 1.0 }
+        if end > start {
+            (self.time - start) / (end - start)
+        } else {
+            1.0
+        }
     }
 }
 
@@ -39,11 +46,36 @@ impl Schedule {
         let start = times.first().copied().unwrap_or(0.0);
         let end = times.last().copied().unwrap_or(start);
         let inside = |t: &f64| t.is_finite() && *t > start && *t <= end;
-        let restarts: Vec<f64> = restarts(instance, model, start).into_iter().filter(inside).collect();
-        let switches: Vec<f64> = switches(instance, model, start).into_iter().filter(inside).collect();
-        let mut points: Vec<Point> = times.iter().skip(1).map(|&time| Point { time, store: true, restart: false, stop: false }).collect();
-        points.extend(switches.iter().map(|&time| Point { time, store: false, restart: false, stop: true }));
-        points.extend(restarts.iter().map(|&time| Point { time, store: false, restart: true, stop: true }));
+        let restarts: Vec<f64> = restarts(instance, model, start)
+            .into_iter()
+            .filter(inside)
+            .collect();
+        let switches: Vec<f64> = switches(instance, model, start)
+            .into_iter()
+            .filter(inside)
+            .collect();
+        let mut points: Vec<Point> = times
+            .iter()
+            .skip(1)
+            .map(|&time| Point {
+                time,
+                store: true,
+                restart: false,
+                stop: false,
+            })
+            .collect();
+        points.extend(switches.iter().map(|&time| Point {
+            time,
+            store: false,
+            restart: false,
+            stop: true,
+        }));
+        points.extend(restarts.iter().map(|&time| Point {
+            time,
+            store: false,
+            restart: true,
+            stop: true,
+        }));
         points.sort_by(|a, b| a.time.total_cmp(&b.time));
         points.dedup_by(|later, first| {
             let same = later.time == first.time;
@@ -73,7 +105,11 @@ impl Schedule {
 
 /// Output times given by a caller: finite, ascending, once each.
 pub(super) fn usable(times: &[f64]) -> Vec<f64> {
-    let mut times: Vec<f64> = times.iter().copied().filter(|t| t.is_finite() && *t >= 0.0).collect();
+    let mut times: Vec<f64> = times
+        .iter()
+        .copied()
+        .filter(|t| t.is_finite() && *t >= 0.0)
+        .collect();
     times.sort_by(f64::total_cmp);
     times.dedup();
     times
@@ -105,7 +141,11 @@ fn restarts(instance: &Instance, model: &Model, start: f64) -> Vec<f64> {
                     Reference::Time => start,
                     Reference::Quantity(q) => values[*q],
                 };
-                times.extend(own.into_iter().flat_map(|t| t.restarts()).map(|x| x + shift));
+                times.extend(
+                    own.into_iter()
+                        .flat_map(|t| t.restarts())
+                        .map(|x| x + shift),
+                );
             }
             FormulaKind::Explicit { .. } | FormulaKind::TableWithArgument { .. } => {}
         }
@@ -120,17 +160,34 @@ fn switches(instance: &Instance, model: &Model, start: f64) -> Vec<f64> {
     for &q in structure.states() {
         is_state[q] = true;
     }
-    let on_state = structure.base.dependencies.reach(is_state.len(), |q| is_state[q]);
+    let on_state = structure
+        .base
+        .dependencies
+        .reach(is_state.len(), |q| is_state[q]);
     let mut times = Vec::new();
     for event in &model.events {
         if let FormulaKind::Explicit { body, arguments } = &model.formulas[event.condition].kind {
-            compared_with_time(body, arguments, &on_state, instance.values(), start, &mut times);
+            compared_with_time(
+                body,
+                arguments,
+                &on_state,
+                instance.values(),
+                start,
+                &mut times,
+            );
         }
     }
     times
 }
 
-fn compared_with_time(body: &Body, arguments: &[Reference], on_state: &[bool], values: &[f64], start: f64, out: &mut Vec<f64>) {
+fn compared_with_time(
+    body: &Body,
+    arguments: &[Reference],
+    on_state: &[bool],
+    values: &[f64],
+    start: f64,
+    out: &mut Vec<f64>,
+) {
     let mut known: Vec<(f64, bool)> = Vec::with_capacity(body.nodes.len());
     let is_time = |i: u32| matches!(body.nodes[i as usize], Expr::Argument(a) if arguments[a as usize] == Reference::Time);
     for node in &body.nodes {
@@ -144,7 +201,10 @@ fn compared_with_time(body: &Body, arguments: &[Reference], on_state: &[bool], v
             Expr::Unary(op, a) => (apply_unary(op, at(a).0), at(a).1),
             Expr::Binary(op, a, b) => {
                 use Binary::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
-                if matches!(op, Less | LessOrEqual | Greater | GreaterOrEqual | Equal | NotEqual) {
+                if matches!(
+                    op,
+                    Less | LessOrEqual | Greater | GreaterOrEqual | Equal | NotEqual
+                ) {
                     for (time, other) in [(a, b), (b, a)] {
                         if is_time(time) && !at(other).1 {
                             out.push(at(other).0);
@@ -153,9 +213,11 @@ fn compared_with_time(body: &Body, arguments: &[Reference], on_state: &[bool], v
                 }
                 (apply_binary(op, at(a).0, at(b).0), at(a).1 || at(b).1)
             }
-            Expr::Select(c, a, b) => (apply_select(at(c).0, at(a).0, at(b).0), at(c).1 || at(a).1 || at(b).1),
+            Expr::Select(c, a, b) => (
+                apply_select(at(c).0, at(a).0, at(b).0),
+                at(c).1 || at(a).1 || at(b).1,
+            ),
         };
         known.push(entry);
     }
 }
-

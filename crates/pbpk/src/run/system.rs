@@ -37,7 +37,9 @@ impl System for Running<'_, '_> {
 
     fn non_finite(&mut self, t: f64, state: usize, count: usize) {
         if count <= LOGGED_MAX {
-            self.warnings.push(format!("the rate of state {state} is not finite at t = {t}; a smaller step was tried"));
+            self.warnings.push(format!(
+                "the rate of state {state} is not finite at t = {t}; a smaller step was tried"
+            ));
         }
     }
 }

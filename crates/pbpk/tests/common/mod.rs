@@ -1,5 +1,13 @@
 //! Shared by the tests: where the data lies, reference tables, the comparison rule.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs, unreachable_pub)]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub
+)]
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -10,11 +18,14 @@ use pbpk::model::Model;
 use pbpk::run::{Results, RunOptions};
 
 pub fn data(relative: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/pbpk/data").join(relative)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/pbpk/data")
+        .join(relative)
 }
 
 pub fn load(relative: &str) -> Model {
-    pbpk::read::file(&data(relative), &Default::default()).unwrap_or_else(|e| panic!("{relative}: {e}"))
+    pbpk::read::file(&data(relative), &Default::default())
+        .unwrap_or_else(|e| panic!("{relative}: {e}"))
 }
 
 pub fn instance(model: Model) -> Instance {
@@ -31,7 +42,9 @@ pub struct Table {
 pub fn reference(name: &str) -> Table {
     let bytes = std::fs::read(data(&format!("ref/{name}.ref.csv.gz"))).unwrap();
     let mut text = String::new();
-    flate2::read::GzDecoder::new(bytes.as_slice()).read_to_string(&mut text).unwrap();
+    flate2::read::GzDecoder::new(bytes.as_slice())
+        .read_to_string(&mut text)
+        .unwrap();
     let mut lines = text.lines();
     let names = split(lines.next().unwrap());
     let mut columns = vec![Vec::new(); names.len()];
@@ -72,33 +85,59 @@ pub fn deviation(name: &str, results: &Results, table: &Table, abs_tol: f64) -> 
     let times = &table.columns[0];
     assert_eq!(times.len(), results.times.len(), "{name}: number of times");
     for (a, b) in results.times.iter().zip(times) {
-        assert!((a - b).abs() <= 1e-9 * b.abs().max(1e-300) || a == b, "{name}: time {a} instead of {b}");
+        assert!(
+            (a - b).abs() <= 1e-9 * b.abs().max(1e-300) || a == b,
+            "{name}: time {a} instead of {b}"
+        );
     }
-    let mut worst = Deviation { worst: 0.0, column: String::new(), columns: table.names.len() - 1 };
+    let mut worst = Deviation {
+        worst: 0.0,
+        column: String::new(),
+        columns: table.names.len() - 1,
+    };
     for (column, values) in table.names.iter().zip(&table.columns).skip(1) {
-        let ours = results.by_path(column).unwrap_or_else(|| panic!("{name}: no output '{column}'"));
+        let ours = results
+            .by_path(column)
+            .unwrap_or_else(|| panic!("{name}: no output '{column}'"));
         let d = column_deviation(name, column, &ours, values, abs_tol);
         if d > worst.worst {
-            worst = Deviation { worst: d, column: column.clone(), columns: worst.columns };
+            worst = Deviation {
+                worst: d,
+                column: column.clone(),
+                columns: worst.columns,
+            };
         }
     }
     worst
 }
 
 /// Deviation of one column; for columns below 100 absolute tolerances it is zero inside that band.
-pub fn column_deviation(name: &str, column: &str, ours: &[f64], theirs: &[f64], abs_tol: f64) -> f64 {
+pub fn column_deviation(
+    name: &str,
+    column: &str,
+    ours: &[f64],
+    theirs: &[f64],
+    abs_tol: f64,
+) -> f64 {
     let mut peak = 0.0_f64;
     let mut difference = 0.0_f64;
     for (i, (a, b)) in ours.iter().zip(theirs).enumerate() {
         if !b.is_finite() || !a.is_finite() {
-            assert!(a.is_nan() == b.is_nan() && (a.is_nan() || a == b), "{name}: '{column}' row {i}: {a} instead of {b}");
+            assert!(
+                a.is_nan() == b.is_nan() && (a.is_nan() || a == b),
+                "{name}: '{column}' row {i}: {a} instead of {b}"
+            );
             continue;
         }
         peak = peak.max(b.abs());
         difference = difference.max((a - b).abs());
     }
     if peak < 100.0 * abs_tol {
-        if difference <= 100.0 * abs_tol { 0.0 } else { difference / (100.0 * abs_tol) }
+        if difference <= 100.0 * abs_tol {
+            0.0
+        } else {
+            difference / (100.0 * abs_tol)
+        }
     } else {
         difference / peak
     }

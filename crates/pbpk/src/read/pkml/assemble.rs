@@ -25,6 +25,9 @@ struct Assembly<'a> {
     quantities: Vec<Quantity>,
     formulas: Vec<Formula>,
     warnings: Vec<String>,
+    geometric_deviation: bool,
+    /// Log-normal parameters that got their mean for want of a `GSD`.
+    by_mean: usize,
 }
 
 pub(super) fn assemble(raw: Raw) -> Result<Model, LoadError> {
@@ -35,6 +38,7 @@ pub(super) fn assemble(raw: Raw) -> Result<Model, LoadError> {
         formulas: cache,
         settings,
         warnings,
+        geometric_deviation,
         ..
     } = raw;
     let mut assembly = Assembly {
@@ -46,6 +50,8 @@ pub(super) fn assemble(raw: Raw) -> Result<Model, LoadError> {
         quantities: Vec::new(),
         formulas: Vec::new(),
         warnings,
+        geometric_deviation,
+        by_mean: 0,
     };
     assembly.quantities();
     assembly.sources()?;
@@ -55,8 +61,14 @@ pub(super) fn assemble(raw: Raw) -> Result<Model, LoadError> {
         quantities,
         formulas,
         mut warnings,
+        by_mean,
         ..
     } = assembly;
+    if by_mean > 0 {
+        warnings.push(format!(
+            "{by_mean} log-normal parameters have no child 'GSD' and were given their mean; their 'GeometricDeviation' counts on request only"
+        ));
+    }
     let mut solver = SolverSettings::default();
     if settings.solver.is_empty() {
         warnings.push("the file has no solver settings; the defaults apply".to_owned());
@@ -227,7 +239,7 @@ impl Assembly<'_> {
     }
 
     /// A distributed parameter's value: its own, or from its distribution's parameters.
-    fn distributed(&self, i: usize, entity: &Entity) -> Result<f64, LoadError> {
+    fn distributed(&mut self, i: usize, entity: &Entity) -> Result<f64, LoadError> {
         if let Some(value) = entity.value {
             return Ok(value);
         }
@@ -257,10 +269,21 @@ impl Assembly<'_> {
                 Ok(mean()? + deviation * normal::quantile(percentile()?))
             }
             RawKind::LogNormal => {
-                let deviation = part("GSD")
-                    .or_else(|| part("GeometricDeviation"))
-                    .ok_or_else(|| missing("GSD"))?;
-                Ok((mean()?.ln() + deviation.ln() * normal::quantile(percentile()?)).exp())
+                let old = || {
+                    self.geometric_deviation
+                        .then(|| part("GeometricDeviation"))
+                        .flatten()
+                };
+                let (mean, percentile) = (mean()?, percentile()?);
+                match part("GSD").or_else(old) {
+                    Some(deviation) => {
+                        Ok((mean.ln() + deviation.ln() * normal::quantile(percentile)).exp())
+                    }
+                    None => {
+                        self.by_mean += 1;
+                        Ok(mean)
+                    }
+                }
             }
             RawKind::Uniform => {
                 let (min, max) = (part("Minimum"), part("Maximum"));

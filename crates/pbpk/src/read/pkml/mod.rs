@@ -29,11 +29,15 @@ struct Raw {
     formulas: Cache,
     settings: Settings,
     has_model: bool,
+    geometric_deviation: bool,
     warnings: Vec<String>,
 }
 
 /// Reads the document whose `SimulationTransfer` tag was just read.
-pub(super) fn read(scanner: &mut Scanner<impl BufRead>) -> Result<Model, LoadError> {
+pub(super) fn read(
+    scanner: &mut Scanner<impl BufRead>,
+    geometric_deviation: bool,
+) -> Result<Model, LoadError> {
     let root = scanner.current()?;
     let text = root.attribute("version")?.unwrap_or_default();
     let line = root.line;
@@ -65,6 +69,7 @@ pub(super) fn read(scanner: &mut Scanner<impl BufRead>) -> Result<Model, LoadErr
         formulas: Cache::default(),
         settings: Settings::default(),
         has_model: false,
+        geometric_deviation,
         warnings,
     };
     let mut simulations = 0;
