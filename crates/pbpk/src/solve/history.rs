@@ -80,14 +80,14 @@ impl History {
         self.triangle(|low, high| *low -= high);
     }
 
+    /// Runs through the triangle once per state, all columns at a time.
     fn triangle(&mut self, combine: impl Fn(&mut f64, f64)) {
-        for k in 1..=self.order {
-            for j in (k..=self.order).rev() {
-                let (low, high) = self.z.split_at_mut(j);
-                for (a, b) in low[j - 1].iter_mut().zip(&high[0]) {
-                    combine(a, *b);
-                }
-            }
+        match self.order {
+            1 => triangle::<2>(&mut self.z, combine),
+            2 => triangle::<3>(&mut self.z, combine),
+            3 => triangle::<4>(&mut self.z, combine),
+            4 => triangle::<5>(&mut self.z, combine),
+            _ => triangle::<6>(&mut self.z, combine),
         }
     }
 
@@ -181,6 +181,25 @@ impl History {
                 *y = *y * s + z;
             }
         }
+    }
+}
+
+/// The first `COLUMNS` columns of each state, combined in Pascal's pattern.
+fn triangle<const COLUMNS: usize>(
+    z: &mut [Vec<f64>; ORDER_MAX + 1],
+    combine: impl Fn(&mut f64, f64),
+) {
+    let [a, b, c, d, e, f] = z;
+    let states = a.iter_mut().zip(b).zip(c).zip(d).zip(e).zip(f);
+    for (((((a, b), c), d), e), f) in states {
+        let mut all = [*a, *b, *c, *d, *e, *f];
+        for k in 1..COLUMNS {
+            for j in (k..COLUMNS).rev() {
+                let high = all[j];
+                combine(&mut all[j - 1], high);
+            }
+        }
+        [*a, *b, *c, *d, *e, *f] = all;
     }
 }
 

@@ -31,7 +31,17 @@ pub struct Factors {
     values: Vec<f64>,
     inverse: Vec<f64>,
     x: Vec<f64>,
+    forward: Vec<Step>,
+    back: Vec<Step>,
     dense: Option<Dense>,
+}
+
+/// `x[row] -= value · x[col]`.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    row: u32,
+    col: u32,
+    value: f64,
 }
 
 impl Factors {
@@ -44,6 +54,8 @@ impl Factors {
             values: vec![0.0; nnz],
             inverse: vec![0.0; n],
             x: vec![0.0; n],
+            forward: Vec::with_capacity(nnz),
+            back: Vec::with_capacity(nnz),
             dense: None,
         }
     }
@@ -69,6 +81,7 @@ impl Factors {
         if !self.symbolic.dense {
             self.scatter(gamma, jacobian);
             if self.eliminate() {
+                self.lay_out();
                 return Ok(());
             }
         }
@@ -146,24 +159,38 @@ impl Factors {
         }
     }
 
+    /// Solves with `L`, the diagonal and the unit upper factor in turn.
     fn substitute(&mut self) {
-        let s = &*self.symbolic;
         let x = self.x.as_mut_slice();
-        for i in 0..s.n {
-            let (from, to) = (s.row_ptr[i] as usize, s.diagonal[i] as usize);
-            let mut sum = x[i];
-            for (&j, &l) in s.cols[from..to].iter().zip(&self.values[from..to]) {
-                sum -= l * x[j as usize];
-            }
-            x[i] = sum;
+        for step in &self.forward {
+            x[step.row as usize] -= step.value * x[step.col as usize];
         }
-        for i in (0..s.n).rev() {
-            let (from, to) = (s.diagonal[i] as usize + 1, s.row_ptr[i + 1] as usize);
-            let mut sum = x[i];
-            for (&j, &u) in s.cols[from..to].iter().zip(&self.values[from..to]) {
-                sum -= u * x[j as usize];
-            }
-            x[i] = sum * self.inverse[i];
+        for (x, inverse) in x.iter_mut().zip(&self.inverse) {
+            *x *= inverse;
         }
+        for step in &self.back {
+            x[step.row as usize] -= step.value * x[step.col as usize];
+        }
+    }
+
+    /// Lays the numbers out in the order in which the substitutions need them, rows of the upper factor
+    /// divided by their pivots.
+    fn lay_out(&mut self) {
+        let s = &*self.symbolic;
+        self.forward.clear();
+        self.forward.extend(s.lower.iter().map(|e| Step {
+            row: e.row,
+            col: e.col,
+            value: self.values[e.place as usize],
+        }));
+        self.back.clear();
+        self.back.extend(s.upper.iter().map(|e| {
+            let value = self.values[e.place as usize] * self.inverse[e.row as usize];
+            Step {
+                row: e.row,
+                col: e.col,
+                value,
+            }
+        }));
     }
 }

@@ -30,6 +30,19 @@ pub struct Symbolic {
     pub(super) targets: Vec<u32>,
     /// Place of each entry of the Jacobian pattern.
     pub(super) scatter: Vec<u32>,
+    /// Forward substitution: entries below the diagonal, in an order that keeps dependent ones apart.
+    pub(super) lower: Vec<Entry>,
+    /// Back substitution: entries above the diagonal, likewise.
+    pub(super) upper: Vec<Entry>,
+}
+
+/// One step of a substitution: `x[row] -= value · x[col]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) row: u32,
+    pub(super) col: u32,
+    /// Where the value lies among the factors.
+    pub(super) place: u32,
 }
 
 impl Symbolic {
@@ -64,6 +77,8 @@ impl Symbolic {
             diagonal: Vec::with_capacity(n),
             targets: Vec::new(),
             scatter: Vec::with_capacity(pattern.nnz()),
+            lower: Vec::new(),
+            upper: Vec::new(),
         };
         for (i, row) in rows.iter().enumerate() {
             let before = row.partition_point(|&j| j < i);
@@ -81,7 +96,45 @@ impl Symbolic {
             }
         }
         symbolic.dense = !symbolic.program(&rows);
+        symbolic.substitutions(&rows);
         symbolic
+    }
+
+    /// Lists the steps of both substitutions by the depth at which their source is known. Steps of one
+    /// depth do not wait for each other, and short inner loops with hard-to-guess ends are avoided.
+    fn substitutions(&mut self, rows: &[Vec<usize>]) {
+        let mut depth = vec![0_usize; self.n];
+        let mut lower = Vec::new();
+        for (i, row) in rows.iter().enumerate() {
+            for (within, &j) in row.iter().enumerate().take_while(|(_, j)| **j < i) {
+                depth[i] = depth[i].max(depth[j] + 1);
+                lower.push((depth[j], j, i, within));
+            }
+        }
+        depth.fill(0);
+        let mut upper = Vec::new();
+        for (i, row) in rows.iter().enumerate().rev() {
+            for (within, &j) in row.iter().enumerate().rev().take_while(|(_, j)| **j > i) {
+                depth[i] = depth[i].max(depth[j] + 1);
+                upper.push((depth[j], self.n - j, i, within));
+            }
+        }
+        let n = self.n;
+        let entry = |row: usize, col: usize, within: usize, row_ptr: &[u32]| Entry {
+            row: narrow(row),
+            col: narrow(col),
+            place: row_ptr[row] + narrow(within),
+        };
+        lower.sort_unstable();
+        upper.sort_unstable();
+        self.lower = lower
+            .iter()
+            .map(|&(_, j, i, w)| entry(i, j, w, &self.row_ptr))
+            .collect();
+        self.upper = upper
+            .iter()
+            .map(|&(_, j, i, w)| entry(i, n - j, w, &self.row_ptr))
+            .collect();
     }
 
     /// Writes the elimination program; false when it would be too long.
