@@ -77,7 +77,8 @@ pub fn run(places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     }
 }
 
-fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
+/// Sets the stage: a workspace with a file, a secret beside it, a policy.
+fn set_stage() -> Result<Stage, Stop> {
     let mut name = [0_u8; 8];
     crate::local::random(&mut name)?;
     let name: String = name.iter().map(|b| format!("{b:02x}")).collect();
@@ -91,6 +92,12 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
         &policy,
         POLICY.replace("{WORKSPACE}", &workspace.to_string_lossy()),
     )?;
+    Ok(stage)
+}
+
+fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
+    let stage = set_stage()?;
+    let (workspace, policy) = (stage.0.join("workspace"), stage.0.join("policy.json"));
     writeln!(
         out,
         "Durward guards a file server (ten tools, embedded) for an agent.\n"
