@@ -85,6 +85,11 @@ fn measure(directory: &Path, out: &mut dyn Write) -> Outcome<()> {
     // What was written before must not be synced on these measurements' time.
     fs::remove_dir_all(directory)?;
     fs::create_dir_all(directory)?;
+    on_the_disk(directory, &line, out)
+}
+
+/// What waiting for the disk costs, beside the disk's own price.
+fn on_the_disk(directory: &Path, line: &[u8], out: &mut dyn Write) -> Outcome<()> {
     writeln!(
         out,
         "{:<44}{:>10}{:>10}{:>10}",
@@ -93,7 +98,7 @@ fn measure(directory: &Path, out: &mut dyn Write) -> Outcome<()> {
     row(
         out,
         "write(2) + fdatasync",
-        synced_bare(&directory.join("synced"), &line)?,
+        synced_bare(&directory.join("synced"), line)?,
     )?;
     row(
         out,
