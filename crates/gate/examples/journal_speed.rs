@@ -94,6 +94,11 @@ fn on_the_disk(directory: &Path, line: &[u8], out: &mut dyn Write) -> Outcome<()
     // What was written before must not be synced on these measurements' time.
     fs::remove_dir_all(directory)?;
     fs::create_dir_all(directory)?;
+    on_the_disk(directory, &line, out)
+}
+
+/// What waiting for the disk costs, beside the disk's own price.
+fn on_the_disk(directory: &Path, line: &[u8], out: &mut dyn Write) -> Outcome<()> {
     writeln!(
         out,
         "{:<44}{:>10}{:>10}{:>10}",
