@@ -17,7 +17,20 @@ pub(crate) struct Page {
 }
 
 /// Every generated page. An entry here needs the same name in the binary's `__docs` command.
-pub(crate) const PAGES: &[Page] = &[];
+pub(crate) const PAGES: &[Page] = &[
+    Page {
+        file: "docs/reference/commands.md",
+        name: "commands",
+    },
+    Page {
+        file: "docs/reference/reasons.md",
+        name: "reasons",
+    },
+    Page {
+        file: "docs/reference/policy.md",
+        name: "policy",
+    },
+];
 
 /// Writes every page again and says which files changed. Always `true`: nothing is judged.
 pub(crate) fn write_all(root: &Path, out: &mut impl Write) -> Result<bool, Error> {

@@ -9,7 +9,13 @@ use clap::{Parser, Subcommand};
 #[command(name = "durward", version, about, after_help = EXAMPLES, propagate_version = true)]
 pub struct Cli {
     /// Where journal and keys are kept [default: $XDG_STATE_HOME/durward]
-    #[arg(long, global = true, value_name = "DIR", env = "DURWARD_STATE_DIR")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "DURWARD_STATE_DIR",
+        hide_env_values = true
+    )]
     pub state_dir: Option<PathBuf>,
     /// Say more on standard error; twice for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
@@ -40,6 +46,12 @@ pub enum Command {
     /// Measure, and mock servers to measure against
     #[command(subcommand)]
     Lab(lab::Args),
+    /// Print a reference page
+    #[command(name = "__docs", hide = true)]
+    Docs {
+        /// commands, reasons or policy
+        page: String,
+    },
 }
 
 const RUN_HELP: &str = "\
@@ -53,7 +65,12 @@ Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the j
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
     /// The rules, as JSON
-    #[arg(long, value_name = "FILE", env = "DURWARD_POLICY")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "DURWARD_POLICY",
+        hide_env_values = true
+    )]
     pub policy: Option<PathBuf>,
     /// The server's name in rules (`backend_id`) and in the journal [default: from the command]
     #[arg(long, value_name = "NAME", value_parser = server_name)]

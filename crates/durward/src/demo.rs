@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use mocks::client::{Client, ClientError, Reply};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::places::Places;
 
@@ -77,7 +77,8 @@ pub fn run(places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     }
 }
 
-fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
+/// Sets the stage: a workspace with a file, a secret beside it, a policy.
+fn set_stage() -> Result<Stage, Stop> {
     let mut name = [0_u8; 8];
     crate::local::random(&mut name)?;
     let name: String = name.iter().map(|b| format!("{b:02x}")).collect();
@@ -91,6 +92,12 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
         &policy,
         POLICY.replace("{WORKSPACE}", &workspace.to_string_lossy()),
     )?;
+    Ok(stage)
+}
+
+fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
+    let stage = set_stage()?;
+    let (workspace, policy) = (stage.0.join("workspace"), stage.0.join("policy.json"));
     writeln!(
         out,
         "Durward guards a file server (ten tools, embedded) for an agent.\n"
@@ -105,7 +112,11 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     let mut client = Client::spawn(own, guarded(&state, &policy, own, &server))?;
     client.initialize("2025-11-25")?;
     let list = client.request("tools/list", json!({}))?;
-    let shown = list.result()?["tools"].as_array().map_or(0, Vec::len);
+    let shown = list
+        .result()?
+        .pointer("/tools")
+        .and_then(Value::as_array)
+        .map_or(0, Vec::len);
     writeln!(
         out,
         "1. The agent asks for tools. It sees {shown} of 10: what no rule could ever allow is not shown.\n"
@@ -164,8 +175,7 @@ fn show(out: &mut dyn Write, title: &str, tool: &str, reply: &Reply) -> Result<(
     writeln!(out, "{title}")?;
     match reply.error() {
         None => {
-            let text = reply.result()?["content"][0]["text"]
-                .as_str()
+            let text = text_at(reply.result()?, "/content/0/text")
                 .unwrap_or_default()
                 .trim()
                 .to_owned();
@@ -176,20 +186,24 @@ fn show(out: &mut dyn Write, title: &str, tool: &str, reply: &Reply) -> Result<(
             )?;
         }
         Some(error) => {
-            let message = error["message"].as_str().unwrap_or_default();
+            let message = text_at(error, "/message").unwrap_or_default();
             writeln!(
                 out,
                 "   {tool} → {message}\n   decided by: {}\n",
-                error["data"]["final_rule"].as_str().unwrap_or("?")
+                text_at(error, "/data/final_rule").unwrap_or("?")
             )?;
         }
     }
     Ok(())
 }
 
+fn text_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer).and_then(Value::as_str)
+}
+
 fn expect_refused(reply: &Reply, rule: &str) -> Result<(), Stop> {
     match reply.error() {
-        Some(error) if error["data"]["final_rule"] == rule => Ok(()),
+        Some(error) if text_at(error, "/data/final_rule") == Some(rule) => Ok(()),
         other => Err(Stop::Unexpected(format!(
             "expected a refusal by {rule}, got {other:?}"
         ))),

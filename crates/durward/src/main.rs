@@ -8,6 +8,7 @@ mod demo;
 mod local;
 mod log;
 mod places;
+mod reference;
 mod run;
 
 use std::ffi::OsString;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
             };
             audit::run(&args, &context, &mut out, &mut err)
         }
+        Command::Docs { page } => reference::print(&page, &mut out, &mut err),
         Command::Lab(args) => {
             let context = lab::Context {
                 own_binary: places.own_binary,

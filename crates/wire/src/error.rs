@@ -24,6 +24,18 @@ pub enum WireErrorKind {
 }
 
 impl WireErrorKind {
+    /// All, in the order of the reference page.
+    pub const ALL: [Self; 8] = [
+        Self::NotUtf8,
+        Self::Syntax,
+        Self::TooDeep,
+        Self::DuplicateKey,
+        Self::TooLong,
+        Self::NotJsonRpc,
+        Self::BatchNotAllowed,
+        Self::TooMany,
+    ];
+
     /// The closed reason label, as it stands in journals and metrics.
     #[must_use]
     pub fn label(self) -> &'static str {

@@ -32,7 +32,7 @@ pub enum Admission<R> {
     /// It may be sent, once.
     Permit(Permit<R>),
     /// A person has to say yes.
-    Pending(Ticket<R>),
+    Pending(Box<Ticket<R>>),
     /// It may not.
     Refused(Refusal),
 }
@@ -97,7 +97,7 @@ impl Gate {
         stages.policy_us = micros(judged.saturating_sub(arrived));
         decided.policy_us = stages.policy_us;
         if decided.effect == Effect::Hitl {
-            return Admission::Pending(Ticket { call, decided });
+            return Admission::Pending(Box::new(Ticket { call, decided }));
         }
         self.conclude(call, decided, stages, judged)
     }

@@ -68,9 +68,8 @@ pub(super) fn write(
         return Err(JournalError::ReservedEvent);
     }
     begin(out, now_ms, record.kind());
-    let brace = out.len();
-    record.write(out).map_err(|_| JournalError::Unwritable)?;
-    join(out, brace);
+    record.write(out);
+    out.push(b'}');
     if out.len() > BODY_BYTES_MAX {
         return Err(JournalError::TooLarge {
             body_bytes: out.len(),

@@ -126,7 +126,7 @@ pub(super) fn push_line(
 ) {
     out.reserve(body.len().saturating_add(FRAME_BYTES_MAX));
     out.extend_from_slice(SEQUENCE);
-    push_number(out, sequence);
+    hex::push_decimal(out, sequence);
     out.extend_from_slice(PREVIOUS);
     hex::push(out, &previous.0);
     out.extend_from_slice(ENTRY);
@@ -134,20 +134,6 @@ pub(super) fn push_line(
     out.extend_from_slice(BODY);
     out.extend_from_slice(body);
     out.extend_from_slice(b"}\n");
-}
-
-fn push_number(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0_u8; 20];
-    let mut used = 0_usize;
-    for digit in &mut digits {
-        *digit = b'0'.saturating_add(u8::try_from(number % 10).unwrap_or(0));
-        number /= 10;
-        used = used.saturating_add(1);
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend(digits.iter().take(used).rev());
 }
 
 /// One line, taken apart but not yet believed.

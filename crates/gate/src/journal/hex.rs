@@ -1,4 +1,4 @@
-//! Lower-case hexadecimal, the only spelling that the format knows.
+//! Numbers as the format spells them: lower-case hexadecimal, and decimals without leading zeros.
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
@@ -16,6 +16,21 @@ pub(super) fn text(bytes: &[u8]) -> String {
     let mut out = Vec::with_capacity(bytes.len().saturating_mul(2));
     push(&mut out, bytes);
     String::from_utf8(out).unwrap_or_default()
+}
+
+/// Appends a number in decimal.
+pub(super) fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0_u8; 20];
+    let mut used = 0_usize;
+    for digit in &mut digits {
+        *digit = b'0'.saturating_add(u8::try_from(number % 10).unwrap_or(0));
+        number /= 10;
+        used = used.saturating_add(1);
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend(digits.iter().take(used).rev());
 }
 
 /// Reads exactly `2 N` lower-case digits.

@@ -15,19 +15,21 @@ pub(super) fn push(out: &mut Vec<u8>, ms: i64) {
     let ms = ms.clamp(EARLIEST_MS, LATEST_MS);
     let (days, of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
     let (year, month, day) = civil(days);
-    number(out, year, 4);
+    two(out, year / 100);
+    two(out, year % 100);
     out.push(b'-');
-    number(out, month, 2);
+    two(out, month);
     out.push(b'-');
-    number(out, day, 2);
+    two(out, day);
     out.push(b'T');
-    number(out, of_day / 3_600_000, 2);
+    two(out, of_day / 3_600_000);
     out.push(b':');
-    number(out, of_day / 60_000 % 60, 2);
+    two(out, of_day / 60_000 % 60);
     out.push(b':');
-    number(out, of_day / 1_000 % 60, 2);
+    two(out, of_day / 1_000 % 60);
     out.push(b'.');
-    number(out, of_day % 1_000, 3);
+    out.push(digit(of_day % 1_000 / 100));
+    two(out, of_day % 100);
     out.push(b'Z');
 }
 
@@ -97,11 +99,12 @@ fn digits(text: &str, width: usize) -> Option<i64> {
     if all { text.parse().ok() } else { None }
 }
 
-fn number(out: &mut Vec<u8>, value: i64, width: u32) {
-    for place in (0..width).rev() {
-        let digit = value / 10_i64.pow(place) % 10;
-        out.push(b'0'.saturating_add(u8::try_from(digit).unwrap_or(0)));
-    }
+fn two(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(&[digit(value / 10), digit(value % 10)]);
+}
+
+fn digit(value: i64) -> u8 {
+    b'0'.saturating_add(u8::try_from(value).unwrap_or(0))
 }
 
 /// Year, month and day of a day counted from 1970-01-01 in the proleptic Gregorian calendar. Years are counted from March, so

@@ -96,9 +96,33 @@ fn rule_list<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<Rule>, Poli
     Ok(rules)
 }
 
-fn rule<'a>(doc: Document<'a>, text: &'a str) -> Result<(Rule, &'a str), PolicyError> {
-    let (mut id, mut id_at, mut description, mut effect, mut conditions, mut cache) =
-        (None, text, None, None, None, None);
+/// The members of a rule, as found.
+struct Parts<'a> {
+    id: Option<String>,
+    id_at: &'a str,
+    description: Option<String>,
+    effect: Option<Effect>,
+    conditions: Option<Conditions>,
+    cache: Option<(Vec<String>, &'a str)>,
+}
+
+const RULE_KEYS: [&str; 5] = [
+    "id",
+    "description",
+    "effect",
+    "conditions",
+    "cache_side_effects",
+];
+
+fn rule_parts<'a>(doc: Document<'a>, text: &'a str) -> Result<Parts<'a>, PolicyError> {
+    let mut parts = Parts {
+        id: None,
+        id_at: text,
+        description: None,
+        effect: None,
+        conditions: None,
+        cache: None,
+    };
     for entry in doc.entries(text)? {
         match entry.name.as_ref() {
             "id" => {
@@ -113,47 +137,47 @@ fn rule<'a>(doc: Document<'a>, text: &'a str) -> Result<(Rule, &'a str), PolicyE
                         None,
                     ));
                 }
-                id_at = entry.value.get();
-                id = Some(given);
+                parts.id_at = entry.value.get();
+                parts.id = Some(given);
             }
-            "description" => description = Some(doc.string(entry.value, "description")?),
-            "effect" => effect = Some(read_effect(doc, &entry)?),
-            "conditions" => conditions = Some(read_conditions(doc, &entry)?),
-            "cache_side_effects" => cache = Some((effects(doc, &entry)?, entry.value.get())),
-            _ => {
-                return Err(doc.unknown(
-                    &entry,
-                    "rule key",
-                    &[
-                        "id",
-                        "description",
-                        "effect",
-                        "conditions",
-                        "cache_side_effects",
-                    ],
-                ));
-            }
+            "description" => parts.description = Some(doc.string(entry.value, "description")?),
+            "effect" => parts.effect = Some(read_effect(doc, &entry)?),
+            "conditions" => parts.conditions = Some(read_conditions(doc, &entry)?),
+            "cache_side_effects" => parts.cache = Some((effects(doc, &entry)?, entry.value.get())),
+            _ => return Err(doc.unknown(&entry, "rule key", &RULE_KEYS)),
         }
     }
+    Ok(parts)
+}
+
+fn rule<'a>(doc: Document<'a>, text: &'a str) -> Result<(Rule, &'a str), PolicyError> {
+    let Parts {
+        id,
+        id_at,
+        description,
+        effect,
+        conditions,
+        cache,
+    } = rule_parts(doc, text)?;
+    let missing = |message: &str, hint: &str| doc.error(text, message, Some(hint.into()));
     let effect = effect.ok_or_else(|| {
-        doc.error(
-            text,
+        missing(
             "the rule has no effect",
-            Some("add \"effect\": \"allow\", \"deny\" or \"hitl\"".into()),
+            "add \"effect\": \"allow\", \"deny\" or \"hitl\"",
         )
     })?;
     let conditions = conditions.ok_or_else(|| {
-        doc.error(
-            text,
+        missing(
             "the rule has no conditions",
-            Some("add \"conditions\": {\"tool_name\": \"…\"}".into()),
+            "add \"conditions\": {\"tool_name\": \"…\"}",
         )
     })?;
     if let (Some((_, at)), true) = (&cache, effect != Effect::Hitl) {
+        let hint = "remove it, or make the effect \"hitl\"";
         return Err(doc.error(
             at,
             "cache_side_effects belongs to hitl rules only",
-            Some("remove it, or make the effect \"hitl\"".into()),
+            Some(hint.into()),
         ));
     }
     let id = id.unwrap_or_else(|| derived_id(text));

@@ -45,10 +45,9 @@ pub(crate) fn words(name: &str) -> Vec<String> {
     let mut word = String::new();
     let mut lower_before = false;
     for ch in name.chars() {
-        if !ch.is_alphanumeric() || (ch.is_uppercase() && lower_before) {
-            if !word.is_empty() {
-                words.push(std::mem::take(&mut word));
-            }
+        let ends_word = !ch.is_alphanumeric() || (ch.is_uppercase() && lower_before);
+        if ends_word && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
         }
         if ch.is_alphanumeric() {
             word.extend(ch.to_lowercase());

@@ -144,30 +144,39 @@ impl Session {
                             origin: *origin,
                             request: Frame(frame),
                         };
-                        match self.gate.admit(call).await {
-                            Admission::Permit(permit) => match self.upstream.send(permit) {
-                                Ok(flight) => {
-                                    self.table
-                                        .insert(key, open(OpenKind::Call(flight), deadline_ns));
-                                    Flow::Go
-                                }
-                                Err(_) => {
-                                    let answer = frames::upstream_fault(&id, UpstreamFault::Died);
-                                    self.deliver(batch, answer).or(Flow::UpstreamGone)
-                                }
-                            },
-                            Admission::Pending(ticket) => {
-                                let refusal = self.gate.decline(ticket, Reason::ApprovalNotBuilt);
-                                self.deliver(batch, frames::refused(&id, &refusal))
-                            }
-                            Admission::Refused(refusal) => {
-                                self.deliver(batch, frames::refused(&id, &refusal))
-                            }
-                        }
+                        self.judge(call, key, open(OpenKind::Plain, deadline_ns))
+                            .await
                     }
                 }
             }
         }
+    }
+
+    /// Through the gate: sent and noted as open, or answered with a refusal.
+    async fn judge(&mut self, call: Call<Frame>, key: IdKey, open: Open) -> Flow {
+        let refusal = match self.gate.admit(call).await {
+            Admission::Permit(permit) => {
+                return match self.upstream.send(permit) {
+                    Ok(flight) => {
+                        self.table.insert(
+                            key,
+                            Open {
+                                kind: OpenKind::Call(flight),
+                                ..open
+                            },
+                        );
+                        Flow::Go
+                    }
+                    Err(_) => {
+                        let answer = frames::upstream_fault(&open.id, UpstreamFault::Died);
+                        self.deliver(open.batch, answer).or(Flow::UpstreamGone)
+                    }
+                };
+            }
+            Admission::Pending(ticket) => self.gate.decline(*ticket, Reason::ApprovalNotBuilt),
+            Admission::Refused(refusal) => refusal,
+        };
+        self.deliver(open.batch, frames::refused(&open.id, &refusal))
     }
 
     /// Reads a message and decides what it asks for, without sending anything.
@@ -349,7 +358,7 @@ impl Session {
             frames::salvage_id(frame.get(..4096).unwrap_or(frame)).unwrap_or_else(|| "null".into());
         // An id out of a broken frame may be in use; then the answer would go to the wrong call.
         let used = Id::from_raw(&id).is_some_and(|id| self.table.has(&id.key()));
-        self.to_client(&frames::bad_frame(if used { "null" } else { &id }, fault))
+        self.tell_client(&frames::bad_frame(if used { "null" } else { &id }, fault))
     }
 
     fn batches_allowed(&self) -> bool {

@@ -127,7 +127,7 @@ impl Session {
     }
 
     /// Sends a frame to the client.
-    fn to_client(&mut self, frame: &[u8]) -> Flow {
+    fn tell_client(&mut self, frame: &[u8]) -> Flow {
         match self.client_writer.send(frame) {
             Ok(()) => Flow::Go,
             Err(_) => Flow::ClientGone,
@@ -137,7 +137,7 @@ impl Session {
     /// Sends an answer to the client, or puts it into its batch.
     fn deliver(&mut self, batch: Option<u64>, answer: Vec<u8>) -> Flow {
         match batch {
-            None => self.to_client(&answer),
+            None => self.tell_client(&answer),
             Some(number) => self.batch_step(number, Some(answer)),
         }
     }
@@ -145,7 +145,7 @@ impl Session {
     /// As [`Session::deliver`], without a copy where there is no batch.
     fn deliver_bytes(&mut self, batch: Option<u64>, answer: &[u8]) -> Flow {
         match batch {
-            None => self.to_client(answer),
+            None => self.tell_client(answer),
             Some(number) => self.batch_step(number, Some(answer.to_vec())),
         }
     }
@@ -172,7 +172,7 @@ impl Session {
         let mut frame = vec![b'['];
         frame.extend(parts.join(&b","[..]));
         frame.push(b']');
-        self.to_client(&frame)
+        self.tell_client(&frame)
     }
 
     /// A cancelled part of a batch is not answered.

@@ -14,6 +14,9 @@ use super::{Ending, Flow, Session};
 /// How often deadlines, notes and the journal's health are looked at, in milliseconds.
 const TICK_MS: u64 = 250;
 
+/// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
+const SIGXFSZ: i32 = 25;
+
 /// What woke the loop.
 enum Event {
     Client(io::Result<bool>),
@@ -28,6 +31,9 @@ enum Event {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// A file-size limit would end the process before it could say why; taking the signal makes the
+    /// write fail instead.
+    _file_size: Signal,
 }
 
 impl Signals {
@@ -49,6 +55,7 @@ impl Session {
         let mut signals = Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
         };
         let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

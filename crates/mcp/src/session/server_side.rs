@@ -187,7 +187,7 @@ impl Session {
             return Flow::Go;
         }
         let (frame, ()) = self.gate.control(ControlKind::News, frame).spend();
-        self.to_client(frame)
+        self.tell_client(frame)
     }
 
     /// A request of the server to its client: judged like any other call, in the other direction.
@@ -204,7 +204,7 @@ impl Session {
         if let Class::Control(kind) = method::of_server_request(method) {
             self.table.server_pings.push_back(key);
             let (frame, ()) = self.gate.control(kind, Frame(frame)).spend();
-            return self.to_client(&frame.0);
+            return self.tell_client(&frame.0);
         }
         let facts = describe::server_request(method, &self.context());
         let origin = Origin {
@@ -228,9 +228,9 @@ impl Session {
             Admission::Permit(permit) => {
                 let (frame, flight) = permit.spend();
                 self.table.server_requests.insert(key, flight);
-                return self.to_client(&frame.0);
+                return self.tell_client(&frame.0);
             }
-            Admission::Pending(ticket) => self.gate.decline(ticket, Reason::ApprovalNotBuilt),
+            Admission::Pending(ticket) => self.gate.decline(*ticket, Reason::ApprovalNotBuilt),
             Admission::Refused(refusal) => refusal,
         };
         self.answer_server(frames::refused(id, &refusal))

@@ -1,9 +1,11 @@
 //! What a log is written on, narrow enough that a test can make it fail.
 
+use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock, fstat, stat};
 use rustix::io::Errno;
@@ -55,7 +57,8 @@ pub trait Medium: Send + Sync {
 #[derive(Debug)]
 pub struct FileMedium {
     file: File,
-    path: PathBuf,
+    /// Absolute, and ready for the system call that every append makes.
+    path: CString,
     device: u64,
     inode: u64,
 }
@@ -92,6 +95,8 @@ impl FileMedium {
             other => LogError::from_io("lock", &other.into()),
         })?;
         let status = fstat(&file).map_err(|errno| LogError::from_io("inspect", &errno.into()))?;
+        let path = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| LogError::from_io("locate", &io::ErrorKind::InvalidFilename.into()))?;
         Ok(FileMedium {
             file,
             path,
@@ -103,7 +108,7 @@ impl FileMedium {
 
 impl Medium for FileMedium {
     fn look(&self) -> io::Result<Named> {
-        match stat(&self.path) {
+        match stat(self.path.as_c_str()) {
             Ok(status) if status.st_dev == self.device && status.st_ino == self.inode => {
                 Ok(Named::Ours {
                     len_bytes: u64::try_from(status.st_size).unwrap_or(0),

@@ -1,71 +1,88 @@
 //! Credentials and sessions.
 
-use serde::Serialize;
-
-use super::{OpId, none};
+use super::OpId;
+use super::members::Members;
 
 /// The claims of a token that are not secret. Class: plain. The token itself is class never.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Oidc<'a> {
     /// Who issued it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<&'a str>,
     /// The client it was issued to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<&'a str>,
     /// Whom it is meant for.
-    #[serde(skip_serializing_if = "none")]
     pub audience: &'a [&'a str],
     /// What it allows.
-    #[serde(skip_serializing_if = "none")]
     pub scopes: &'a [&'a str],
     /// Expiry, in seconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub token_exp: Option<i64>,
     /// Issue, in seconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub token_iat: Option<i64>,
 }
 
 /// A record about credentials or a session: `token_invalid`, `token_refreshed`, `session_started`, `session_ended`…
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Auth<'a> {
     /// What happened.
     pub event: &'a str,
     /// `Success` or `Failure`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<&'a str>,
     /// The call during which it happened, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
     /// Whose credentials.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject_id: Option<&'a str>,
     /// The session bound to a person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_session_id: Option<&'a str>,
     /// The protocol's session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_session_id: Option<&'a str>,
     /// The client's own id of the request, as text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<&'a str>,
     /// The method that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<&'a str>,
     /// The token's claims.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub oidc: Option<Oidc<'a>>,
     /// The closed label of the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
     /// A sentence for people; never a credential.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<&'a str>,
     /// How a session ended: `normal`, `timeout`, `error`, `auth_expired`, `session_binding_violation`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<&'a str>,
     /// How many alike this record stands for, when refusals are coalesced.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub coalesced: Option<u64>,
+}
+
+impl Auth<'_> {
+    pub(super) fn write(&self, members: &mut Members<'_>) {
+        members.text("event", self.event);
+        members.maybe("status", self.status);
+        if let Some(op) = self.op {
+            members.op("op", op);
+        }
+        members.maybe("subject_id", self.subject_id);
+        members.maybe("bound_session_id", self.bound_session_id);
+        members.maybe("mcp_session_id", self.mcp_session_id);
+        members.maybe("request_id", self.request_id);
+        members.maybe("method", self.method);
+        if let Some(oidc) = self.oidc {
+            members.object("oidc", |inner| oidc.write(inner));
+        }
+        members.maybe("reason", self.reason);
+        members.maybe("message", self.message);
+        members.maybe("end_reason", self.end_reason);
+        members.number(
+            "coalesced",
+            self.coalesced.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
+        );
+    }
+}
+
+impl Oidc<'_> {
+    pub(super) fn write(&self, members: &mut Members<'_>) {
+        members.maybe("issuer", self.issuer);
+        members.maybe("client_id", self.client_id);
+        members.list("audience", self.audience);
+        members.list("scopes", self.scopes);
+        members.number("token_exp", self.token_exp);
+        members.number("token_iat", self.token_iat);
+    }
 }

@@ -1,40 +1,46 @@
 //! Changes of configuration and policy.
 
-use serde::Serialize;
+use super::members::Members;
 
 /// A record about configuration or policy: `created`, `loaded`, `updated`, `manual_change_detected`, `validation_failed`.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Config<'a> {
     /// What happened.
     pub event: &'a str,
     /// What it happened to: `configuration` or `policy`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub component: Option<&'a str>,
     /// The version now.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<&'a str>,
     /// The version before.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_version: Option<&'a str>,
     /// What sort of change.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub change_type: Option<&'a str>,
     /// The file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<&'a str>,
     /// Where the change came from.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<&'a str>,
     /// Checksum of what is now in force.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub checksum: Option<&'a str>,
     /// The rule concerned.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rule_id: Option<&'a str>,
     /// That rule's effect.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<&'a str>,
     /// A sentence for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<&'a str>,
+}
+
+impl Config<'_> {
+    pub(super) fn write(&self, members: &mut Members<'_>) {
+        members.text("event", self.event);
+        members.maybe("component", self.component);
+        members.maybe("version", self.version);
+        members.maybe("previous_version", self.previous_version);
+        members.maybe("change_type", self.change_type);
+        members.maybe("path", self.path);
+        members.maybe("source", self.source);
+        members.maybe("checksum", self.checksum);
+        members.maybe("rule_id", self.rule_id);
+        members.maybe("effect", self.effect);
+        members.maybe("message", self.message);
+    }
 }

@@ -10,6 +10,7 @@
 mod auth;
 mod config;
 mod decision;
+mod members;
 mod operation;
 mod system;
 
@@ -24,6 +25,7 @@ pub use operation::{Operation, ResponseSummary, Stages, Status};
 pub use system::System;
 
 use super::keys::Digest;
+use members::Members;
 
 /// One record, as the journal takes it.
 #[derive(Debug, Clone, Copy)]
@@ -53,14 +55,15 @@ impl Record<'_> {
         }
     }
 
-    /// Appends the record as a JSON object.
-    pub(super) fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    /// Appends the record's members, each with a comma before it.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let members = &mut Members::behind(out);
         match self {
-            Record::Decision(record) => serde_json::to_writer(out, record),
-            Record::Operation(record) => serde_json::to_writer(out, record),
-            Record::Auth(record) => serde_json::to_writer(out, record),
-            Record::System(record) => serde_json::to_writer(out, record),
-            Record::Config(record) => serde_json::to_writer(out, record),
+            Record::Decision(record) => record.write(members),
+            Record::Operation(record) => record.write(members),
+            Record::Auth(record) => record.write(members),
+            Record::System(record) => record.write(members),
+            Record::Config(record) => record.write(members),
         }
     }
 }
@@ -123,16 +126,4 @@ impl Micros {
     pub fn nanos(self) -> u64 {
         self.nanos
     }
-}
-
-impl Serialize for Micros {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // A duration beyond 104 days loses its nanoseconds to the float.
-        serializer.serialize_f64(self.nanos as f64 / 1_000.0)
-    }
-}
-
-/// For `skip_serializing_if`: an empty list is left out.
-fn none<T>(list: &&[T]) -> bool {
-    list.is_empty()
 }

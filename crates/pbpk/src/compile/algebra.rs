@@ -1,0 +1,219 @@
+//! Sums and products in normal form: what does not vary is gathered into coefficients, computed once per individual.
+//!
+//! Only regrouping that keeps infinities and not-a-numbers is done: no factor zero is dropped, no quotient cancelled.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "graph kernel: node numbers of one graph"
+)]
+
+use super::graph::{Graph, Id, Node};
+use crate::formula::Binary;
+
+/// Longer sums are computed once and used whole instead of being copied into every user.
+const INLINE_TERMS_MAX: usize = 8;
+
+/// A varying value as coefficient times node.
+struct Monomial {
+    coefficient: Id,
+    term: Id,
+}
+
+impl Graph {
+    /// Terms and constant of a node seen as a sum.
+    fn parts(&self, id: Id) -> (Vec<(Id, Id)>, Id) {
+        if !self.varies(id) {
+            return (Vec::new(), id);
+        }
+        match self.node(id) {
+            Node::Linear(terms, constant) => (terms.to_vec(), *constant),
+            _ => (vec![(self.one, id)], self.zero),
+        }
+    }
+
+    /// Adds the terms and the constant of a node to a growing sum.
+    pub(super) fn gather(&mut self, id: Id, terms: &mut Vec<(Id, Id)>, constant: &mut Id) {
+        let (more, other) = self.parts(id);
+        terms.extend(more);
+        *constant = self.binary(Binary::Add, *constant, other);
+    }
+
+    fn monomial(&self, id: Id) -> Monomial {
+        match self.node(id) {
+            Node::Linear(terms, constant) if terms.len() == 1 && *constant == self.zero => {
+                Monomial {
+                    coefficient: terms[0].0,
+                    term: terms[0].1,
+                }
+            }
+            _ => Monomial {
+                coefficient: self.one,
+                term: id,
+            },
+        }
+    }
+
+    /// The sum of these terms and a constant, in normal form.
+    pub(super) fn linear(&mut self, mut terms: Vec<(Id, Id)>, constant: Id) -> Id {
+        terms.sort_by_key(|t| t.1);
+        let mut merged: Vec<(Id, Id)> = Vec::with_capacity(terms.len());
+        for (coefficient, term) in terms {
+            match merged.last_mut() {
+                Some(last) if last.1 == term => {
+                    last.0 = self.binary(Binary::Add, last.0, coefficient)
+                }
+                _ => merged.push((coefficient, term)),
+            }
+        }
+        let zero = self.zero;
+        merged.retain(|t| t.0 != zero);
+        match merged.as_slice() {
+            [] => constant,
+            [(coefficient, term)] if *coefficient == self.one && constant == self.zero => *term,
+            _ => self.add_node(Node::Linear(merged.into_boxed_slice(), constant)),
+        }
+    }
+
+    pub(super) fn plus(&mut self, a: Id, b: Id) -> Id {
+        if !self.varies(a) && !self.varies(b) {
+            return self.binary(Binary::Add, a, b);
+        }
+        let (mut terms, constant) = self.parts(a);
+        let (more, other) = self.parts(b);
+        terms.extend(more);
+        let constant = self.binary(Binary::Add, constant, other);
+        self.linear(terms, constant)
+    }
+
+    pub(super) fn minus(&mut self, a: Id, b: Id) -> Id {
+        if !self.varies(a) && !self.varies(b) {
+            return self.binary(Binary::Subtract, a, b);
+        }
+        let minus_one = self.literal(-1.0);
+        let negated = self.scaled(minus_one, b);
+        self.plus(a, negated)
+    }
+
+    /// A value that does not vary, times any value.
+    pub(super) fn scaled(&mut self, factor: Id, id: Id) -> Id {
+        if !self.varies(id) {
+            return self.binary(Binary::Multiply, factor, id);
+        }
+        if factor == self.one {
+            return id;
+        }
+        let (terms, constant) = self.parts(id);
+        if terms.len() > INLINE_TERMS_MAX {
+            let whole = self.add_node(Node::Opaque(id));
+            return self.linear(vec![(factor, whole)], self.zero);
+        }
+        let scaled = terms
+            .into_iter()
+            .map(|(c, t)| (self.binary(Binary::Multiply, factor, c), t))
+            .collect();
+        let constant = if constant == self.zero {
+            constant
+        } else {
+            self.binary(Binary::Multiply, factor, constant)
+        };
+        self.linear(scaled, constant)
+    }
+
+    pub(super) fn times(&mut self, a: Id, b: Id) -> Id {
+        if !self.varies(a) {
+            return self.scaled(a, b);
+        }
+        if !self.varies(b) {
+            return self.scaled(b, a);
+        }
+        let (x, y) = (self.monomial(a), self.monomial(b));
+        let coefficient = self.binary(Binary::Multiply, x.coefficient, y.coefficient);
+        let product = self.binary(Binary::Multiply, x.term, y.term);
+        self.scaled(coefficient, product)
+    }
+
+    pub(super) fn over(&mut self, a: Id, b: Id) -> Id {
+        if !self.varies(b) {
+            if !self.varies(a) {
+                return self.binary(Binary::Divide, a, b);
+            }
+            let inverse = self.binary(Binary::Divide, self.one, b);
+            return self.scaled(inverse, a);
+        }
+        let y = self.monomial(b);
+        if !self.varies(a) {
+            let coefficient = self.binary(Binary::Divide, a, y.coefficient);
+            let inverse = self.binary(Binary::Divide, self.one, y.term);
+            return self.scaled(coefficient, inverse);
+        }
+        let x = self.monomial(a);
+        let coefficient = self.binary(Binary::Divide, x.coefficient, y.coefficient);
+        let quotient = self.binary(Binary::Divide, x.term, y.term);
+        self.scaled(coefficient, quotient)
+    }
+
+    /// Small whole powers as products.
+    pub(super) fn power(&mut self, a: Id, b: Id) -> Id {
+        if !self.varies(a) && !self.varies(b) {
+            return self.binary(Binary::Power, a, b);
+        }
+        match self.value_of(b) {
+            Some(1.0) => a,
+            Some(2.0) => self.times(a, a),
+            Some(3.0) => {
+                let square = self.times(a, a);
+                self.times(square, a)
+            }
+            Some(4.0) => {
+                let square = self.times(a, a);
+                self.times(square, square)
+            }
+            Some(-1.0) => self.over(self.one, a),
+            _ => self.binary(Binary::Power, a, b),
+        }
+    }
+
+    /// `c ? a : b`; where the condition does not vary and both values are sums over states, the choice moves
+    /// into the coefficients.
+    pub(super) fn choose(&mut self, c: Id, a: Id, b: Id) -> Id {
+        let plain = |graph: &Self, id: Id| {
+            let (terms, _) = graph.parts(id);
+            terms.len() <= INLINE_TERMS_MAX
+                && terms
+                    .iter()
+                    .all(|(_, t)| matches!(graph.node(*t), Node::State(_)))
+        };
+        let movable =
+            !self.varies(c) && self.value_of(c).is_none() && (self.varies(a) || self.varies(b));
+        if !movable || !plain(self, a) || !plain(self, b) {
+            return self.select(c, a, b);
+        }
+        let ((left, left_constant), (right, right_constant)) = (self.parts(a), self.parts(b));
+        let mut terms = Vec::new();
+        for &(coefficient, term) in &left {
+            let other = right
+                .iter()
+                .find(|t| t.1 == term)
+                .map_or(self.zero, |t| t.0);
+            terms.push((self.select(c, coefficient, other), term));
+        }
+        for &(coefficient, term) in right.iter().filter(|r| !left.iter().any(|l| l.1 == r.1)) {
+            terms.push((self.select(c, self.zero, coefficient), term));
+        }
+        let constant = if left_constant == right_constant {
+            left_constant
+        } else {
+            self.select(c, left_constant, right_constant)
+        };
+        self.linear(terms, constant)
+    }
+
+    /// The same value as one node if its sum is long, so that users share it.
+    pub(super) fn sealed(&mut self, id: Id) -> Id {
+        match self.node(id) {
+            Node::Linear(terms, _) if terms.len() > INLINE_TERMS_MAX => {
+                self.add_node(Node::Opaque(id))
+            }
+            _ => id,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Which quantity needs which: the graph of one set of formulas, its order, and what a change touches.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "graph kernel: positions are quantities of one model"
+)]
+
+use crate::model::{Model, Reference, Source};
+use crate::read::cycle;
+
+/// Dependency graph over all quantities of a model.
+#[derive(Debug, Clone)]
+pub(crate) struct Dependencies {
+    /// Quantities with a formula, each after all it uses.
+    pub(crate) order: Vec<u32>,
+    /// Position of a quantity in the order of evaluation, for those with a formula.
+    rank: Vec<u32>,
+    user_start: Vec<u32>,
+    users: Vec<u32>,
+    /// Whether the formula reads the time itself.
+    pub(crate) reads_time: Vec<bool>,
+}
+
+impl Dependencies {
+    /// The graph with `formula_of(q)` the formula that defines quantity q, if any.
+    ///
+    /// # Errors
+    /// The quantities of a circle.
+    pub(crate) fn new(
+        model: &Model,
+        formula_of: impl Fn(usize) -> Option<usize>,
+    ) -> Result<Self, Vec<usize>> {
+        let n = model.quantities.len();
+        let mut reads_time = vec![false; n];
+        let mut used_start = vec![0_u32; n + 1];
+        let mut used = Vec::new();
+        for q in 0..n {
+            if let Some(formula) = formula_of(q).and_then(|f| model.formulas.get(f)) {
+                for reference in formula.references() {
+                    match reference {
+                        Reference::Time => reads_time[q] = true,
+                        Reference::Quantity(u) => used.push(u as u32),
+                    }
+                }
+            }
+            used_start[q + 1] = used.len() as u32;
+        }
+        let of = |q: usize| &used[used_start[q] as usize..used_start[q + 1] as usize];
+        let mut user_start = vec![0_u32; n + 1];
+        for &u in &used {
+            user_start[u as usize + 1] += 1;
+        }
+        for i in 0..n {
+            user_start[i + 1] += user_start[i];
+        }
+        let mut fill = user_start.clone();
+        let mut users = vec![0_u32; used.len()];
+        for q in 0..n {
+            for &u in of(q) {
+                users[fill[u as usize] as usize] = q as u32;
+                fill[u as usize] += 1;
+            }
+        }
+        // Repeatedly take what needs nothing more; in file order, so that the order is always the same.
+        let mut open: Vec<u32> = (0..n).map(|q| of(q).len() as u32).collect();
+        let mut ready: Vec<u32> = (0..n).filter(|&q| open[q] == 0).map(|q| q as u32).collect();
+        let mut order = Vec::with_capacity(n);
+        let mut at = 0;
+        while let Some(&q) = ready.get(at) {
+            at += 1;
+            order.push(q);
+            for i in user_start[q as usize]..user_start[q as usize + 1] {
+                let user = users[i as usize] as usize;
+                open[user] -= 1;
+                if open[user] == 0 {
+                    ready.push(user as u32);
+                }
+            }
+        }
+        if order.len() < n {
+            let circle = cycle::find(n, |q| of(q).iter().map(|u| *u as usize).collect());
+            return Err(circle.unwrap_or_default());
+        }
+        let mut rank = vec![0; n];
+        for (r, &q) in order.iter().enumerate() {
+            rank[q as usize] = r as u32;
+        }
+        order.retain(|&q| formula_of(q as usize).is_some());
+        Ok(Self {
+            order,
+            rank,
+            user_start,
+            users,
+            reads_time,
+        })
+    }
+
+    /// Quantities whose formula uses q.
+    pub(crate) fn users(&self, q: usize) -> &[u32] {
+        &self.users[self.user_start[q] as usize..self.user_start[q + 1] as usize]
+    }
+
+    /// All quantities that depend on any of `changed`, without these, in order of evaluation.
+    /// `passes(q)` says whether a change goes through q at all.
+    pub(crate) fn touched(&self, changed: &[usize], passes: impl Fn(usize) -> bool) -> Vec<u32> {
+        let mut seen = vec![false; self.rank.len()];
+        let mut touched = Vec::new();
+        let mut stack: Vec<u32> = changed.iter().map(|q| *q as u32).collect();
+        while let Some(q) = stack.pop() {
+            for &user in self.users(q as usize) {
+                if !seen[user as usize] && passes(user as usize) {
+                    seen[user as usize] = true;
+                    touched.push(user);
+                    stack.push(user);
+                }
+            }
+        }
+        touched.sort_unstable_by_key(|q| self.rank[*q as usize]);
+        touched
+    }
+
+    /// Marks every quantity that depends, directly or not, on one for which `seed` holds, seeds included.
+    pub(crate) fn reach(&self, n: usize, seed: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut reached: Vec<bool> = (0..n).map(seed).collect();
+        let mut stack: Vec<u32> = (0..n).filter(|&q| reached[q]).map(|q| q as u32).collect();
+        while let Some(q) = stack.pop() {
+            for &user in self.users(q as usize) {
+                if !reached[user as usize] {
+                    reached[user as usize] = true;
+                    stack.push(user);
+                }
+            }
+        }
+        reached
+    }
+}
+
+/// The formula of a source.
+pub(crate) fn formula(source: Source) -> Option<usize> {
+    match source {
+        Source::Formula(f) => Some(f),
+        Source::Constant(_) => None,
+    }
+}

@@ -1,0 +1,109 @@
+//! A variant's code with its array: what the solver and the run call.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: slots are assigned by the emitter below the length of the array"
+)]
+
+use std::sync::Arc;
+
+use super::variant::Variant;
+
+/// Code and numbers, ready to be evaluated at any time and state.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    variant: Arc<Variant>,
+    array: Vec<f64>,
+    states: usize,
+}
+
+impl Engine {
+    /// Code with the numbers of an individual.
+    pub(crate) fn new(variant: Arc<Variant>, values: &[f64]) -> Self {
+        let states = variant.pattern.n();
+        let mut engine = Self {
+            array: vec![0.0; variant.slots],
+            variant,
+            states,
+        };
+        for &(slot, value) in &engine.variant.literals {
+            engine.array[slot as usize] = value;
+        }
+        engine.load(values);
+        engine
+    }
+
+    pub(crate) fn variant(&self) -> &Arc<Variant> {
+        &self.variant
+    }
+
+    /// Takes over the numbers of all quantities and computes what does not vary.
+    pub(crate) fn load(&mut self, values: &[f64]) {
+        for &(slot, q) in &self.variant.inputs {
+            self.array[slot as usize] = values[q as usize];
+        }
+        self.variant
+            .prologue
+            .run(&mut self.array, &self.variant.tables);
+    }
+
+    fn place(&mut self, t: f64, y: &[f64]) {
+        self.array[0] = t;
+        self.array[1..=self.states].copy_from_slice(y);
+    }
+
+    /// Rates at (t, y); y and rates are scaled.
+    pub fn rhs(&mut self, t: f64, y: &[f64], dy: &mut [f64]) {
+        self.place(t, y);
+        self.variant.rhs.run(&mut self.array, &self.variant.tables);
+        for (rate, slot) in dy.iter_mut().zip(&self.variant.rhs_slots) {
+            *rate = self.array[*slot as usize];
+        }
+    }
+
+    /// Derivatives of the rates, in the order of the pattern. What is not finite counts as zero: it only slows Newton's
+    /// iteration, while the value itself would end it.
+    pub fn jacobian(&mut self, t: f64, y: &[f64], values: &mut [f64]) {
+        self.place(t, y);
+        self.variant
+            .jacobian
+            .run(&mut self.array, &self.variant.tables);
+        for (value, slot) in values.iter_mut().zip(&self.variant.jacobian_slots) {
+            let entry = self.array[*slot as usize];
+            *value = if entry.is_finite() { entry } else { 0.0 };
+        }
+    }
+
+    /// Values of the outputs at (t, y), in order.
+    pub fn outputs(&mut self, t: f64, y: &[f64], out: &mut [f64]) {
+        self.place(t, y);
+        self.variant
+            .outputs
+            .run(&mut self.array, &self.variant.tables);
+        for (value, slot) in out.iter_mut().zip(&self.variant.output_slots) {
+            *value = self.array[*slot as usize];
+        }
+    }
+
+    /// Values of all conditions at (t, y).
+    pub(crate) fn conditions(&mut self, t: f64, y: &[f64], out: &mut Vec<f64>) {
+        self.place(t, y);
+        self.variant
+            .conditions
+            .run(&mut self.array, &self.variant.tables);
+        out.clear();
+        out.extend(
+            self.variant
+                .condition_slots
+                .iter()
+                .map(|slot| self.array[*slot as usize]),
+        );
+    }
+
+    /// Value of an assignment's formula at (t, y).
+    pub(crate) fn assignment(&mut self, event: usize, assignment: usize, t: f64, y: &[f64]) -> f64 {
+        self.place(t, y);
+        let code = &self.variant.assignments[event][assignment];
+        code.program.run(&mut self.array, &self.variant.tables);
+        self.array[code.slot as usize]
+    }
+}

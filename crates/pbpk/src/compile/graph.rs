@@ -1,0 +1,230 @@
+//! Expressions of a whole model as one graph: equal expressions are one node.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "graph kernel: a node's operands are earlier nodes of the same graph"
+)]
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::formula::{Binary, Unary, apply_binary, apply_select, apply_unary};
+
+/// Position of a node; operands have smaller positions.
+pub(super) type Id = u32;
+
+/// An expression over the states, the time and the folded quantities.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Node {
+    /// A number, by its bits.
+    Literal(u64),
+    /// A quantity that does not vary between events.
+    Quantity(u32),
+    Time,
+    /// A state as the solver sees it: scaled.
+    State(u32),
+    Unary(Unary, Id),
+    Binary(Binary, Id, Id),
+    Select(Id, Id, Id),
+    /// A table at x.
+    Table(u32, Id),
+    /// The derivative of a table at x.
+    Slope(u32, Id),
+    /// Sum of coefficient times term, plus a constant; coefficients do not vary, terms do and are no sums themselves.
+    Linear(Box<[(Id, Id)]>, Id),
+    /// The same value, not to be taken apart.
+    Opaque(Id),
+}
+
+/// Multiplicative hashing; the graph is built from trusted node numbers, not from an adversary's keys.
+#[derive(Default, Clone, Copy)]
+pub(super) struct NodeHasher(u64);
+
+impl Hasher for NodeHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.write_u64(u64::from(b));
+        }
+    }
+    fn write_u8(&mut self, n: u8) {
+        self.write_u64(u64::from(n));
+    }
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(u64::from(n));
+    }
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(23) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 29;
+    }
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+    fn write_isize(&mut self, n: isize) {
+        self.write_u64(n as u64);
+    }
+}
+
+/// All nodes of one variant.
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    /// Whether the value can change between events.
+    varies: Vec<bool>,
+    /// Whether it depends on a state.
+    on_state: Vec<bool>,
+    known: HashMap<Node, Id, BuildHasherDefault<NodeHasher>>,
+    pub(super) zero: Id,
+    pub(super) one: Id,
+}
+
+impl Graph {
+    pub(super) fn new() -> Self {
+        let mut graph = Self {
+            nodes: Vec::new(),
+            varies: Vec::new(),
+            on_state: Vec::new(),
+            known: HashMap::default(),
+            zero: 0,
+            one: 0,
+        };
+        graph.zero = graph.literal(0.0);
+        graph.one = graph.literal(1.0);
+        graph
+    }
+
+    pub(super) fn node(&self, id: Id) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    pub(super) fn varies(&self, id: Id) -> bool {
+        self.varies[id as usize]
+    }
+
+    pub(super) fn on_state(&self, id: Id) -> bool {
+        self.on_state[id as usize]
+    }
+
+    pub(super) fn value_of(&self, id: Id) -> Option<f64> {
+        match self.node(id) {
+            Node::Literal(bits) => Some(f64::from_bits(*bits)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn literal(&mut self, value: f64) -> Id {
+        self.add_node(Node::Literal(value.to_bits()))
+    }
+
+    /// The node, new or known.
+    pub(super) fn add_node(&mut self, node: Node) -> Id {
+        let next = self.nodes.len() as Id;
+        match self.known.entry(node) {
+            Entry::Occupied(found) => *found.get(),
+            Entry::Vacant(place) => {
+                let node = place.key().clone();
+                place.insert(next);
+                let (varies, on_state) = match &node {
+                    Node::Time => (true, false),
+                    Node::State(_) => (true, true),
+                    other => {
+                        let mut flags = (false, false);
+                        operands(other, |id| {
+                            flags.0 |= self.varies[id as usize];
+                            flags.1 |= self.on_state[id as usize];
+                        });
+                        flags
+                    }
+                };
+                self.nodes.push(node);
+                self.varies.push(varies);
+                self.on_state.push(on_state);
+                next
+            }
+        }
+    }
+
+    /// An operation as it stands, folded if all its operands are numbers.
+    pub(super) fn unary(&mut self, op: Unary, a: Id) -> Id {
+        match self.value_of(a) {
+            Some(x) => self.literal(apply_unary(op, x)),
+            None => self.add_node(Node::Unary(op, a)),
+        }
+    }
+
+    /// An operation as it stands, folded if both operands are numbers, and without factors of one.
+    pub(super) fn binary(&mut self, op: Binary, a: Id, b: Id) -> Id {
+        if let (Some(x), Some(y)) = (self.value_of(a), self.value_of(b)) {
+            return self.literal(apply_binary(op, x, y));
+        }
+        match op {
+            Binary::Multiply if a == self.one => return b,
+            Binary::Multiply | Binary::Divide | Binary::Power if b == self.one => return a,
+            Binary::Add if a == self.zero => return b,
+            Binary::Add | Binary::Subtract if b == self.zero => return a,
+            _ => {}
+        }
+        let (a, b) = match op {
+            Binary::Multiply | Binary::Add if a > b => (b, a),
+            _ => (a, b),
+        };
+        self.add_node(Node::Binary(op, a, b))
+    }
+
+    pub(super) fn select(&mut self, c: Id, a: Id, b: Id) -> Id {
+        match (self.value_of(c), self.value_of(a), self.value_of(b)) {
+            (Some(c), Some(a), Some(b)) => self.literal(apply_select(c, a, b)),
+            (Some(c), ..) if c.is_nan() => self.literal(f64::NAN),
+            (Some(c), ..) => {
+                if c == 1.0 {
+                    a
+                } else {
+                    b
+                }
+            }
+            _ => self.add_node(Node::Select(c, a, b)),
+        }
+    }
+
+    /// All nodes that `roots` need and for which `wanted` holds, in order of evaluation.
+    pub(super) fn needed(&self, roots: &[Id], wanted: impl Fn(&Self, Id) -> bool) -> Vec<Id> {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut stack: Vec<Id> = roots.to_vec();
+        let mut found = Vec::new();
+        while let Some(id) = stack.pop() {
+            if seen[id as usize] || !wanted(self, id) {
+                continue;
+            }
+            seen[id as usize] = true;
+            found.push(id);
+            operands(self.node(id), |operand| stack.push(operand));
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+/// Calls `each` with every operand of a node.
+pub(super) fn operands(node: &Node, mut each: impl FnMut(Id)) {
+    match node {
+        Node::Literal(_) | Node::Quantity(_) | Node::Time | Node::State(_) => {}
+        Node::Unary(_, a) | Node::Table(_, a) | Node::Slope(_, a) | Node::Opaque(a) => each(*a),
+        Node::Binary(_, a, b) => {
+            each(*a);
+            each(*b);
+        }
+        Node::Select(c, a, b) => {
+            each(*c);
+            each(*a);
+            each(*b);
+        }
+        Node::Linear(terms, constant) => {
+            each(*constant);
+            for (coefficient, term) in terms {
+                each(*coefficient);
+                each(*term);
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! One individual: the structure's numbers, folded.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: positions are quantities of one model"
+)]
+
+use std::sync::Arc;
+
+use super::fold::Folder;
+use super::structure::Structure;
+use super::variant::{Class, Key, Replacement};
+use crate::error::SetError;
+use crate::model::{Kind, Precision, Source};
+
+/// A vector with one number per quantity: values of what is constant, start values of the rest.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    structure: Arc<Structure>,
+    values: Vec<f64>,
+    overridden: Vec<bool>,
+    start_time: f64,
+}
+
+impl Instance {
+    /// The individual that the file describes.
+    #[must_use]
+    pub fn new(structure: &Arc<Structure>) -> Self {
+        let n = structure.model.quantities.len();
+        let start_time = structure
+            .model
+            .grid
+            .sorted(Precision::Single)
+            .first()
+            .copied()
+            .unwrap_or(0.0);
+        let mut instance = Self {
+            structure: Arc::clone(structure),
+            values: vec![f64::NAN; n],
+            overridden: vec![false; n],
+            start_time,
+        };
+        for (value, quantity) in instance.values.iter_mut().zip(&structure.model.quantities) {
+            if let Source::Constant(number) = quantity.source {
+                *value = number;
+            }
+        }
+        instance.fold_all();
+        instance
+    }
+
+    /// The shared structure.
+    #[must_use]
+    pub fn structure(&self) -> &Arc<Structure> {
+        &self.structure
+    }
+
+    /// The number of a quantity: its value, or what it is at the start.
+    #[must_use]
+    pub fn value(&self, q: usize) -> Option<f64> {
+        self.values.get(q).copied()
+    }
+
+    /// All numbers, by position.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Whether the quantity was set.
+    #[must_use]
+    pub fn is_set(&self, q: usize) -> bool {
+        self.overridden.get(q).copied().unwrap_or(false)
+    }
+
+    /// Time at which start values hold, in minutes.
+    #[must_use]
+    pub fn start_time(&self) -> f64 {
+        self.start_time
+    }
+
+    fn formula_of(&self, q: usize) -> Option<usize> {
+        if self.overridden[q] {
+            None
+        } else {
+            super::dependencies::formula(self.structure.model.quantities[q].source)
+        }
+    }
+
+    /// Computes everything anew; the same numbers as folding only what a change touches.
+    pub fn fold_all(&mut self) {
+        let structure = Arc::clone(&self.structure);
+        self.fold(&structure.start.order);
+    }
+
+    fn fold(&mut self, order: &[u32]) {
+        let structure = Arc::clone(&self.structure);
+        let mut folder = Folder::new(&structure.model);
+        for &q in order {
+            let q = q as usize;
+            if let Some(f) = self.formula_of(q) {
+                self.values[q] =
+                    folder.evaluate(f, self.start_time, &self.values, |q| self.formula_of(q));
+            }
+        }
+    }
+
+    /// Sets a quantity to a number in base units and folds what depends on it. For a state or variable it is the start value.
+    ///
+    /// # Errors
+    /// [`SetError`]: observers, numbers that are none, numbers outside the bounds of the file.
+    pub fn set(&mut self, q: usize, value: f64) -> Result<(), SetError> {
+        let structure = Arc::clone(&self.structure);
+        let Some(quantity) = structure.model.quantities.get(q) else {
+            return Err(SetError::UnknownPath {
+                path: format!("position {q}"),
+                nearest: Vec::new(),
+            });
+        };
+        let path = || quantity.path.clone();
+        if quantity.kind == Kind::Observer {
+            return Err(SetError::NotSettable {
+                path: path(),
+                reason: "observers are computed, not set",
+            });
+        }
+        if value.is_nan() {
+            return Err(SetError::NotANumber { path: path() });
+        }
+        if quantity.min.is_some_and(|min| value < min)
+            || quantity.max.is_some_and(|max| value > max)
+        {
+            return Err(SetError::OutOfRange {
+                path: path(),
+                value,
+                min: quantity.min,
+                max: quantity.max,
+            });
+        }
+        self.overridden[q] = true;
+        self.values[q] = value;
+        self.refold(q);
+        Ok(())
+    }
+
+    /// Gives a quantity back the value or formula of the file and folds what depends on it.
+    pub fn reset(&mut self, q: usize) {
+        if !self.is_set(q) {
+            return;
+        }
+        self.overridden[q] = false;
+        let structure = Arc::clone(&self.structure);
+        match structure.model.quantities[q].source {
+            Source::Constant(value) => self.values[q] = value,
+            Source::Formula(_) => self.fold(&[q as u32]),
+        }
+        self.refold(q);
+    }
+
+    fn refold(&mut self, q: usize) {
+        let touched = self
+            .structure
+            .start
+            .touched(&[q], |user| !self.overridden[user]);
+        self.fold(&touched);
+    }
+
+    /// Starts at another time.
+    pub fn set_start_time(&mut self, time: f64) {
+        if time.to_bits() != self.start_time.to_bits() {
+            self.start_time = time;
+            self.fold_all();
+        }
+    }
+
+    /// Quantities whose varying formula was replaced by a number.
+    pub(crate) fn key(&self) -> Key {
+        let varying =
+            |q: &usize| self.overridden[*q] && self.structure.base.classes[*q] == Class::Varying;
+        (0..self.values.len())
+            .filter(varying)
+            .map(|q| (q, Replacement::Constant))
+            .collect()
+    }
+
+    pub(crate) fn overridden(&self) -> &[bool] {
+        &self.overridden
+    }
+}

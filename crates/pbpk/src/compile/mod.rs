@@ -1,0 +1,25 @@
+//! Models to flat code.
+//!
+//! [`Structure`] is everything that does not depend on numbers: names, dependency graph, sparsity, code. It is built
+//! once and shared by all individuals. [`Instance`] is one individual: a vector of folded numbers. Code is rebuilt only
+//! where a formula that varies is replaced; each such variant is kept with the structure.
+//!
+//! The code knows no file format and no solver beyond the interface of [`crate::solve::System`].
+
+mod algebra;
+mod dependencies;
+mod derivative;
+mod engine;
+mod fold;
+mod graph;
+mod instance;
+mod lower;
+mod program;
+mod structure;
+mod variant;
+
+pub use engine::Engine;
+pub(crate) use fold::{Folder, table};
+pub use instance::Instance;
+pub use structure::{CompileError, Structure};
+pub(crate) use variant::{Class, Key, Replacement};

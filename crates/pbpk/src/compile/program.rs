@@ -1,0 +1,282 @@
+//! Flat code over one array of numbers: no branches but selections, no allocation, no lookups.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: slots are assigned by the emitter below the length of the array"
+)]
+
+use std::sync::Arc;
+
+use super::graph::{Graph, Id, Node};
+use crate::formula::{Binary, Unary, apply_binary, apply_select, apply_unary};
+use crate::model::Table;
+
+/// One instruction; numbers are slots of the array.
+#[derive(Debug, Clone, Copy)]
+enum Instruction {
+    /// `to = constant + Σ coefficient · term` over a stretch of the pairs.
+    Linear {
+        to: u32,
+        constant: u32,
+        start: u32,
+        end: u32,
+    },
+    Multiply {
+        to: u32,
+        a: u32,
+        b: u32,
+    },
+    Divide {
+        to: u32,
+        a: u32,
+        b: u32,
+    },
+    Add {
+        to: u32,
+        a: u32,
+        b: u32,
+    },
+    Subtract {
+        to: u32,
+        a: u32,
+        b: u32,
+    },
+    Binary {
+        to: u32,
+        op: Binary,
+        a: u32,
+        b: u32,
+    },
+    Unary {
+        to: u32,
+        op: Unary,
+        a: u32,
+    },
+    Select {
+        to: u32,
+        c: u32,
+        a: u32,
+        b: u32,
+    },
+    Table {
+        to: u32,
+        table: u32,
+        x: u32,
+    },
+    Slope {
+        to: u32,
+        table: u32,
+        x: u32,
+    },
+    Copy {
+        to: u32,
+        a: u32,
+    },
+}
+
+/// Code for some roots.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Program {
+    code: Vec<Instruction>,
+    pairs: Vec<(u32, u32)>,
+}
+
+impl Program {
+    /// Number of instructions.
+    pub(crate) fn len(&self) -> usize {
+        self.code.len()
+    }
+
+    /// Runs the code.
+    pub(crate) fn run(&self, r: &mut [f64], tables: &[Arc<Table>]) {
+        for instruction in &self.code {
+            match *instruction {
+                Instruction::Linear {
+                    to,
+                    constant,
+                    start,
+                    end,
+                } => {
+                    let mut sum = r[constant as usize];
+                    for &(coefficient, term) in &self.pairs[start as usize..end as usize] {
+                        sum += r[coefficient as usize] * r[term as usize];
+                    }
+                    r[to as usize] = sum;
+                }
+                Instruction::Multiply { to, a, b } => {
+                    r[to as usize] = r[a as usize] * r[b as usize]
+                }
+                Instruction::Divide { to, a, b } => r[to as usize] = r[a as usize] / r[b as usize],
+                Instruction::Add { to, a, b } => r[to as usize] = r[a as usize] + r[b as usize],
+                Instruction::Subtract { to, a, b } => {
+                    r[to as usize] = r[a as usize] - r[b as usize]
+                }
+                Instruction::Binary { to, op, a, b } => {
+                    r[to as usize] = apply_binary(op, r[a as usize], r[b as usize])
+                }
+                Instruction::Unary { to, op, a } => r[to as usize] = apply_unary(op, r[a as usize]),
+                Instruction::Select { to, c, a, b } => {
+                    r[to as usize] = apply_select(r[c as usize], r[a as usize], r[b as usize])
+                }
+                Instruction::Table { to, table, x } => {
+                    r[to as usize] = tables[table as usize].value(r[x as usize])
+                }
+                Instruction::Slope { to, table, x } => {
+                    r[to as usize] = tables[table as usize].derivative(r[x as usize])
+                }
+                Instruction::Copy { to, a } => r[to as usize] = r[a as usize],
+            }
+        }
+    }
+}
+
+/// Assigns slots to nodes as programs need them, so that what is used together lies together.
+pub(super) struct Emitter<'a> {
+    graph: &'a Graph,
+    slots: Vec<u32>,
+    next: u32,
+    /// Slots of literals and of folded quantities.
+    pub(super) literals: Vec<(u32, f64)>,
+    pub(super) inputs: Vec<(u32, u32)>,
+    constants: Vec<Id>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<'a> Emitter<'a> {
+    /// An emitter whose first slots are the time and the states.
+    pub(super) fn new(graph: &'a Graph, states: u32) -> Self {
+        let mut emitter = Self {
+            graph,
+            slots: vec![NONE; graph.nodes.len()],
+            next: states + 1,
+            literals: Vec::new(),
+            inputs: Vec::new(),
+            constants: Vec::new(),
+        };
+        for (id, node) in graph.nodes.iter().enumerate() {
+            match node {
+                Node::Time => emitter.slots[id] = 0,
+                Node::State(i) => emitter.slots[id] = i + 1,
+                _ => {}
+            }
+        }
+        emitter
+    }
+
+    /// Length of the array.
+    pub(super) fn slots(&self) -> usize {
+        self.next as usize
+    }
+
+    /// The slot of a node, new if it has none; values that do not vary are noted for the prologue.
+    pub(super) fn slot(&mut self, id: Id) -> u32 {
+        let known = self.slots[id as usize];
+        if known != NONE {
+            return known;
+        }
+        let slot = self.next;
+        self.next += 1;
+        self.slots[id as usize] = slot;
+        match self.graph.node(id) {
+            Node::Literal(bits) => self.literals.push((slot, f64::from_bits(*bits))),
+            Node::Quantity(q) => self.inputs.push((slot, *q)),
+            _ if !self.graph.varies(id) => self.constants.push(id),
+            _ => {}
+        }
+        slot
+    }
+
+    /// Code for the varying nodes that `roots` need.
+    pub(super) fn program(&mut self, roots: &[Id]) -> Program {
+        let needed = self.graph.needed(roots, Graph::varies);
+        self.emit(&needed)
+    }
+
+    /// Code for everything noted that does not vary; last, when all programs are emitted.
+    pub(super) fn prologue(&mut self) -> Program {
+        let roots = std::mem::take(&mut self.constants);
+        let needed = self.graph.needed(&roots, |graph, id| !graph.varies(id));
+        self.emit(&needed)
+    }
+
+    fn emit(&mut self, nodes: &[Id]) -> Program {
+        let mut program = Program::default();
+        let graph = self.graph;
+        for &id in nodes {
+            let instruction = match graph.node(id) {
+                Node::Literal(_) | Node::Quantity(_) => {
+                    self.slot(id);
+                    continue;
+                }
+                Node::Time | Node::State(_) => continue,
+                Node::Unary(op, a) => {
+                    let a = self.slot(*a);
+                    Instruction::Unary {
+                        to: self.slot(id),
+                        op: *op,
+                        a,
+                    }
+                }
+                Node::Binary(op, a, b) => {
+                    let (a, b) = (self.slot(*a), self.slot(*b));
+                    let to = self.slot(id);
+                    match op {
+                        Binary::Multiply => Instruction::Multiply { to, a, b },
+                        Binary::Divide => Instruction::Divide { to, a, b },
+                        Binary::Add => Instruction::Add { to, a, b },
+                        Binary::Subtract => Instruction::Subtract { to, a, b },
+                        _ => Instruction::Binary { to, op: *op, a, b },
+                    }
+                }
+                Node::Select(c, a, b) => {
+                    let (c, a, b) = (self.slot(*c), self.slot(*a), self.slot(*b));
+                    Instruction::Select {
+                        to: self.slot(id),
+                        c,
+                        a,
+                        b,
+                    }
+                }
+                Node::Table(table, x) => {
+                    let x = self.slot(*x);
+                    Instruction::Table {
+                        to: self.slot(id),
+                        table: *table,
+                        x,
+                    }
+                }
+                Node::Slope(table, x) => {
+                    let x = self.slot(*x);
+                    Instruction::Slope {
+                        to: self.slot(id),
+                        table: *table,
+                        x,
+                    }
+                }
+                Node::Opaque(a) => {
+                    let a = self.slot(*a);
+                    Instruction::Copy {
+                        to: self.slot(id),
+                        a,
+                    }
+                }
+                Node::Linear(terms, constant) => {
+                    let start = program.pairs.len() as u32;
+                    let constant = self.slot(*constant);
+                    for (coefficient, term) in terms {
+                        let pair = (self.slot(*coefficient), self.slot(*term));
+                        program.pairs.push(pair);
+                    }
+                    Instruction::Linear {
+                        to: self.slot(id),
+                        constant,
+                        start,
+                        end: program.pairs.len() as u32,
+                    }
+                }
+            };
+            program.code.push(instruction);
+        }
+        program
+    }
+}

@@ -1,0 +1,15 @@
+//! The formula language: text to a flat tree, the tree to a value or back to text.
+//!
+//! A [`Body`] is parsed once and shared by every object that uses the formula; what its aliases mean is
+//! bound per user, elsewhere. It knows no model, no path and no unit.
+
+mod body;
+mod evaluate;
+mod lexer;
+mod operation;
+mod parser;
+mod print;
+
+pub use body::{Body, Expr, FormulaError};
+pub use evaluate::{apply_binary, apply_select, apply_unary};
+pub use operation::{Binary, Unary};

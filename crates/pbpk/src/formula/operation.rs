@@ -1,0 +1,129 @@
+//! The operations of the formula language, by name and number of operands.
+
+/// One operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names are the functions of the language")]
+pub enum Unary {
+    Acos,
+    Asin,
+    Atan,
+    Cos,
+    Cosh,
+    Exp,
+    Ln,
+    Log10,
+    Not,
+    Sin,
+    Sinh,
+    Sqrt,
+    Tan,
+    Tanh,
+}
+
+/// Two operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names are the operators of the language")]
+pub enum Binary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Power,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+    And,
+    Or,
+    Min,
+    Max,
+}
+
+impl Unary {
+    /// The function of this name, any case. `LOG` is the natural logarithm.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_uppercase().as_str() {
+            "ACOS" => Self::Acos,
+            "ASIN" => Self::Asin,
+            "ATAN" => Self::Atan,
+            "COS" => Self::Cos,
+            "COSH" => Self::Cosh,
+            "EXP" => Self::Exp,
+            "LN" | "LOG" => Self::Ln,
+            "LOG10" => Self::Log10,
+            "NOT" => Self::Not,
+            "SIN" => Self::Sin,
+            "SINH" => Self::Sinh,
+            "SQRT" => Self::Sqrt,
+            "TAN" => Self::Tan,
+            "TANH" => Self::Tanh,
+            _ => return None,
+        })
+    }
+
+    /// The name as written in formulas.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Acos => "ACOS",
+            Self::Asin => "ASIN",
+            Self::Atan => "ATAN",
+            Self::Cos => "COS",
+            Self::Cosh => "COSH",
+            Self::Exp => "EXP",
+            Self::Ln => "LN",
+            Self::Log10 => "LOG10",
+            Self::Not => "NOT",
+            Self::Sin => "SIN",
+            Self::Sinh => "SINH",
+            Self::Sqrt => "SQRT",
+            Self::Tan => "TAN",
+            Self::Tanh => "TANH",
+        }
+    }
+}
+
+impl Binary {
+    /// The two-operand function of this name, any case.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_uppercase().as_str() {
+            "MIN" => Self::Min,
+            "MAX" => Self::Max,
+            "EQ" => Self::Equal,
+            "NEQ" => Self::NotEqual,
+            "GT" => Self::Greater,
+            "GEQ" => Self::GreaterOrEqual,
+            "LT" => Self::Less,
+            "LEQ" => Self::LessOrEqual,
+            "POW" => Self::Power,
+            "AND" => Self::And,
+            "OR" => Self::Or,
+            _ => return None,
+        })
+    }
+
+    /// The sign between the operands, or nothing for `MIN` and `MAX`.
+    #[must_use]
+    pub fn sign(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Power => "^",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+            Self::Equal => "=",
+            Self::NotEqual => "<>",
+            Self::And => " AND ",
+            Self::Or => " OR ",
+            Self::Min | Self::Max => return None,
+        })
+    }
+}

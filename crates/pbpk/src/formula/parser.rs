@@ -1,0 +1,308 @@
+//! Tokens to a [`Body`]: conditional, OR, AND, NOT, comparison, sum, product, power, from loosest to tightest.
+
+use super::body::to_u32;
+use super::lexer::{self, Kind, Token};
+use super::{Binary, Body, Expr, FormulaError, Unary};
+
+pub(super) fn parse(text: &str, aliases: &[String]) -> Result<Body, FormulaError> {
+    if text.len() > Body::TEXT_BYTES_MAX {
+        return Err(FormulaError::TooLarge {
+            what: "bytes of formula text",
+            limit: Body::TEXT_BYTES_MAX,
+        });
+    }
+    let tokens = lexer::tokens(text, |word| aliases.iter().any(|alias| alias == word))?;
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        depth: 0,
+        aliases,
+        nodes: Vec::new(),
+    };
+    parser.conditional()?;
+    match &parser.peek().kind {
+        Kind::End => Ok(Body {
+            nodes: parser.nodes,
+            aliases: aliases.to_vec(),
+        }),
+        _ => Err(parser.unexpected()),
+    }
+}
+
+struct Parser<'a> {
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    aliases: &'a [String],
+    nodes: Vec<Expr>,
+}
+
+type Node = Result<u32, FormulaError>;
+
+const END: Token = Token {
+    kind: Kind::End,
+    column: 0,
+};
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        self.tokens.get(self.at).unwrap_or(&END)
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        let here = matches!(&self.peek().kind, Kind::Sign(found) if *found == sign);
+        self.at += usize::from(here);
+        here
+    }
+
+    fn expect(&mut self, sign: &str) -> Result<(), FormulaError> {
+        if self.take(sign) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    fn unexpected(&self) -> FormulaError {
+        let token = self.peek();
+        FormulaError::Unexpected {
+            found: token.kind.describe(),
+            column: token.column,
+        }
+    }
+
+    fn push(&mut self, node: Expr) -> u32 {
+        self.nodes.push(node);
+        to_u32(self.nodes.len() - 1)
+    }
+
+    fn binary(&mut self, op: Binary, a: u32, b: u32) -> u32 {
+        self.push(Expr::Binary(op, a, b))
+    }
+
+    /// Runs `inner` one level deeper, so that hostile nesting cannot exhaust the stack.
+    fn nested(&mut self, inner: impl FnOnce(&mut Self) -> Node) -> Node {
+        self.depth += 1;
+        if self.depth > Body::DEPTH_MAX {
+            return Err(FormulaError::TooLarge {
+                what: "levels of nesting",
+                limit: Body::DEPTH_MAX,
+            });
+        }
+        let node = inner(self);
+        self.depth -= 1;
+        node
+    }
+
+    fn conditional(&mut self) -> Node {
+        let condition = self.either()?;
+        if !self.take("?") {
+            return Ok(condition);
+        }
+        let then = self.nested(Self::conditional)?;
+        self.expect(":")?;
+        let otherwise = self.nested(Self::conditional)?;
+        Ok(self.push(Expr::Select(condition, then, otherwise)))
+    }
+
+    fn either(&mut self) -> Node {
+        let mut left = self.both()?;
+        while self.peek().kind == Kind::Or {
+            self.at += 1;
+            let right = self.both()?;
+            left = self.binary(Binary::Or, left, right);
+        }
+        Ok(left)
+    }
+
+    fn both(&mut self) -> Node {
+        let mut left = self.negation()?;
+        while self.peek().kind == Kind::And {
+            self.at += 1;
+            let right = self.negation()?;
+            left = self.binary(Binary::And, left, right);
+        }
+        Ok(left)
+    }
+
+    fn negation(&mut self) -> Node {
+        if self.peek().kind == Kind::Not {
+            self.at += 1;
+            let operand = self.nested(Self::negation)?;
+            return Ok(self.push(Expr::Unary(Unary::Not, operand)));
+        }
+        self.comparison()
+    }
+
+    fn comparison(&mut self) -> Node {
+        let left = self.sum()?;
+        let op = match self.peek().kind {
+            Kind::Sign("<") => Binary::Less,
+            Kind::Sign("<=") => Binary::LessOrEqual,
+            Kind::Sign(">") => Binary::Greater,
+            Kind::Sign(">=") => Binary::GreaterOrEqual,
+            Kind::Sign("=") => Binary::Equal,
+            Kind::Sign("<>") => Binary::NotEqual,
+            _ => return Ok(left),
+        };
+        self.at += 1;
+        let right = self.sum()?;
+        Ok(self.binary(op, left, right))
+    }
+
+    /// A leading minus means zero minus the first product.
+    fn sum(&mut self) -> Node {
+        let mut left = if self.take("-") {
+            let zero = self.push(Expr::Number(0.0));
+            let operand = self.product()?;
+            self.binary(Binary::Subtract, zero, operand)
+        } else {
+            self.take("+");
+            self.product()?
+        };
+        loop {
+            let op = if self.take("+") {
+                Binary::Add
+            } else if self.take("-") {
+                Binary::Subtract
+            } else {
+                return Ok(left);
+            };
+            let right = self.product()?;
+            left = self.binary(op, left, right);
+        }
+    }
+
+    fn product(&mut self) -> Node {
+        let mut left = self.power()?;
+        loop {
+            let op = if self.take("*") {
+                Binary::Multiply
+            } else if self.take("/") {
+                Binary::Divide
+            } else {
+                return Ok(left);
+            };
+            let right = self.power()?;
+            left = self.binary(op, left, right);
+        }
+    }
+
+    /// Right-associative; a sign before an operand inside a product or exponent negates that operand.
+    fn power(&mut self) -> Node {
+        if self.take("-") {
+            let zero = self.push(Expr::Number(0.0));
+            let operand = self.nested(Self::power)?;
+            return Ok(self.binary(Binary::Subtract, zero, operand));
+        }
+        let base = self.operand()?;
+        if !self.take("^") {
+            return Ok(base);
+        }
+        let exponent = self.nested(Self::power)?;
+        Ok(self.binary(Binary::Power, base, exponent))
+    }
+
+    fn operand(&mut self) -> Node {
+        let Token { kind, column } = self.peek().clone();
+        match kind {
+            Kind::Number(value) => {
+                self.at += 1;
+                Ok(self.push(Expr::Number(value)))
+            }
+            Kind::Sign("(") => {
+                self.at += 1;
+                let inner = self.nested(Self::conditional)?;
+                self.expect(")")?;
+                Ok(inner)
+            }
+            Kind::Name(name) => {
+                self.at += 1;
+                self.name(name, column)
+            }
+            Kind::And | Kind::Or => {
+                self.at += 1;
+                let op = if kind == Kind::And {
+                    Binary::And
+                } else {
+                    Binary::Or
+                };
+                self.two(op, kind.describe(), column)
+            }
+            Kind::Not => {
+                self.at += 1;
+                let operand = self.nested(Self::power)?;
+                Ok(self.push(Expr::Unary(Unary::Not, operand)))
+            }
+            Kind::Sign(_) | Kind::End => Err(self.unexpected()),
+        }
+    }
+
+    /// Aliases win over constants, constants over functions.
+    fn name(&mut self, name: String, column: usize) -> Node {
+        if let Some(i) = self.aliases.iter().position(|alias| *alias == name) {
+            return Ok(self.push(Expr::Argument(to_u32(i))));
+        }
+        if matches!(self.peek().kind, Kind::Sign("(")) {
+            return self.call(name, column);
+        }
+        match constant(&name) {
+            Some(value) => Ok(self.push(Expr::Number(value))),
+            None => Err(FormulaError::UnknownName { name, column }),
+        }
+    }
+
+    fn call(&mut self, name: String, column: usize) -> Node {
+        if let Some(op) = Unary::named(&name) {
+            self.expect("(")?;
+            let operand = self.nested(Self::conditional)?;
+            if !self.take(")") {
+                return Err(FormulaError::Operands {
+                    name,
+                    wanted: 1,
+                    column,
+                });
+            }
+            return Ok(self.push(Expr::Unary(op, operand)));
+        }
+        match Binary::named(&name) {
+            Some(op) => self.two(op, name, column),
+            None if name.eq_ignore_ascii_case("RND") || name.eq_ignore_ascii_case("SRND") => {
+                Err(FormulaError::Random { column })
+            }
+            None => Err(FormulaError::UnknownFunction { name, column }),
+        }
+    }
+
+    fn two(&mut self, op: Binary, name: String, column: usize) -> Node {
+        self.expect("(")?;
+        let a = self.nested(Self::conditional)?;
+        if !self.take(";") {
+            return Err(FormulaError::Operands {
+                name,
+                wanted: 2,
+                column,
+            });
+        }
+        let b = self.nested(Self::conditional)?;
+        if !self.take(")") {
+            return Err(FormulaError::Operands {
+                name,
+                wanted: 2,
+                column,
+            });
+        }
+        Ok(self.binary(op, a, b))
+    }
+}
+
+/// Named constants, any case.
+fn constant(name: &str) -> Option<f64> {
+    Some(match name.to_ascii_uppercase().as_str() {
+        "PI" => std::f64::consts::PI,
+        "E" => std::f64::consts::E,
+        "NAN" | "N.DEF." => f64::NAN,
+        "INF" | "INFINITY" => f64::INFINITY,
+        _ => return None,
+    })
+}

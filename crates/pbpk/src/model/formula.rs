@@ -1,0 +1,84 @@
+//! Formulas bound to the quantities they use.
+
+use std::sync::Arc;
+
+use super::Table;
+use crate::formula::Body;
+
+/// What an alias means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reference {
+    /// The simulation time, in minutes.
+    Time,
+    /// The quantity at this position.
+    Quantity(usize),
+}
+
+/// A formula as one object uses it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Formula {
+    /// The file's id or name, for messages.
+    pub name: String,
+    /// What it computes.
+    pub kind: FormulaKind,
+}
+
+/// The four kinds of formula.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FormulaKind {
+    /// A text with one reference per alias of the body.
+    Explicit {
+        /// The parsed text, shared between users.
+        body: Arc<Body>,
+        /// One per alias.
+        arguments: Vec<Reference>,
+    },
+    /// A table over time.
+    Table(Arc<Table>),
+    /// The table formula of another quantity, at t minus an offset.
+    TableWithOffset {
+        /// The quantity whose formula is a table; without a table it counts with its plain value.
+        table: usize,
+        /// The offset, in minutes.
+        offset: Reference,
+    },
+    /// The table formula of another quantity, at the value of a third.
+    TableWithArgument {
+        /// The quantity whose formula is a table; without a table it counts with its plain value.
+        table: usize,
+        /// Where the table is read.
+        argument: Reference,
+    },
+}
+
+impl Formula {
+    /// Everything the formula uses, in order of its arguments.
+    pub fn references(&self) -> impl Iterator<Item = Reference> + '_ {
+        let (listed, more): (&[Reference], [Option<Reference>; 3]) = match &self.kind {
+            FormulaKind::Explicit { arguments, .. } => (arguments.as_slice(), [None, None, None]),
+            FormulaKind::Table(_) => (&[], [Some(Reference::Time), None, None]),
+            FormulaKind::TableWithOffset { table, offset } => (
+                &[],
+                [
+                    Some(Reference::Quantity(*table)),
+                    Some(*offset),
+                    Some(Reference::Time),
+                ],
+            ),
+            FormulaKind::TableWithArgument { table, argument } => (
+                &[],
+                [Some(Reference::Quantity(*table)), Some(*argument), None],
+            ),
+        };
+        listed.iter().copied().chain(more.into_iter().flatten())
+    }
+
+    /// The number, if the formula is nothing else.
+    #[must_use]
+    pub fn as_number(&self) -> Option<f64> {
+        match &self.kind {
+            FormulaKind::Explicit { body, .. } => body.as_number(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! All parameters of one curve under one dosing.
+
+use super::catalogue::{CATALOGUE, Parameter};
+use super::curve::Curve;
+use super::dosing::{Application, Dosing};
+use super::terminal::Terminal;
+use std::collections::BTreeMap;
+
+/// One parameter with its value in base units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PkValue {
+    /// Which parameter.
+    pub parameter: &'static Parameter,
+    /// Its value; not a number where it cannot be computed.
+    pub value: f64,
+}
+
+impl PkValue {
+    /// The value in the unit of reports.
+    #[must_use]
+    pub fn display(&self) -> f64 {
+        self.parameter.display(self.value)
+    }
+}
+
+/// Values in catalogue order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Analysis {
+    /// Only the parameters defined for the dosing.
+    pub values: Vec<PkValue>,
+}
+
+impl Analysis {
+    /// The value of a parameter in base units; `None` if it is not defined for the dosing.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.values
+            .iter()
+            .find(|v| v.parameter.name == name)
+            .map(|v| v.value)
+    }
+}
+
+/// What a piece of the curve gives together with a dose.
+pub(super) struct Piece<'a> {
+    pub(super) curve: Option<Curve<'a>>,
+    terminal: Option<Terminal>,
+    dose: Option<f64>,
+    infusion: f64,
+}
+
+impl<'a> Piece<'a> {
+    pub(super) fn new(curve: Option<Curve<'a>>, dose: Option<f64>, infusion: Option<f64>) -> Self {
+        Self {
+            terminal: curve.and_then(|c| c.terminal()),
+            curve,
+            dose,
+            infusion: infusion.unwrap_or(0.0),
+        }
+    }
+
+    /// A figure of the curve, if there is one.
+    pub(super) fn figure(&self, of: impl FnOnce(&Curve<'a>) -> f64) -> f64 {
+        self.curve.as_ref().map_or(f64::NAN, of)
+    }
+
+    fn tail(&self, of: impl FnOnce(&Terminal) -> f64) -> f64 {
+        self.terminal.as_ref().map_or(f64::NAN, of)
+    }
+
+    pub(super) fn area_beyond(&self) -> f64 {
+        self.tail(Terminal::area)
+    }
+
+    pub(super) fn area_to_infinity(&self) -> f64 {
+        self.figure(Curve::area) + self.area_beyond()
+    }
+
+    pub(super) fn half_life(&self) -> f64 {
+        self.tail(Terminal::half_life)
+    }
+
+    pub(super) fn fraction_beyond(&self) -> f64 {
+        self.area_beyond() / self.area_to_infinity()
+    }
+
+    /// Mean residence time, half an infusion taken off.
+    pub(super) fn residence(&self) -> f64 {
+        (self.figure(Curve::moment) + self.tail(Terminal::moment)) / self.area_to_infinity()
+            - self.infusion / 2.0
+    }
+
+    pub(super) fn clearance(&self) -> f64 {
+        self.per_dose(1.0).recip() / self.area_to_infinity()
+    }
+
+    pub(super) fn volume_steady(&self) -> f64 {
+        self.clearance() * self.residence()
+    }
+
+    pub(super) fn volume_terminal(&self) -> f64 {
+        self.clearance() / self.tail(|t| t.lambda)
+    }
+
+    fn per_dose(&self, value: f64) -> f64 {
+        match self.dose {
+            Some(dose) if dose > 0.0 => value / dose,
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// Collects values and their normalised twins by name.
+struct Sheet(BTreeMap<String, f64>);
+
+impl Sheet {
+    fn put(&mut self, name: &str, value: f64) {
+        self.0.insert(name.to_owned(), value);
+    }
+
+    fn put_both(&mut self, name: &str, value: f64, piece: &Piece<'_>) {
+        self.put(name, value);
+        self.0.insert(format!("{name}_norm"), piece.per_dose(value));
+    }
+
+    fn peak(&mut self, suffix: &str, piece: &Piece<'_>) {
+        let (time, value) = piece.curve.map_or((f64::NAN, f64::NAN), |c| c.maximum());
+        self.put_both(&format!("C_max{suffix}"), value, piece);
+        self.put(&format!("t_max{suffix}"), time);
+    }
+}
+
+/// Computes every catalogue parameter that is defined for the dosing.
+///
+/// With several applications the intervals run from the grid point nearest to one application to that
+/// nearest to the next, and from the last to the end of the curve; `MRT` and `Thalf` are those of the
+/// first interval.
+#[must_use]
+pub fn analyse(curve: Curve<'_>, dosing: &Dosing) -> Analysis {
+    let mut sheet = Sheet(BTreeMap::new());
+    let applications = dosing.applications();
+    let infusion = applications.first().and_then(|a| a.infusion_time);
+    let full = Piece::new(Some(curve), dosing.total(), infusion);
+    sheet.peak("", &full);
+    sheet.put("C_tEnd", full.figure(Curve::last));
+    sheet.put_both("AUC_tEnd", full.figure(Curve::area), &full);
+    match applications {
+        [first, second, ..] => {
+            let (before, last) = match applications {
+                [.., before, last] => (before, last),
+                _ => (first, second),
+            };
+            multiple(&mut sheet, curve, [first, second, before, last]);
+        }
+        _ => {
+            sheet.put_both("AUC_inf", full.area_to_infinity(), &full);
+            sheet.put("FractionAucLastToInf", full.fraction_beyond());
+            sheet.put("MRT", full.residence());
+            sheet.put("Thalf", full.half_life());
+            sheet.put("CL", full.clearance());
+            sheet.put("Vss", full.volume_steady());
+            sheet.put("Vd", full.volume_terminal());
+        }
+    }
+    let defined = CATALOGUE
+        .iter()
+        .filter(|p| p.mode.fits(dosing.is_multiple()));
+    let values = defined
+        .map(|parameter| PkValue {
+            parameter,
+            value: sheet.0.get(parameter.name).copied().unwrap_or(f64::NAN),
+        })
+        .collect();
+    Analysis { values }
+}
+
+/// First, last-but-one and last dosing interval.
+fn multiple(sheet: &mut Sheet, curve: Curve<'_>, [first, second, before, last]: [&Application; 4]) {
+    let one = Piece::new(
+        curve.between(first.start, second.start),
+        first.dose_per_weight,
+        first.infusion_time,
+    );
+    sheet.peak("_tD1_tD2", &one);
+    sheet.put("C_trough_tD2", one.figure(Curve::last));
+    sheet.put_both("AUC_tD1_tD2", one.figure(Curve::area), &one);
+    sheet.put_both("AUC_inf_tD1", one.area_to_infinity(), &one);
+    sheet.put("MRT", one.residence());
+    sheet.put("Thalf", one.half_life());
+
+    let but_one = Piece::new(
+        curve.between(before.start, last.start),
+        before.dose_per_weight,
+        None,
+    );
+    sheet.put("C_trough_tDLast", but_one.figure(Curve::last));
+    sheet.put_both(
+        "AUC_tDLast_minus_1_tDLast",
+        but_one.figure(Curve::area),
+        &but_one,
+    );
+
+    let end = Piece::new(
+        curve.between(last.start, curve.end()),
+        last.dose_per_weight,
+        None,
+    );
+    sheet.peak("_tDLast_tEnd", &end);
+    sheet.put_both("AUC_inf_tDLast", end.area_to_infinity(), &end);
+    sheet.put("Thalf_tDLast_tEnd", end.half_life());
+}

@@ -1,0 +1,22 @@
+//! Pharmacokinetic parameters of a concentration curve, as the suite computes them.
+//!
+//! Trapezoid areas, a log-linear terminal fit over the last tenth of the points, single and multiple
+//! dosing, and parameters a user defines on an interval of their own. Everything is in base units
+//! (minutes, µmol/l, µmol/kg) and in double precision; [`Parameter::display`] converts.
+//!
+//! Invariants: nothing here runs a simulation or reads a file; what cannot be computed is not a number,
+//! never a guess.
+
+mod analysis;
+mod catalogue;
+mod curve;
+mod dosing;
+mod terminal;
+mod user;
+
+pub use analysis::{Analysis, PkValue, analyse};
+pub use catalogue::{CATALOGUE, Mode, Parameter, parameter};
+pub use curve::{Curve, CurveError};
+pub use dosing::{Application, Dosing, DosingError};
+pub use terminal::Terminal;
+pub use user::{Measure, UserParameter};

@@ -1,0 +1,261 @@
+//! A self-contained SVG: drawn for a phone's width, sharp at any other.
+
+use super::axis::label;
+use super::frame::{Frame, shorten};
+use super::{PlotError, PlotOptions};
+use crate::csv::Curves;
+use std::fmt::Write as _;
+
+/// Drawing size: 390 units wide, so that type stays readable on a narrow screen.
+const WIDTH: f64 = 390.0;
+const PLOT_HEIGHT: f64 = 230.0;
+const LEFT: f64 = 54.0;
+const RIGHT: f64 = 14.0;
+const LINE: f64 = 17.0;
+/// Characters of a legend entry that fit one line.
+const LEGEND_CHARS: usize = 54;
+/// Curves are thinned to this many columns; extremes within a column are kept.
+const COLUMNS: f64 = 800.0;
+
+/// Line colours on light and on dark, told apart also by the colour-blind.
+const COLOURS: [(&str, &str); 8] = [
+    ("#0b62c4", "#6db3ff"),
+    ("#b5430b", "#ff9d6b"),
+    ("#0a7a5a", "#4fd6ab"),
+    ("#9a2f86", "#f08fdc"),
+    ("#7a6200", "#e3c53f"),
+    ("#46505c", "#b9c4d0"),
+    ("#c0182f", "#ff8591"),
+    ("#3d3aa8", "#a5a2ff"),
+];
+/// Dashes for the second and third round of colours.
+const DASHES: [&str; 3] = ["", "6 3", "2 3"];
+
+/// Draws the curves.
+///
+/// # Errors
+/// [`PlotError`] if there is no curve, no point to show, or too many curves.
+pub fn svg(curves: &Curves, options: &PlotOptions) -> Result<String, PlotError> {
+    let frame = Frame::new(curves, options, 6, 5)?;
+    let top = if options.title.is_empty() { 26.0 } else { 46.0 };
+    let bottom = top + PLOT_HEIGHT;
+    #[expect(clippy::cast_precision_loss, reason = "at most SERIES_MAX")]
+    let height = bottom + 46.0 + LINE * curves.series.len() as f64;
+    let mut out = String::new();
+    head(&mut out, options, curves, height);
+    let heading = |out: &mut String, y: f64, class: &str, text: &str| {
+        push(
+            out,
+            format_args!(
+                "<text x=\"{LEFT}\" y=\"{y}\" class=\"{class}\">{}</text>\n",
+                escape(text)
+            ),
+        );
+    };
+    if !options.title.is_empty() {
+        heading(&mut out, 20.0, "t", &shorten(&options.title, 44));
+    }
+    heading(&mut out, top - 10.0, "n", &frame.y_label());
+    axes(&mut out, &frame, top, bottom);
+    for (index, series) in curves.series.iter().enumerate() {
+        let mut path = String::new();
+        for piece in frame.pieces(curves, index) {
+            trace(&mut path, &thin(&piece), top);
+        }
+        let style = style(index);
+        push(
+            &mut out,
+            format_args!(
+                "<path {style} d=\"{path}\"><title>{}</title></path>\n",
+                escape(&series.name)
+            ),
+        );
+        #[expect(clippy::cast_precision_loss, reason = "at most SERIES_MAX")]
+        let y = bottom + 52.0 + LINE * index as f64;
+        let text = escape(&shorten(
+            &frame.legend(&series.name, &series.unit),
+            LEGEND_CHARS,
+        ));
+        push(
+            &mut out,
+            format_args!("<path {style} d=\"M10 {:.1}h22\"/>", y - 4.0),
+        );
+        push(
+            &mut out,
+            format_args!("<text x=\"38\" y=\"{y:.1}\">{text}</text>\n"),
+        );
+    }
+    out.push_str("</svg>\n");
+    Ok(out)
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
+}
+
+fn head(out: &mut String, options: &PlotOptions, curves: &Curves, height: f64) {
+    let names: Vec<&str> = curves.series.iter().map(|s| s.name.as_str()).collect();
+    let title = if options.title.is_empty() {
+        "Simulation results"
+    } else {
+        &options.title
+    };
+    push(
+        out,
+        format_args!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\n"
+        ),
+    );
+    push(
+        out,
+        format_args!(
+            "<title>{}</title>\n<desc>{}</desc>\n",
+            escape(title),
+            escape(&names.join("; "))
+        ),
+    );
+    out.push_str("<style>svg{color-scheme:light dark;max-width:900px}.b{fill:#fff}text{fill:#1d2329;font:11px system-ui,sans-serif}");
+    out.push_str(".t{font-size:14px;font-weight:600}.e{text-anchor:end}.m{text-anchor:middle}.g{stroke:#e2e6ea}.a{stroke:#6a7480}path{fill:none;stroke-width:1.8;stroke-linejoin:round}");
+    for (i, (light, _)) in COLOURS.iter().enumerate() {
+        push(out, format_args!(".c{i}{{stroke:{light}}}"));
+    }
+    out.push_str("@media(prefers-color-scheme:dark){.b{fill:#14181d}text{fill:#e8ecf0}.g{stroke:#2c333b}.a{stroke:#8d98a4}");
+    for (i, (_, dark)) in COLOURS.iter().enumerate() {
+        push(out, format_args!(".c{i}{{stroke:{dark}}}"));
+    }
+    push(
+        out,
+        format_args!("}}</style>\n<rect class=\"b\" width=\"{WIDTH}\" height=\"{height}\"/>\n"),
+    );
+}
+
+fn axes(out: &mut String, frame: &Frame, top: f64, bottom: f64) {
+    let right = WIDTH - RIGHT;
+    for tick in &frame.y.ticks {
+        let Some(at) = frame.y.place(*tick) else {
+            continue;
+        };
+        let y = bottom - at * PLOT_HEIGHT;
+        push(
+            out,
+            format_args!("<path class=\"g\" d=\"M{LEFT} {y:.1}H{right}\"/>"),
+        );
+        push(
+            out,
+            format_args!(
+                "<text class=\"e\" x=\"{}\" y=\"{:.1}\">{}</text>\n",
+                LEFT - 6.0,
+                y + 4.0,
+                label(*tick)
+            ),
+        );
+    }
+    for tick in &frame.x.ticks {
+        let Some(at) = frame.x.place(*tick) else {
+            continue;
+        };
+        let x = LEFT + at * (right - LEFT);
+        push(
+            out,
+            format_args!("<path class=\"g\" d=\"M{x:.1} {top}V{bottom}\"/>"),
+        );
+        push(
+            out,
+            format_args!(
+                "<text class=\"m\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>\n",
+                bottom + 15.0,
+                label(*tick)
+            ),
+        );
+    }
+    push(
+        out,
+        format_args!("<path class=\"a\" d=\"M{LEFT} {top}V{bottom}H{right}\"/>\n"),
+    );
+    let middle = f64::midpoint(LEFT, right);
+    push(
+        out,
+        format_args!(
+            "<text class=\"m\" x=\"{middle}\" y=\"{:.1}\">{}</text>\n",
+            bottom + 31.0,
+            frame.x_label()
+        ),
+    );
+}
+
+fn style(index: usize) -> String {
+    let dash = DASHES
+        .get(index / COLOURS.len())
+        .copied()
+        .unwrap_or_default();
+    let dashed = if dash.is_empty() {
+        String::new()
+    } else {
+        format!(" stroke-dasharray=\"{dash}\"")
+    };
+    format!("class=\"c{}\"{dashed}", index % COLOURS.len())
+}
+
+/// Appends a piece as path commands; a lone point becomes a dot.
+fn trace(path: &mut String, piece: &[(f64, f64)], top: f64) {
+    let place = |(x, y): (f64, f64)| {
+        (
+            LEFT + x * (WIDTH - RIGHT - LEFT),
+            top + (1.0 - y) * PLOT_HEIGHT,
+        )
+    };
+    for (i, point) in piece.iter().enumerate() {
+        let (x, y) = place(*point);
+        push(
+            path,
+            format_args!("{}{x:.2} {y:.2}", if i == 0 { 'M' } else { 'L' }),
+        );
+    }
+    if piece.len() == 1 {
+        path.push_str("h.01");
+    }
+}
+
+/// Keeps first, lowest, highest and last point of each column.
+fn thin(piece: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let column = |p: &(f64, f64)| (p.0 * COLUMNS).floor();
+    let mut kept = Vec::new();
+    for group in piece.chunk_by(|a, b| column(a) == column(b)) {
+        if group.len() <= 4 {
+            kept.extend_from_slice(group);
+            continue;
+        }
+        let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let mut four: Vec<(f64, f64)> = [
+            group.first(),
+            group.iter().min_by(by_value),
+            group.iter().max_by(by_value),
+            group.last(),
+        ]
+        .into_iter()
+        .flatten()
+        .copied()
+        .collect();
+        four.sort_by(|a, b| a.0.total_cmp(&b.0));
+        four.dedup();
+        kept.extend(four);
+    }
+    kept
+}
+
+/// Escapes text for XML and drops what XML cannot hold.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c if (c < ' ' && c != '\t') || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

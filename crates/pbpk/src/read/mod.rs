@@ -1,0 +1,131 @@
+//! Files to models.
+//!
+//! The root element decides the format. Readers take any byte stream; only [`file`] opens anything.
+
+mod aliases;
+pub(crate) mod cycle;
+mod pkml;
+mod simmodel;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use crate::error::LoadError;
+use crate::model::Model;
+pub use crate::xml::Limits;
+use crate::xml::{Node, Scanner};
+
+/// How strictly a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Refuse what the schema forbids but the genuine solver tolerates: negative output times.
+    pub strict: bool,
+    /// Also take the deviation of a log-normal parameter from a child named `GeometricDeviation`, as files of version 3
+    /// have it. Without this only `GSD` counts and such a parameter has its mean, which is what the reference numbers
+    /// were computed with; a warning counts them.
+    pub geometric_deviation: bool,
+    /// Bounds of the document.
+    pub limits: Limits,
+}
+
+/// Reads a model of either format.
+///
+/// # Errors
+/// [`LoadError`] with line or path; other documents are [`LoadError::UnsupportedRoot`].
+pub fn reader(input: impl BufRead, options: &Options) -> Result<Model, LoadError> {
+    let mut scanner = Scanner::new(input, options.limits);
+    let root = match scanner.next()? {
+        Node::Start(element) => element.name().to_owned(),
+        Node::End | Node::Eof => {
+            return Err(LoadError::Invalid {
+                line: scanner.line(),
+                message: "the file holds no element".to_owned(),
+            });
+        }
+    };
+    let model = match root.as_str() {
+        "SimulationTransfer" => pkml::read(&mut scanner, options.geometric_deviation)?,
+        "Simulation" => simmodel::read(&mut scanner)?,
+        _ => return Err(LoadError::UnsupportedRoot { found: root }),
+    };
+    // The rest must be well-formed too: a second root or a cut tail is a fault of the file.
+    if !matches!(scanner.next()?, Node::Eof) {
+        return Err(LoadError::Invalid {
+            line: scanner.line(),
+            message: "more than one root element".to_owned(),
+        });
+    }
+    check(model, options)
+}
+
+/// Reads a model from memory.
+///
+/// # Errors
+/// As [`reader`].
+pub fn bytes(input: &[u8], options: &Options) -> Result<Model, LoadError> {
+    reader(input, options)
+}
+
+/// Reads a model from a file, and makes sure that the file stayed the same meanwhile.
+///
+/// # Errors
+/// As [`reader`], and [`LoadError::Io`], [`LoadError::ChangedWhileRead`], a size above the bound.
+pub fn file(path: &Path, options: &Options) -> Result<Model, LoadError> {
+    let name = path.display().to_string();
+    let io = |e: std::io::Error| LoadError::Io {
+        file: path.display().to_string(),
+        message: e.to_string(),
+    };
+    let opened = File::open(path).map_err(io)?;
+    let before = opened.metadata().map_err(io)?;
+    if before.is_dir() {
+        return Err(LoadError::Io {
+            file: name,
+            message: "it is a directory".to_owned(),
+        });
+    }
+    if before.len() > options.limits.file_bytes_max {
+        return Err(LoadError::Limit {
+            what: "bytes in the file",
+            limit: options.limits.file_bytes_max,
+            line: 0,
+        });
+    }
+    let handle = opened.try_clone().map_err(io)?;
+    let result = reader(BufReader::with_capacity(1 << 16, opened), options);
+    let after = handle.metadata().map_err(io)?;
+    let touched = match (before.modified(), after.modified()) {
+        (Ok(a), Ok(b)) => a != b,
+        _ => false,
+    };
+    if touched || before.len() != after.len() {
+        return Err(LoadError::ChangedWhileRead { file: name });
+    }
+    result
+}
+
+/// What both formats share: output times and definitions that go in circles.
+fn check(mut model: Model, options: &Options) -> Result<Model, LoadError> {
+    if model.grid.is_too_large() {
+        return Err(LoadError::Limit {
+            what: "output times",
+            limit: crate::model::Grid::TIMES_MAX as u64,
+            line: 0,
+        });
+    }
+    let unusable = model.grid.unusable();
+    if unusable > 0 {
+        if options.strict {
+            return Err(LoadError::Invalid {
+                line: 0,
+                message: format!("{unusable} output times are negative or not finite"),
+            });
+        }
+        model.warnings.push(format!(
+            "{unusable} output times are negative or not finite; they were dropped"
+        ));
+    }
+    cycle::refuse(&model)?;
+    Ok(model)
+}

@@ -1,0 +1,254 @@
+//! Paths to entities: every formula is bound once per object that uses it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::formulas::{Cache, RawFormula, RawKind};
+use super::tree::{EntityKind, Tree};
+use crate::error::LoadError;
+use crate::formula::Body;
+use crate::model::{Formula, FormulaKind, Reference, Table};
+
+/// The index of a tree: children by name, entities by id, full paths.
+pub(super) struct Index<'a> {
+    tree: &'a Tree,
+    children: HashMap<(usize, &'a str), usize>,
+    pub(super) by_id: HashMap<&'a str, usize>,
+}
+
+impl<'a> Index<'a> {
+    pub(super) fn new(tree: &'a Tree) -> Self {
+        let mut children = HashMap::with_capacity(tree.entities.len());
+        let mut by_id = HashMap::with_capacity(tree.entities.len());
+        for (i, entity) in tree.entities.iter().enumerate().skip(1) {
+            // Of two children with one name, the first with a value is meant.
+            let slot = children
+                .entry((entity.parent, entity.name.as_str()))
+                .or_insert(i);
+            let valueless = |i: &usize| {
+                tree.entities
+                    .get(*i)
+                    .is_some_and(|e| e.kind == EntityKind::Node)
+            };
+            if valueless(slot) {
+                *slot = i;
+            }
+            by_id.insert(entity.id.as_str(), i);
+        }
+        Self {
+            tree,
+            children,
+            by_id,
+        }
+    }
+
+    fn parent(&self, entity: usize) -> Option<usize> {
+        (entity != 0)
+            .then(|| self.tree.entities.get(entity).map(|e| e.parent))
+            .flatten()
+    }
+
+    pub(super) fn child(&self, entity: usize, name: &str) -> Option<usize> {
+        self.children.get(&(entity, name)).copied()
+    }
+
+    /// Path of an entity without the simulation's name.
+    pub(super) fn path(&self, entity: usize) -> String {
+        let mut names = Vec::new();
+        let mut at = entity;
+        while let Some(parent) = self.parent(at) {
+            names.push(self.tree.entities.get(at).map_or("", |e| e.name.as_str()));
+            at = parent;
+        }
+        names.reverse();
+        names.join("|")
+    }
+
+    /// The entity that `path` leads to from `from`.
+    pub(super) fn resolve(&self, from: usize, path: &str) -> Option<usize> {
+        let root_name = self.tree.entities.first().map(|e| e.name.as_str());
+        let mut elements = path.split('|').peekable();
+        let mut at = from;
+        if elements.peek().copied() == root_name {
+            elements.next();
+            at = 0;
+        }
+        for element in elements {
+            at = if element == ".." {
+                self.parent(at)?
+            } else {
+                self.child(at, element)?
+            };
+        }
+        Some(at)
+    }
+}
+
+/// Parsed bodies and tables, one per formula id.
+#[derive(Default)]
+pub(super) struct Bodies {
+    explicit: HashMap<String, Arc<Body>>,
+    tables: HashMap<String, Arc<Table>>,
+}
+
+/// What binding needs.
+pub(super) struct Binder<'a> {
+    pub(super) index: Index<'a>,
+    pub(super) cache: &'a Cache,
+    bodies: Bodies,
+}
+
+impl<'a> Binder<'a> {
+    pub(super) fn new(tree: &'a Tree, cache: &'a Cache) -> Self {
+        Self {
+            index: Index::new(tree),
+            cache,
+            bodies: Bodies::default(),
+        }
+    }
+
+    pub(super) fn raw(&self, id: &str, user: usize) -> Result<&'a RawFormula, LoadError> {
+        let found = self.cache.formulas.get(id);
+        found.ok_or_else(|| LoadError::UnknownId {
+            id: id.to_owned(),
+            used_by: self.index.path(user),
+        })
+    }
+
+    /// The formula `id` as the entity `user` uses it; `quantity` turns an entity into a quantity's position.
+    pub(super) fn bind(
+        &mut self,
+        id: &str,
+        user: usize,
+        quantity: &mut impl FnMut(usize) -> Option<usize>,
+    ) -> Result<Formula, LoadError> {
+        let raw = self.raw(id, user)?;
+        let owner = || self.index.path(user);
+        let invalid = |message: String| LoadError::Invalid {
+            line: raw.line,
+            message,
+        };
+        let mut reference = |alias: &str| -> Result<Reference, LoadError> {
+            let Some(path) = raw.paths.iter().find(|p| self.alias(p) == alias) else {
+                return Err(invalid(format!(
+                    "formula '{}' has no path named '{alias}'",
+                    raw.name
+                )));
+            };
+            self.reference(path, user, quantity)
+        };
+        let kind = match &raw.kind {
+            RawKind::Constant(value) => FormulaKind::Explicit {
+                body: Arc::new(Body::number(value.unwrap_or(f64::NAN))),
+                arguments: Vec::new(),
+            },
+            RawKind::Explicit(text) => {
+                let names: Vec<String> =
+                    raw.paths.iter().map(|p| self.alias(p).to_owned()).collect();
+                let arguments = raw
+                    .paths
+                    .iter()
+                    .map(|p| self.reference(p, user, quantity))
+                    .collect::<Result<_, _>>()?;
+                FormulaKind::Explicit {
+                    body: body(&mut self.bodies, id, text, names, raw)?,
+                    arguments,
+                }
+            }
+            RawKind::Table { points, slope_mode } => {
+                let table = match self.bodies.tables.get(id) {
+                    Some(table) => Arc::clone(table),
+                    None => Arc::new(
+                        Table::new(points, *slope_mode)
+                            .map_err(|e| invalid(format!("table '{}': {e}", raw.name)))?,
+                    ),
+                };
+                self.bodies.tables.insert(id.to_owned(), Arc::clone(&table));
+                FormulaKind::Table(table)
+            }
+            RawKind::Offset { table, offset } => match (reference(table)?, reference(offset)?) {
+                (Reference::Quantity(table), offset) => {
+                    FormulaKind::TableWithOffset { table, offset }
+                }
+                (Reference::Time, _) => {
+                    return Err(invalid(format!("the table of '{}' is the time", raw.name)));
+                }
+            },
+            RawKind::Argument { table, argument } => {
+                match (reference(table)?, reference(argument)?) {
+                    (Reference::Quantity(table), argument) => {
+                        FormulaKind::TableWithArgument { table, argument }
+                    }
+                    (Reference::Time, _) => {
+                        return Err(invalid(format!("the table of '{}' is the time", raw.name)));
+                    }
+                }
+            }
+            RawKind::Normal | RawKind::LogNormal | RawKind::Uniform | RawKind::Discrete => {
+                return Err(invalid(format!(
+                    "'{}' uses a distribution formula but is no distributed parameter",
+                    owner()
+                )));
+            }
+            RawKind::Unsupported(kind) => {
+                return Err(invalid(format!(
+                    "'{}' uses a {kind}, which a model cannot hold",
+                    owner()
+                )));
+            }
+        };
+        Ok(Formula {
+            name: raw.name.clone(),
+            kind,
+        })
+    }
+
+    fn alias(&self, path: &'a super::formulas::RawPath) -> &'a str {
+        if path.time {
+            path.alias.as_str()
+        } else {
+            self.cache.string(&path.alias)
+        }
+    }
+
+    fn reference(
+        &self,
+        path: &super::formulas::RawPath,
+        user: usize,
+        quantity: &mut impl FnMut(usize) -> Option<usize>,
+    ) -> Result<Reference, LoadError> {
+        if path.time {
+            return Ok(Reference::Time);
+        }
+        let text = self.cache.string(&path.path);
+        let found = self.index.resolve(user, text).and_then(quantity);
+        found
+            .map(Reference::Quantity)
+            .ok_or_else(|| LoadError::UnresolvedPath {
+                path: text.to_owned(),
+                used_by: self.index.path(user),
+            })
+    }
+}
+
+fn body(
+    bodies: &mut Bodies,
+    id: &str,
+    text: &str,
+    names: Vec<String>,
+    raw: &RawFormula,
+) -> Result<Arc<Body>, LoadError> {
+    if let Some(body) = bodies.explicit.get(id) {
+        return Ok(Arc::clone(body));
+    }
+    let (clean, names) = crate::read::aliases::without_spaces(text, names);
+    let parsed = Body::parse(&clean, &names);
+    let parsed = parsed.map_err(|source| LoadError::Formula {
+        owner: raw.name.clone(),
+        text: text.to_owned(),
+        source,
+    })?;
+    let body = Arc::new(parsed);
+    bodies.explicit.insert(id.to_owned(), Arc::clone(&body));
+    Ok(body)
+}

@@ -1,0 +1,294 @@
+//! Ids to positions: the lists become a model.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Raw;
+use super::formulas::{RawAlias, RawFormula, RawKind, Space};
+use super::lists::{RawAssignment, RawQuantity};
+use crate::error::LoadError;
+use crate::formula::Body;
+use crate::model::{
+    Assignment, Event, Format, Formula, FormulaKind, Kind, Model, Quantity, Reference, RhsTerm,
+    SolverSettings, Source, Table,
+};
+
+/// Objects by id, each list on its own: ids may repeat across lists.
+struct Objects<'a> {
+    variables: HashMap<&'a str, usize>,
+    parameters: HashMap<&'a str, usize>,
+    observers: HashMap<&'a str, usize>,
+    formulas: HashMap<&'a str, usize>,
+}
+
+impl Objects<'_> {
+    /// The object behind an alias; the list that the alias stands in is asked first.
+    fn quantity(&self, id: &str, space: Space) -> Option<usize> {
+        let lists = match space {
+            Space::Parameter => [&self.parameters, &self.variables, &self.observers],
+            Space::Any | Space::Variable => [&self.variables, &self.parameters, &self.observers],
+        };
+        lists.into_iter().find_map(|list| list.get(id)).copied()
+    }
+
+    fn reference(&self, id: &str, space: Space, used_by: &str) -> Result<Reference, LoadError> {
+        if id == "0" {
+            return Ok(Reference::Time);
+        }
+        self.quantity(id, space)
+            .map(Reference::Quantity)
+            .ok_or_else(|| unknown(id, used_by))
+    }
+
+    fn formula(&self, id: &str, used_by: &str) -> Result<usize, LoadError> {
+        self.formulas
+            .get(id.trim())
+            .copied()
+            .ok_or_else(|| unknown(id, used_by))
+    }
+}
+
+fn unknown(id: &str, used_by: &str) -> LoadError {
+    LoadError::UnknownId {
+        id: id.to_owned(),
+        used_by: used_by.to_owned(),
+    }
+}
+
+pub(super) fn bind(raw: Raw, name: String, format: Format) -> Result<Model, LoadError> {
+    let delimiter = raw.delimiter.unwrap_or('|');
+    let full = raw.version.is_some_and(|v| v >= 4);
+    let lists = [
+        (Kind::Variable, &raw.variables),
+        (Kind::Observer, &raw.observers),
+        (Kind::Parameter, &raw.parameters),
+    ];
+    let (variables, observers) = (raw.variables.len(), raw.observers.len());
+    let objects = Objects {
+        variables: ids(&raw.variables, 0),
+        observers: ids(&raw.observers, variables),
+        parameters: ids(&raw.parameters, variables + observers),
+        formulas: raw
+            .formulas
+            .iter()
+            .enumerate()
+            .map(|(i, f)| (f.id.as_str(), i))
+            .collect(),
+    };
+    let marked = lists
+        .iter()
+        .any(|(_, list)| list.iter().any(|q| q.persistable.is_some()));
+    let mut quantities = Vec::with_capacity(variables + observers + raw.parameters.len());
+    for (kind, list) in lists {
+        for q in list {
+            let path = if full && !q.path.is_empty() {
+                q.path.clone()
+            } else {
+                join(&q.path, &q.name, delimiter)
+            };
+            let mut quantity = quantity(q, kind, path, &objects)?;
+            quantity.persistable = if marked {
+                q.persistable == Some(true)
+            } else {
+                kind != Kind::Parameter
+            };
+            quantities.push(quantity);
+        }
+    }
+    let formulas = raw
+        .formulas
+        .iter()
+        .map(|f| formula(f, &objects))
+        .collect::<Result<Vec<_>, _>>()?;
+    let events = events(&raw, &objects)?;
+    let solver = settings(&raw, &quantities, &formulas, &objects)?;
+    let name = if name.is_empty() {
+        simulation_name(&quantities, delimiter)
+    } else {
+        name
+    };
+    Ok(Model {
+        name,
+        format,
+        delimiter,
+        quantities,
+        formulas,
+        events,
+        grid: raw.grid,
+        solver,
+        selections: Vec::new(),
+        warnings: Vec::new(),
+    })
+}
+
+fn ids(list: &[RawQuantity], offset: usize) -> HashMap<&str, usize> {
+    list.iter()
+        .enumerate()
+        .rev()
+        .map(|(i, q)| (q.id.as_str(), offset + i))
+        .collect()
+}
+
+fn join(container: &str, name: &str, delimiter: char) -> String {
+    if container.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{container}{delimiter}{name}")
+    }
+}
+
+/// The first path element that all variables and observers share.
+fn simulation_name(quantities: &[Quantity], delimiter: char) -> String {
+    let first = quantities
+        .iter()
+        .find(|q| q.kind != Kind::Parameter)
+        .or_else(|| quantities.first());
+    first
+        .and_then(|q| q.path.split(delimiter).next())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn quantity(
+    raw: &RawQuantity,
+    kind: Kind,
+    path: String,
+    objects: &Objects<'_>,
+) -> Result<Quantity, LoadError> {
+    let source = match (&raw.formula, raw.value) {
+        (Some(id), _) => Source::Formula(objects.formula(id, &path)?),
+        (None, Some(value)) => Source::Constant(value),
+        (None, None) => {
+            return Err(LoadError::Invalid {
+                line: raw.line,
+                message: format!("'{path}' has neither value nor formula"),
+            });
+        }
+    };
+    let mut rhs = Vec::with_capacity(raw.rhs.len());
+    for id in &raw.rhs {
+        rhs.push(RhsTerm {
+            formula: objects.formula(id, &path)?,
+            factor: 1.0,
+        });
+    }
+    let mut quantity = Quantity::new(kind, path, raw.name.clone(), source);
+    quantity.rhs = rhs;
+    quantity.entity_id.clone_from(&raw.entity_id);
+    quantity.scale = raw.scale.unwrap_or(1.0);
+    quantity.negative_allowed = raw.negative_allowed.unwrap_or(true);
+    quantity.can_be_varied = raw.can_be_varied.unwrap_or(true);
+    quantity.unit.clone_from(&raw.unit);
+    Ok(quantity)
+}
+
+fn formula(raw: &RawFormula, objects: &Objects<'_>) -> Result<Formula, LoadError> {
+    let name = format!("formula {}", raw.id);
+    let kind = match &raw.kind {
+        RawKind::Explicit { equation, aliases } => explicit(&name, equation, aliases, objects)?,
+        RawKind::Table { points, slope_mode } => {
+            let table = Table::new(points, *slope_mode);
+            let table = table.map_err(|e| LoadError::Invalid {
+                line: raw.line,
+                message: format!("{name}: {e}"),
+            })?;
+            FormulaKind::Table(Arc::new(table))
+        }
+        RawKind::Offset { table, offset } => FormulaKind::TableWithOffset {
+            table: objects
+                .quantity(table, Space::Parameter)
+                .ok_or_else(|| unknown(table, &name))?,
+            offset: objects.reference(offset, Space::Parameter, &name)?,
+        },
+        RawKind::Argument { table, argument } => FormulaKind::TableWithArgument {
+            table: objects
+                .quantity(table, Space::Parameter)
+                .ok_or_else(|| unknown(table, &name))?,
+            argument: objects.reference(argument, Space::Parameter, &name)?,
+        },
+    };
+    Ok(Formula { name, kind })
+}
+
+fn explicit(
+    name: &str,
+    equation: &str,
+    aliases: &[RawAlias],
+    objects: &Objects<'_>,
+) -> Result<FormulaKind, LoadError> {
+    let names: Vec<String> = aliases.iter().map(|a| a.alias.clone()).collect();
+    let (text, names) = crate::read::aliases::without_spaces(equation, names);
+    let body = Body::parse(&text, &names);
+    let body = body.map_err(|source| LoadError::Formula {
+        owner: name.to_owned(),
+        text: equation.to_owned(),
+        source,
+    })?;
+    let arguments = aliases
+        .iter()
+        .map(|a| objects.reference(&a.id, a.space, name))
+        .collect::<Result<_, _>>()?;
+    Ok(FormulaKind::Explicit {
+        body: Arc::new(body),
+        arguments,
+    })
+}
+
+fn events(raw: &Raw, objects: &Objects<'_>) -> Result<Vec<Event>, LoadError> {
+    let assignment = |a: &RawAssignment, used_by: &str| {
+        let target = objects
+            .quantity(a.object.trim(), Space::Any)
+            .ok_or_else(|| unknown(&a.object, used_by))?;
+        Ok(Assignment {
+            target,
+            formula: objects.formula(&a.formula, used_by)?,
+            as_value: a.as_value,
+        })
+    };
+    let mut events = Vec::with_capacity(raw.events.len());
+    for event in &raw.events {
+        let name = format!("event {} (line {})", event.id, event.line);
+        let condition = objects.formula(&event.condition, &name)?;
+        let assignments = event
+            .assignments
+            .iter()
+            .map(|a| assignment(a, &name))
+            .collect::<Result<_, LoadError>>()?;
+        events.push(Event {
+            name,
+            condition,
+            one_time: event.one_time,
+            assignments,
+        });
+    }
+    Ok(events)
+}
+
+fn settings(
+    raw: &Raw,
+    quantities: &[Quantity],
+    formulas: &[Formula],
+    objects: &Objects<'_>,
+) -> Result<SolverSettings, LoadError> {
+    let mut settings = SolverSettings::default();
+    for (name, id) in &raw.solver {
+        let used_by = format!("solver setting {name}");
+        let position = objects
+            .quantity(id.trim(), Space::Parameter)
+            .ok_or_else(|| unknown(id, &used_by))?;
+        let value = quantities.get(position).and_then(|q| match q.source {
+            Source::Constant(value) => Some(value),
+            Source::Formula(f) => formulas.get(f).and_then(Formula::as_number),
+        });
+        let Some(value) = value else {
+            return Err(LoadError::Invalid {
+                line: 0,
+                message: format!("{used_by} is neither a number nor a constant formula"),
+            });
+        };
+        settings
+            .set(name, value)
+            .map_err(|message| LoadError::Invalid { line: 0, message })?;
+    }
+    Ok(settings)
+}

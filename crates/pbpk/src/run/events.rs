@@ -1,0 +1,239 @@
+//! The state of a run and what events do to it.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: positions are quantities, states and events of one model"
+)]
+
+use std::sync::Arc;
+
+use super::RunError;
+use crate::compile::{Class, Engine, Folder, Instance, Key, Replacement, Structure};
+use crate::model::Assignment;
+use crate::solve::SolveError;
+
+/// Numbers, code and states at the present time.
+pub(super) struct State {
+    structure: Arc<Structure>,
+    pub(super) engine: Engine,
+    /// Scaled states.
+    pub(super) y: Vec<f64>,
+    values: Vec<f64>,
+    overridden: Vec<bool>,
+    key: Key,
+    fired: Vec<bool>,
+    conditions: Vec<f64>,
+}
+
+impl State {
+    pub(super) fn new(instance: &Instance, start: f64) -> Result<Self, RunError> {
+        let structure = Arc::clone(instance.structure());
+        let key = instance.key();
+        let variant = structure.variant(&key).map_err(|c| RunError::Cycle {
+            paths: structure.paths(&c),
+            time: start,
+        })?;
+        let values = instance.values().to_vec();
+        let model = structure.model();
+        let y = structure
+            .states()
+            .iter()
+            .map(|q| values[*q] / model.quantities[*q].scale)
+            .collect();
+        let engine = Engine::new(variant, &values);
+        let fired = vec![false; model.events.len()];
+        Ok(Self {
+            overridden: instance.overridden().to_vec(),
+            engine,
+            y,
+            values,
+            key,
+            fired,
+            conditions: Vec::new(),
+            structure,
+        })
+    }
+
+    /// Whether an event may still fire.
+    pub(super) fn has_open_events(&self) -> bool {
+        self.structure
+            .model()
+            .events
+            .iter()
+            .zip(&self.fired)
+            .any(|(e, fired)| !(e.one_time && *fired))
+    }
+
+    /// Conditions at (t, y) as truths, those of spent events as false.
+    pub(super) fn truths(&mut self, t: f64, y: &[f64]) -> Vec<bool> {
+        let mut values = std::mem::take(&mut self.conditions);
+        self.engine.conditions(t, y, &mut values);
+        let events = self.structure.model().events.iter().zip(&self.fired);
+        let truths = events
+            .zip(&values)
+            .map(|((e, fired), v)| *v == 1.0 && !(e.one_time && *fired))
+            .collect();
+        self.conditions = values;
+        truths
+    }
+
+    /// Tests all events in file order at t; each sees the changes of those before. Tells whether anything changed.
+    pub(super) fn test_events(&mut self, t: f64) -> Result<bool, RunError> {
+        let structure = Arc::clone(&self.structure);
+        let events = &structure.model().events;
+        if events.is_empty() {
+            return Ok(false);
+        }
+        let mut any = false;
+        let mut values = std::mem::take(&mut self.conditions);
+        self.engine.conditions(t, &self.y, &mut values);
+        for (e, event) in events.iter().enumerate() {
+            if values[e] != 1.0 || (event.one_time && self.fired[e]) {
+                continue;
+            }
+            self.fired[e] = true;
+            let mut changed = false;
+            for (a, assignment) in event.assignments.iter().enumerate() {
+                changed |= self.assign(e, a, assignment, t)?;
+            }
+            if changed {
+                any = true;
+                self.engine.conditions(t, &self.y, &mut values);
+            }
+        }
+        self.conditions = values;
+        Ok(any)
+    }
+
+    fn assign(
+        &mut self,
+        e: usize,
+        a: usize,
+        assignment: &Assignment,
+        t: f64,
+    ) -> Result<bool, RunError> {
+        let target = assignment.target;
+        let variant = Arc::clone(self.engine.variant());
+        if let Class::State(i) = variant.classes[target] {
+            let scale = self.structure.model().quantities[target].scale;
+            let value = self.engine.assignment(e, a, t, &self.y) / scale;
+            let place = &mut self.y[i as usize];
+            let changed = *place != value;
+            *place = value;
+            return Ok(changed);
+        }
+        if assignment.as_value {
+            let value = self.engine.assignment(e, a, t, &self.y);
+            return self.set_value(target, value, t);
+        }
+        if variant.formulas[target] == Some(assignment.formula) && !self.overridden[target] {
+            return Ok(false);
+        }
+        if variant.assignments[e][a].is_static {
+            let value = self.engine.assignment(e, a, t, &self.y);
+            return self.set_value(target, value, t);
+        }
+        self.replace(target, Replacement::Formula(assignment.formula), t)?;
+        Ok(true)
+    }
+
+    /// A quantity becomes a number.
+    fn set_value(&mut self, q: usize, value: f64, t: f64) -> Result<bool, RunError> {
+        if self.engine.variant().classes[q] == Class::Varying {
+            self.values[q] = value;
+            self.replace(q, Replacement::Constant, t)?;
+            return Ok(true);
+        }
+        let same = self.overridden[q] && self.values[q].to_bits() == value.to_bits();
+        let changed = self.values[q].to_bits() != value.to_bits();
+        if same {
+            return Ok(false);
+        }
+        self.values[q] = value;
+        self.overridden[q] = true;
+        self.refold(q, t);
+        self.engine.load(&self.values);
+        Ok(changed)
+    }
+
+    /// A quantity gets another formula, or a number instead of a varying formula: other code from here on.
+    fn replace(&mut self, q: usize, replacement: Replacement, t: f64) -> Result<(), RunError> {
+        match self.key.binary_search_by_key(&q, |entry| entry.0) {
+            Ok(i) => self.key[i].1 = replacement,
+            Err(i) => self.key.insert(i, (q, replacement)),
+        }
+        let variant = self.structure.variant(&self.key);
+        let variant = variant.map_err(|circle| RunError::Cycle {
+            paths: self.structure.paths(&circle),
+            time: t,
+        })?;
+        self.overridden[q] = replacement == Replacement::Constant;
+        self.engine = Engine::new(variant, &self.values);
+        if let Replacement::Formula(f) = replacement
+            && self.engine.variant().classes[q] == Class::Constant
+        {
+            let variant = Arc::clone(self.engine.variant());
+            let value = Folder::new(self.structure.model())
+                .evaluate(f, t, &self.values, |q| variant.formulas[q]);
+            self.values[q] = value;
+        }
+        self.refold(q, t);
+        self.engine.load(&self.values);
+        Ok(())
+    }
+
+    /// Folds the constants that depend on q. Variables keep the value they started with.
+    fn refold(&mut self, q: usize, t: f64) {
+        let structure = Arc::clone(&self.structure);
+        let variant = Arc::clone(self.engine.variant());
+        let passes = |u: usize| {
+            variant.classes[u] == Class::Constant
+                && variant.formulas[u].is_some()
+                && !self.overridden[u]
+        };
+        let touched = variant.dependencies.touched(&[q], passes);
+        let mut folder = Folder::new(structure.model());
+        for u in touched {
+            let u = u as usize;
+            if let Some(f) = variant.formulas[u] {
+                self.values[u] = folder.evaluate(f, t, &self.values, |q| variant.formulas[q]);
+            }
+        }
+    }
+
+    /// A solver's error with the path of the state it speaks of.
+    pub(super) fn failure(&self, time: f64, source: SolveError) -> RunError {
+        let path = |state: usize| {
+            let position = self.structure.states().get(state);
+            position.map_or_else(String::new, |q| {
+                self.structure.model().quantities[*q].path.clone()
+            })
+        };
+        match source {
+            SolveError::Interrupted { time, cause } => RunError::Interrupted { time, cause },
+            SolveError::TooManySteps {
+                time: reached,
+                limit,
+            } => RunError::TooMuchWork {
+                time,
+                reached,
+                limit,
+            },
+            SolveError::NonFiniteStart { time, state } => RunError::CannotStart {
+                path: path(state),
+                time,
+            },
+            SolveError::NonFinite { state, .. } | SolveError::Weight { state, .. } => {
+                RunError::Solver {
+                    time,
+                    path: Some(path(state)),
+                    source,
+                }
+            }
+            source => RunError::Solver {
+                time,
+                path: None,
+                source,
+            },
+        }
+    }
+}

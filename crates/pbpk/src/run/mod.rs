@@ -1,0 +1,239 @@
+//! A run: from an individual to a table of outputs.
+//!
+//! The order at every time is fixed: integrate to it, store the values, then test the events in file order. Stored
+//! values are therefore those before the events of that time, also at the start. Events that depend on states fire at
+//! output times, switch times and table restarts only, as in the genuine solver; [`RunOptions::locate_events`] searches
+//! the true moment instead. There is no clock in here: a deadline is a question asked of the caller.
+
+mod error;
+mod events;
+mod locate;
+mod negative;
+mod results;
+mod schedule;
+mod system;
+
+use crate::compile::{Engine, Instance};
+use crate::model::Precision;
+use crate::solve::{Bdf, Interrupt, Options, SolveError};
+
+pub use error::{RunError, RunFailure};
+use events::State;
+pub use results::Results;
+use schedule::{Point, Schedule};
+use system::Running;
+
+/// Question to the caller, asked before every internal step: whether to go on.
+pub type Question<'a> = &'a dyn Fn() -> Option<Interrupt>;
+
+/// What a run may do differently from its file.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'a> {
+    /// Relative tolerance instead of the file's.
+    pub rel_tol: Option<f64>,
+    /// Absolute tolerance (on scaled states) instead of the file's.
+    pub abs_tol: Option<f64>,
+    /// Internal steps per output interval instead of the file's.
+    pub max_steps: Option<u64>,
+    /// Negative check instead of the file's.
+    pub check_negative: Option<bool>,
+    /// How nearly equal output times are recognised.
+    pub precision: Precision,
+    /// Output times in minutes instead of the file's grid.
+    pub times: Option<&'a [f64]>,
+    /// Fire state-dependent events where their condition becomes true, not at the next output time.
+    pub locate_events: bool,
+    /// Cancellation and deadline.
+    pub interrupt: Option<Question<'a>>,
+    /// Told of the fraction done, at output times.
+    pub progress: Option<&'a dyn Fn(f64)>,
+}
+
+/// Runs an individual.
+///
+/// # Errors
+/// [`RunFailure`]: the error, with the warnings and counts up to it.
+pub fn run(instance: &Instance, options: &RunOptions<'_>) -> Result<Results, Box<RunFailure>> {
+    let mut warnings = Vec::new();
+    let mut results = Results::new(instance);
+    match simulate(instance, options, &mut results, &mut warnings) {
+        Ok(()) => {
+            results.warnings = warnings;
+            Ok(results)
+        }
+        Err(error) => {
+            warnings.push(error.to_string());
+            Err(Box::new(RunFailure {
+                error,
+                warnings,
+                statistics: results.statistics,
+            }))
+        }
+    }
+}
+
+fn simulate(
+    instance: &Instance,
+    options: &RunOptions<'_>,
+    results: &mut Results,
+    warnings: &mut Vec<String>,
+) -> Result<(), RunError> {
+    let structure = instance.structure();
+    let model = structure.model();
+    let times = match options.times {
+        Some(times) => schedule::usable(times),
+        None => model.grid.sorted(options.precision),
+    };
+    let Some(&start) = times.first() else {
+        return Err(RunError::EmptyGrid);
+    };
+    if model.quantities.is_empty() {
+        warnings.push("nothing to simulate: the model holds no quantity".to_owned());
+    }
+    let moved;
+    let instance = if start.to_bits() == instance.start_time().to_bits() {
+        instance
+    } else {
+        let mut copy = instance.clone();
+        copy.set_start_time(start);
+        moved = copy;
+        &moved
+    };
+    let settings = schedule::settings(model, options);
+    results.settings = settings;
+    let schedule = Schedule::new(instance, &times);
+    let mut state = State::new(instance, start)?;
+    let check = settings.check_negative;
+    if check {
+        negative::check_start(structure, &state.y, start)?;
+    }
+    let abs_tol = settings.abs_tol;
+    results.reserve(times.len());
+    results.store(&mut state, start, abs_tol);
+    state.test_events(start)?;
+
+    let mut solver = if state.y.is_empty() {
+        None
+    } else {
+        Some(start_solver(
+            &mut state, start, settings, options, warnings,
+        )?)
+    };
+    let mut target = vec![0.0; state.y.len()];
+    for (i, point) in schedule.points.iter().enumerate() {
+        if let Some(solver) = &mut solver {
+            solver.set_stop(schedule.stop_from(i));
+            advance(solver, &mut state, point, options, warnings, &mut target)?;
+            results.statistics = solver.statistics();
+        }
+        if point.store {
+            results.store(&mut state, point.time, abs_tol);
+            if check {
+                negative::check(structure, &state.y, abs_tol, point.time)?;
+            }
+            if let Some(progress) = options.progress {
+                progress(point.time_fraction(start, &times));
+            }
+        }
+        let changed = state.test_events(point.time)?;
+        if let Some(solver) = &mut solver
+            && (changed || point.restart)
+        {
+            restart(solver, &mut state, point.time, options, warnings)?;
+        }
+        if solver.is_none()
+            && let Some(cause) = options.interrupt.and_then(|ask| ask())
+        {
+            return Err(RunError::Interrupted {
+                time: point.time,
+                cause,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn start_solver(
+    state: &mut State,
+    start: f64,
+    settings: crate::model::SolverSettings,
+    options: &RunOptions<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Bdf, RunError> {
+    let solver_options = Options {
+        rtol: settings.rel_tol,
+        atol: vec![settings.abs_tol],
+        h0: (settings.h0 > 0.0).then_some(settings.h0),
+        hmin: settings.h_min,
+        hmax: settings.h_max,
+        max_steps: usize::try_from(settings.max_steps).unwrap_or(usize::MAX),
+        ..Options::default()
+    };
+    let variant = std::sync::Arc::clone(state.engine.variant());
+    let known = variant.symbolic.get().cloned();
+    let system = Running {
+        engine: &mut state.engine,
+        interrupt: options.interrupt,
+        warnings,
+    };
+    let solver = match known {
+        Some(symbolic) => Bdf::with_symbolic(&system, solver_options, symbolic),
+        None => Bdf::new(&system, solver_options),
+    };
+    let mut solver = solver.map_err(|source| state.failure(start, source))?;
+    variant.symbolic.get_or_init(|| solver.symbolic());
+    restart(&mut solver, state, start, options, warnings)?;
+    Ok(solver)
+}
+
+fn restart(
+    solver: &mut Bdf,
+    state: &mut State,
+    time: f64,
+    options: &RunOptions<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<(), RunError> {
+    let mut system = Running {
+        engine: &mut state.engine,
+        interrupt: options.interrupt,
+        warnings,
+    };
+    let started = solver.start(&mut system, time, &state.y);
+    started.map_err(|source| state.failure(time, source))
+}
+
+/// Integrates to a point; with event location, restarting on the way wherever a condition becomes true.
+fn advance(
+    solver: &mut Bdf,
+    state: &mut State,
+    point: &Point,
+    options: &RunOptions<'_>,
+    warnings: &mut Vec<String>,
+    target: &mut [f64],
+) -> Result<(), RunError> {
+    if options.locate_events && state.has_open_events() {
+        return locate::advance(solver, state, point.time, options, warnings, target);
+    }
+    let mut system = Running {
+        engine: &mut state.engine,
+        interrupt: options.interrupt,
+        warnings,
+    };
+    match solver.advance_to(&mut system, point.time, target) {
+        Ok(()) => {
+            state.y.copy_from_slice(target);
+            Ok(())
+        }
+        Err(SolveError::Interrupted { time, cause }) => Err(RunError::Interrupted { time, cause }),
+        Err(source) => Err(state.failure(point.time, source)),
+    }
+}
+
+/// The code of an individual at its start, for cross-checks with other solvers: rates, Jacobian, outputs.
+///
+/// # Errors
+/// Formulas that go in circles after numbers replaced others.
+pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
+    let state = State::new(instance, instance.start_time())?;
+    Ok((state.engine, state.y))
+}

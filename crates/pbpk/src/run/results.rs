@@ -1,0 +1,91 @@
+//! What a run gives back.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: rows have one number per output"
+)]
+
+use super::events::State;
+use crate::compile::Instance;
+use crate::model::SolverSettings;
+use crate::solve::Statistics;
+
+/// Output values by time, with what it took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// Output times, in minutes.
+    pub times: Vec<f64>,
+    /// Paths of the outputs.
+    pub paths: Vec<String>,
+    /// Base units of the outputs, as far as known.
+    pub units: Vec<String>,
+    /// All values, row by row: one row per time, one number per output.
+    pub values: Vec<f64>,
+    /// Counts of the solver.
+    pub statistics: Statistics,
+    /// Tolerances and bounds used.
+    pub settings: SolverSettings,
+    /// What was noted on the way.
+    pub warnings: Vec<String>,
+    /// Scratch: a state with tiny negative values removed.
+    clean: Vec<f64>,
+}
+
+impl Results {
+    pub(super) fn new(instance: &Instance) -> Self {
+        let structure = instance.structure();
+        let model = structure.model();
+        let of = |f: fn(&crate::model::Quantity) -> &String| {
+            structure
+                .outputs()
+                .iter()
+                .map(|q| f(&model.quantities[*q]).clone())
+                .collect()
+        };
+        Self {
+            times: Vec::new(),
+            paths: of(|q| &q.path),
+            units: of(|q| &q.unit),
+            values: Vec::new(),
+            statistics: Statistics::default(),
+            settings: model.solver,
+            warnings: Vec::new(),
+            clean: Vec::new(),
+        }
+    }
+
+    pub(super) fn reserve(&mut self, times: usize) {
+        self.times.reserve(times);
+        self.values
+            .reserve(times.saturating_mul(self.paths.len()).min(1 << 26));
+    }
+
+    /// Stores the outputs at t; scaled states in (−abs_tol, 0) count as zero.
+    pub(super) fn store(&mut self, state: &mut State, t: f64, abs_tol: f64) {
+        self.clean.clear();
+        self.clean.extend(
+            state
+                .y
+                .iter()
+                .map(|&y| if y < 0.0 && y > -abs_tol { 0.0 } else { y }),
+        );
+        let start = self.values.len();
+        self.values.resize(start + self.paths.len(), 0.0);
+        state
+            .engine
+            .outputs(t, &self.clean, &mut self.values[start..]);
+        self.times.push(t);
+    }
+
+    /// Values of one output by time.
+    pub fn column(&self, output: usize) -> impl Iterator<Item = f64> + '_ {
+        let columns = self.paths.len().max(1);
+        self.values.iter().skip(output).step_by(columns).copied()
+    }
+
+    /// Values of the output with this path.
+    #[must_use]
+    pub fn by_path(&self, path: &str) -> Option<Vec<f64>> {
+        let output = self.paths.iter().position(|p| p == path)?;
+        Some(self.column(output).collect())
+    }
+}

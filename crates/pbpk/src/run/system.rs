@@ -1,0 +1,45 @@
+//! The code as the solver's system.
+
+use super::Question;
+use crate::compile::Engine;
+use crate::solve::{Interrupt, Pattern, System};
+
+/// Not-finite rates that are written down one by one; further ones are only counted.
+const LOGGED_MAX: usize = 10;
+
+/// Code, question to the caller, and log.
+pub(super) struct Running<'a, 'b> {
+    pub(super) engine: &'a mut Engine,
+    pub(super) interrupt: Option<Question<'b>>,
+    pub(super) warnings: &'a mut Vec<String>,
+}
+
+impl System for Running<'_, '_> {
+    fn dimension(&self) -> usize {
+        self.engine.variant().pattern.n()
+    }
+
+    fn pattern(&self) -> &Pattern {
+        &self.engine.variant().pattern
+    }
+
+    fn rhs(&mut self, t: f64, y: &[f64], dy: &mut [f64]) {
+        self.engine.rhs(t, y, dy);
+    }
+
+    fn jacobian(&mut self, t: f64, y: &[f64], values: &mut [f64]) {
+        self.engine.jacobian(t, y, values);
+    }
+
+    fn interrupted(&mut self) -> Option<Interrupt> {
+        self.interrupt.and_then(|ask| ask())
+    }
+
+    fn non_finite(&mut self, t: f64, state: usize, count: usize) {
+        if count <= LOGGED_MAX {
+            self.warnings.push(format!(
+                "the rate of state {state} is not finite at t = {t}; a smaller step was tried"
+            ));
+        }
+    }
+}

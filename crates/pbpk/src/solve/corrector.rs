@@ -1,0 +1,174 @@
+//! Modified Newton iteration for the implicit equation of one step.
+//!
+//! With the predicted history `z`, the correction `e` solves `e + z₁/l₁ − γ·f(t, z₀ + e) = 0` with
+//! `γ = h/l₁`. Convergence control after A. C. Hindmarsh et al., "SUNDIALS", ACM TOMS 31 (2005), §2.1.
+
+use super::SolveError;
+use super::System;
+use super::bdf::Bdf;
+use super::linear::Need;
+use super::norm::wrms;
+
+/// Newton iterations of one attempt.
+const ITERATIONS_MAX: usize = 3;
+/// Growth of the correction that counts as divergence.
+const DIVERGENCE: f64 = 2.0;
+/// Weight of the previous convergence rate.
+const RATE_MEMORY: f64 = 0.3;
+/// Part of the error-test budget that the iteration may leave.
+const BUDGET: f64 = 0.1;
+
+/// How the previous attempt at this step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attempt {
+    First,
+    AfterConvergenceFailure,
+    AfterErrorTest,
+}
+
+/// What one attempt came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Correction {
+    /// Converged; the norm of the whole correction.
+    Converged(f64),
+    /// Did not converge, or the right-hand side was not finite.
+    Failed,
+}
+
+impl Bdf {
+    /// Solves for the correction of the predicted step at time `self.t`.
+    pub(super) fn correct<S: System + ?Sized>(
+        &mut self,
+        system: &mut S,
+        attempt: Attempt,
+    ) -> Result<Correction, SolveError> {
+        let gamma = self.history.h / self.coefficients.l1();
+        let mut need = match attempt {
+            Attempt::AfterConvergenceFailure => Need::FailedStep,
+            Attempt::First | Attempt::AfterErrorTest => Need::Routine,
+        };
+        let mut renew =
+            attempt != Attempt::First || self.linear.is_due(self.steps_since_start, gamma);
+        loop {
+            self.y.copy_from_slice(self.history.state());
+            if !self.evaluate(system)? {
+                return Ok(Correction::Failed);
+            }
+            if renew {
+                let factored = self.linear.set_up(
+                    system,
+                    self.t,
+                    &self.y,
+                    gamma,
+                    self.steps_since_start,
+                    need,
+                    &mut self.statistics,
+                );
+                self.rate = 1.0;
+                if factored.is_err() {
+                    return Ok(Correction::Failed);
+                }
+            } else {
+                self.linear.current = false;
+            }
+            let outcome = self.iterate(system, gamma)?;
+            if outcome != Correction::Failed || self.linear.current {
+                return Ok(outcome);
+            }
+            // Perhaps only the Jacobian is to blame: once more with a new one, same step.
+            renew = true;
+            need = Need::StaleJacobian;
+        }
+    }
+
+    /// Iterates from the prediction; `self.dy` holds the derivative there.
+    fn iterate<S: System + ?Sized>(
+        &mut self,
+        system: &mut S,
+        gamma: f64,
+    ) -> Result<Correction, SolveError> {
+        self.correction.fill(0.0);
+        let inverse = 1.0 / self.coefficients.l1();
+        // Factors made for another γ overshoot or undershoot; the secant of both is the best guess.
+        let ratio = self.linear.ratio(gamma);
+        let damping = 2.0 / (1.0 + ratio);
+        let mut last = 0.0;
+        for iteration in 0..ITERATIONS_MAX {
+            let slopes = self.history.slope();
+            for (((d, f), z), e) in self
+                .delta
+                .iter_mut()
+                .zip(&self.dy)
+                .zip(slopes)
+                .zip(&self.correction)
+            {
+                *d = gamma * f - (inverse * z + e);
+            }
+            self.linear.solve(&mut self.delta);
+            self.statistics.newton_iterations += 1;
+            if ratio != 1.0 {
+                for d in &mut self.delta {
+                    *d *= damping;
+                }
+            }
+            let size = wrms(&self.delta, &self.weights);
+            if !size.is_finite() {
+                return Ok(Correction::Failed);
+            }
+            let state = self.history.state();
+            for (((e, d), y), z) in self
+                .correction
+                .iter_mut()
+                .zip(&self.delta)
+                .zip(&mut self.y)
+                .zip(state)
+            {
+                *e += d;
+                *y = z + *e;
+            }
+            if iteration > 0 {
+                self.rate = (RATE_MEMORY * self.rate).max(size / last);
+            }
+            if size * self.rate.min(1.0) * self.coefficients.error <= BUDGET {
+                let whole = if iteration == 0 {
+                    size
+                } else {
+                    wrms(&self.correction, &self.weights)
+                };
+                return Ok(Correction::Converged(whole));
+            }
+            if iteration + 1 == ITERATIONS_MAX || (iteration > 0 && size > DIVERGENCE * last) {
+                break;
+            }
+            last = size;
+            if !self.evaluate(system)? {
+                break;
+            }
+        }
+        Ok(Correction::Failed)
+    }
+
+    /// Evaluates the right-hand side at `(self.t, self.y)`; false if it is not finite.
+    pub(super) fn evaluate<S: System + ?Sized>(
+        &mut self,
+        system: &mut S,
+    ) -> Result<bool, SolveError> {
+        system.rhs(self.t, &self.y, &mut self.dy);
+        self.statistics.rhs += 1;
+        if !self.dy.iter().fold(false, |bad, d| bad | !d.is_finite()) {
+            return Ok(true);
+        }
+        let state = self.dy.iter().position(|d| !d.is_finite()).unwrap_or(0);
+        self.statistics.non_finite += 1;
+        let count = self.statistics.non_finite;
+        system.non_finite(self.t, state, count);
+        if count > self.options.max_non_finite {
+            return Err(SolveError::NonFinite {
+                time: self.t,
+                state,
+                count,
+            });
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,132 @@
+//! The iteration matrix `I − γJ`: when to evaluate, when to refactor, when to leave it alone.
+
+use super::lu::{FactorError, Factors, Symbolic};
+use super::{Pattern, Statistics, System};
+use std::sync::Arc;
+
+/// Steps after which the factors are renewed.
+const FACTOR_AGE_MAX_STEPS: usize = 20;
+/// Steps after which the Jacobian is evaluated again whenever the factors are renewed.
+const JACOBIAN_AGE_MAX_STEPS: usize = 51;
+/// Relative change of `γ` beyond which the factors are renewed.
+const GAMMA_CHANGE_MAX: f64 = 0.3;
+/// Below this change of `γ` a failure of convergence is blamed on the Jacobian.
+const GAMMA_BLAMELESS: f64 = 0.2;
+
+/// Why factors are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// Nothing went wrong.
+    Routine,
+    /// Newton's iteration failed with an old Jacobian.
+    StaleJacobian,
+    /// The step is tried again after a failure of convergence.
+    FailedStep,
+}
+
+/// Jacobian values and factors with their ages.
+#[derive(Debug)]
+pub(super) struct Linear {
+    pub(super) pattern: Pattern,
+    factors: Factors,
+    jacobian: Vec<f64>,
+    /// `γ` of the factors.
+    gamma: f64,
+    /// Steps since the start when factors and Jacobian were made; `None` before the first.
+    factored_at: Option<usize>,
+    evaluated_at: Option<usize>,
+    /// Whether the Jacobian belongs to the present step.
+    pub(super) current: bool,
+}
+
+impl Linear {
+    pub(super) fn new(pattern: Pattern, symbolic: Arc<Symbolic>) -> Self {
+        let nnz = pattern.nnz();
+        Self {
+            pattern,
+            factors: Factors::new(symbolic),
+            jacobian: vec![0.0; nnz],
+            gamma: 0.0,
+            factored_at: None,
+            evaluated_at: None,
+            current: false,
+        }
+    }
+
+    pub(super) fn symbolic(&self) -> &Arc<Symbolic> {
+        self.factors.symbolic()
+    }
+
+    /// Forgets numbers, keeps the structure.
+    pub(super) fn restart(&mut self) {
+        self.factored_at = None;
+        self.evaluated_at = None;
+        self.current = false;
+    }
+
+    /// Present `γ` over that of the factors.
+    pub(super) fn ratio(&self, gamma: f64) -> f64 {
+        if self.factored_at.is_some() {
+            gamma / self.gamma
+        } else {
+            1.0
+        }
+    }
+
+    /// Whether the factors are too old for this step.
+    pub(super) fn is_due(&self, step: usize, gamma: f64) -> bool {
+        self.factored_at
+            .is_none_or(|at| step >= at + FACTOR_AGE_MAX_STEPS)
+            || (self.ratio(gamma) - 1.0).abs() > GAMMA_CHANGE_MAX
+    }
+
+    /// Makes factors for `γ`, with a new Jacobian at `(t, y)` if the old one will not do.
+    ///
+    /// # Errors
+    /// [`FactorError`] if the matrix is singular.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the step's data, each needed once"
+    )]
+    pub(super) fn set_up<S: System + ?Sized>(
+        &mut self,
+        system: &mut S,
+        t: f64,
+        y: &[f64],
+        gamma: f64,
+        step: usize,
+        need: Need,
+        statistics: &mut Statistics,
+    ) -> Result<(), FactorError> {
+        let change = (self.ratio(gamma) - 1.0).abs();
+        let stale = self
+            .evaluated_at
+            .is_none_or(|at| step >= at + JACOBIAN_AGE_MAX_STEPS)
+            || need == Need::FailedStep
+            || (need == Need::StaleJacobian && change < GAMMA_BLAMELESS);
+        if stale {
+            system.jacobian(t, y, &mut self.jacobian);
+            // The matrix only steers the iteration. An infinite derivative (a root at zero, say)
+            // would spoil all of it, a missing one only slows it down.
+            for v in self.jacobian.iter_mut().filter(|v| !v.is_finite()) {
+                *v = 0.0;
+            }
+            self.evaluated_at = Some(step);
+            statistics.jacobians += 1;
+        }
+        self.current = stale;
+        self.gamma = gamma;
+        self.factored_at = Some(step);
+        statistics.factorisations += 1;
+        let outcome = self.factors.refactor(gamma, &self.jacobian);
+        if self.factors.is_dense() {
+            statistics.dense_factorisations += 1;
+        }
+        outcome
+    }
+
+    /// Solves for the Newton correction in place.
+    pub(super) fn solve(&mut self, b: &mut [f64]) {
+        self.factors.solve(b);
+    }
+}

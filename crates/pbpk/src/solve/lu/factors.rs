@@ -1,0 +1,196 @@
+//! Numbers in the pattern of [`Symbolic`]: refactorisation and solution.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: every index comes from the checked pattern"
+)]
+
+use super::dense::Dense;
+use super::symbolic::Symbolic;
+use std::fmt;
+use std::sync::Arc;
+
+/// A pivot below this part of the terms it was formed from has lost all its digits.
+const PIVOT_MIN_RELATIVE: f64 = 1e-12;
+
+/// `I − γJ` cannot be factorised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FactorError;
+
+impl fmt::Display for FactorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the iteration matrix is singular; a smaller step is needed")
+    }
+}
+
+impl std::error::Error for FactorError {}
+
+/// Factors of `I − γJ`, refilled in place.
+#[derive(Debug, Clone)]
+pub struct Factors {
+    symbolic: Arc<Symbolic>,
+    values: Vec<f64>,
+    inverse: Vec<f64>,
+    x: Vec<f64>,
+    forward: Vec<Step>,
+    back: Vec<Step>,
+    dense: Option<Dense>,
+}
+
+/// `x[row] -= value · x[col]`.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    row: u32,
+    col: u32,
+    value: f64,
+}
+
+impl Factors {
+    /// Room for the factors of a structure.
+    #[must_use]
+    pub fn new(symbolic: Arc<Symbolic>) -> Self {
+        let (n, nnz) = (symbolic.n, symbolic.cols.len());
+        Self {
+            symbolic,
+            values: vec![0.0; nnz],
+            inverse: vec![0.0; n],
+            x: vec![0.0; n],
+            forward: Vec::with_capacity(nnz),
+            back: Vec::with_capacity(nnz),
+            dense: None,
+        }
+    }
+
+    /// The structure the factors belong to.
+    #[must_use]
+    pub fn symbolic(&self) -> &Arc<Symbolic> {
+        &self.symbolic
+    }
+
+    /// Whether the last factorisation had to be done densely.
+    #[must_use]
+    pub fn is_dense(&self) -> bool {
+        self.dense.is_some()
+    }
+
+    /// Factorises `I − γJ`, `jacobian` in pattern order.
+    ///
+    /// # Errors
+    /// [`FactorError`] if the matrix is singular or not finite even with row exchanges.
+    pub fn refactor(&mut self, gamma: f64, jacobian: &[f64]) -> Result<(), FactorError> {
+        self.dense = None;
+        if !self.symbolic.dense {
+            self.scatter(gamma, jacobian);
+            if self.eliminate() {
+                self.lay_out();
+                return Ok(());
+            }
+        }
+        self.scatter(gamma, jacobian);
+        let s = &*self.symbolic;
+        let mut dense = Dense::zero(s.n);
+        for (i, ends) in s.row_ptr.windows(2).enumerate() {
+            let (from, to) = (ends[0] as usize, ends[1] as usize);
+            for (&j, &v) in s.cols[from..to].iter().zip(&self.values[from..to]) {
+                dense.set(i, j as usize, v);
+            }
+        }
+        dense.factor()?;
+        self.dense = Some(dense);
+        Ok(())
+    }
+
+    fn scatter(&mut self, gamma: f64, jacobian: &[f64]) {
+        self.values.fill(0.0);
+        for &d in &self.symbolic.diagonal {
+            self.values[d as usize] = 1.0;
+        }
+        for (&place, &j) in self.symbolic.scatter.iter().zip(jacobian) {
+            self.values[place as usize] -= gamma * j;
+        }
+    }
+
+    /// Runs the program row by row; false at the first pivot that is tiny or not a number.
+    fn eliminate(&mut self) -> bool {
+        let s = &*self.symbolic;
+        let mut targets = s.targets.as_slice();
+        for i in 0..s.n {
+            let (from, to, diagonal) = (
+                s.row_ptr[i] as usize,
+                s.row_ptr[i + 1] as usize,
+                s.diagonal[i] as usize,
+            );
+            let (above, rest) = self.values.split_at_mut(from);
+            let row = &mut rest[..to - from];
+            let own = row[diagonal - from];
+            for place in 0..diagonal - from {
+                let k = s.cols[from + place] as usize;
+                let multiplier = row[place] * self.inverse[k];
+                row[place] = multiplier;
+                let upper = &above[s.diagonal[k] as usize + 1..s.row_ptr[k + 1] as usize];
+                let (now, later) = targets.split_at(upper.len());
+                targets = later;
+                for (&target, &u) in now.iter().zip(upper) {
+                    row[target as usize] -= multiplier * u;
+                }
+            }
+            let pivot = row[diagonal - from];
+            // `own` is 1 − γJ_ii: its terms are 1 and 1 − own.
+            if !pivot.is_finite() || pivot.abs() <= PIVOT_MIN_RELATIVE * (1.0 + (1.0 - own).abs()) {
+                return false;
+            }
+            self.inverse[i] = 1.0 / pivot;
+        }
+        true
+    }
+
+    /// Replaces `b` by the solution `x` of `(I − γJ)·x = b`.
+    pub fn solve(&mut self, b: &mut [f64]) {
+        let s = &*self.symbolic;
+        for (x, &state) in self.x.iter_mut().zip(&s.order) {
+            *x = b[state as usize];
+        }
+        if let Some(dense) = &mut self.dense {
+            dense.solve(&mut self.x);
+        } else {
+            self.substitute();
+        }
+        for (&x, &state) in self.x.iter().zip(&self.symbolic.order) {
+            b[state as usize] = x;
+        }
+    }
+
+    /// Solves with `L`, the diagonal and the unit upper factor in turn.
+    fn substitute(&mut self) {
+        let x = self.x.as_mut_slice();
+        for step in &self.forward {
+            x[step.row as usize] -= step.value * x[step.col as usize];
+        }
+        for (x, inverse) in x.iter_mut().zip(&self.inverse) {
+            *x *= inverse;
+        }
+        for step in &self.back {
+            x[step.row as usize] -= step.value * x[step.col as usize];
+        }
+    }
+
+    /// Lays the numbers out in the order in which the substitutions need them, rows of the upper factor
+    /// divided by their pivots.
+    fn lay_out(&mut self) {
+        let s = &*self.symbolic;
+        self.forward.clear();
+        self.forward.extend(s.lower.iter().map(|e| Step {
+            row: e.row,
+            col: e.col,
+            value: self.values[e.place as usize],
+        }));
+        self.back.clear();
+        self.back.extend(s.upper.iter().map(|e| {
+            let value = self.values[e.place as usize] * self.inverse[e.row as usize];
+            Step {
+                row: e.row,
+                col: e.col,
+                value,
+            }
+        }));
+    }
+}

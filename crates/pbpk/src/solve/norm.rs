@@ -1,0 +1,78 @@
+//! Error weights and the weighted root-mean-square norm.
+
+/// Sum of squares of `v·w` in four fixed lanes, so that it vectorises and never depends on the run.
+fn sum_of_squares(v: &[f64], w: &[f64]) -> f64 {
+    let (mut vs, mut ws) = (v.chunks_exact(4), w.chunks_exact(4));
+    let mut lanes = [0.0_f64; 4];
+    for (a, b) in vs.by_ref().zip(ws.by_ref()) {
+        for ((lane, x), y) in lanes.iter_mut().zip(a).zip(b) {
+            let p = x * y;
+            *lane += p * p;
+        }
+    }
+    let mut rest = 0.0;
+    for (x, y) in vs.remainder().iter().zip(ws.remainder()) {
+        let p = x * y;
+        rest += p * p;
+    }
+    let [a, b, c, d] = lanes;
+    ((a + c) + (b + d)) + rest
+}
+
+/// `sqrt(mean((v·w)²))`; zero for empty vectors.
+pub(super) fn wrms(v: &[f64], w: &[f64]) -> f64 {
+    if v.is_empty() {
+        return 0.0;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "dimensions are far below 2^52")]
+    let n = v.len() as f64;
+    (sum_of_squares(v, w) / n).sqrt()
+}
+
+/// Writes `1 / (rtol·|y| + atol)`; `Err` names the first state for which that is not finite.
+pub(super) fn weights(y: &[f64], rtol: f64, atol: &[f64], w: &mut [f64]) -> Result<(), usize> {
+    if let [a] = atol {
+        for (w, y) in w.iter_mut().zip(y) {
+            *w = 1.0 / (rtol * y.abs() + a);
+        }
+    } else {
+        for ((w, y), a) in w.iter_mut().zip(y).zip(atol) {
+            *w = 1.0 / (rtol * y.abs() + a);
+        }
+    }
+    // The whole vector is looked at without a branch; only a fault is worth a search.
+    if !w.iter().fold(false, |bad, w| bad | !w.is_finite()) {
+        return Ok(());
+    }
+    match w.iter().position(|w| !w.is_finite()) {
+        Some(state) => Err(state),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn norm_of_seven_values() {
+        let v: Vec<f64> = (1..=7).map(f64::from).collect();
+        assert_eq!(wrms(&v, &[1.0; 7]), 20.0_f64.sqrt());
+        assert_eq!(wrms(&[], &[]), 0.0);
+    }
+
+    #[test]
+    fn weight_without_tolerance_is_named() {
+        let mut w = [0.0; 3];
+        assert_eq!(weights(&[1.0, 0.0, 2.0], 1e-3, &[0.0], &mut w), Err(1));
+        assert_eq!(
+            weights(&[1.0, f64::NAN, 2.0], 1e-3, &[1e-9], &mut w),
+            Err(1)
+        );
+        assert_eq!(
+            weights(&[1.0, 0.0, 2.0], 0.0, &[0.5, 0.25, 1.0], &mut w),
+            Ok(())
+        );
+        assert_eq!(w, [2.0, 4.0, 1.0]);
+    }
+}
