@@ -6,6 +6,8 @@
 //!
 //! The way of a model: [`read`] → [`model::Model`] → [`compile`] → [`run`].
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod compile;
 pub mod csv;
 pub mod error;
