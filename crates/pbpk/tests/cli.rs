@@ -54,8 +54,11 @@ fn example() -> String {
         .to_string()
 }
 
+/// Rows and columns, or a word of the refusal.
+type Ending = Result<(usize, usize), &'static str>;
+
 /// Every file of the data and how its run ends: number of rows and columns, or a word of the refusal.
-const FILES: [(&str, Result<(usize, usize), &str>); 63] = [
+const FILES: [(&str, Ending); 63] = [
     ("pkml/coreR_not_ok_sim.pkml", Ok((1441, 139))),
     ("pkml/coreR_simple.pkml", Ok((21, 5))),
     ("pkml/core_BlackBox.pkml", Err("SpatialStructure")),
