@@ -9,6 +9,7 @@
 pub mod compile;
 pub mod csv;
 pub mod error;
+pub mod export;
 pub mod formula;
 pub mod model;
 pub mod pk;
