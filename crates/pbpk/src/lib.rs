@@ -6,16 +6,20 @@
 //!
 //! The way of a model: [`read`] → [`model::Model`] → [`compile`] → [`run`].
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod compile;
 pub mod csv;
 pub mod error;
 pub mod export;
 pub mod formula;
 pub mod model;
+pub mod path;
 pub mod pk;
 pub mod plot;
 pub mod read;
 pub mod run;
 pub mod solve;
 pub mod units;
+pub mod usage;
 pub mod xml;

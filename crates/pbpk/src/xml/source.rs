@@ -4,6 +4,9 @@ use std::io::{self, BufRead, Read};
 
 use super::Limits;
 
+/// Handed on at once, so that bounds are noticed in time even when the whole document lies in memory.
+const CHUNK_BYTES: usize = 1 << 16;
+
 /// A reader that counts lines and bytes, and stops at the bounds.
 pub(super) struct Counted<R> {
     inner: R,
@@ -39,15 +42,19 @@ impl<R: BufRead> Counted<R> {
     }
 
     fn check(&mut self) -> io::Result<()> {
+        match self.crossed {
+            Some(_) => Err(io::Error::other("bound crossed")),
+            None => Ok(()),
+        }
+    }
+
+    fn count(&mut self, bytes: u64) {
+        self.total += bytes;
+        self.in_tag += bytes;
         if self.total > self.limits.file_bytes_max {
             self.crossed = Some(("bytes in the file", self.limits.file_bytes_max));
         } else if self.in_tag > self.limits.tag_bytes_max {
             self.crossed = Some(("bytes in one tag", self.limits.tag_bytes_max));
-        }
-        if self.crossed.is_some() {
-            Err(io::Error::other("bound crossed"))
-        } else {
-            Ok(())
         }
     }
 }
@@ -67,7 +74,8 @@ impl<R: BufRead> Read for Counted<R> {
 impl<R: BufRead> BufRead for Counted<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.check()?;
-        self.inner.fill_buf()
+        let buffer = self.inner.fill_buf()?;
+        Ok(buffer.get(..CHUNK_BYTES).unwrap_or(buffer))
     }
 
     fn consume(&mut self, amount: usize) {
@@ -75,8 +83,7 @@ impl<R: BufRead> BufRead for Counted<R> {
             let lines = buffer.iter().take(amount).filter(|b| **b == b'\n').count();
             self.line += lines as u64;
         }
-        self.total += amount as u64;
-        self.in_tag += amount as u64;
+        self.count(amount as u64);
         self.inner.consume(amount);
     }
 }

@@ -9,6 +9,8 @@
     unreachable_pub
 )]
 
+pub mod cases;
+
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -145,4 +147,29 @@ pub fn column_deviation(ours: &[f64], theirs: &[f64], abs_tol: f64) -> Result<f6
 
 pub fn run(instance: &Instance, options: &RunOptions<'_>) -> Results {
     pbpk::run::run(instance, options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Deviations of a case: at the file's tolerances, and tight.
+pub fn measure(case: &cases::Case) -> (Deviation, Deviation, f64) {
+    let model = load(case.file);
+    let tolerances = model.solver;
+    let instance = instance(model);
+    let mut table = reference(case.reference);
+    if case.file.ends_with(".simmodel.xml") {
+        for name in table.names.iter_mut().skip(1) {
+            *name = format!("S|{name}");
+        }
+    }
+    let at = |options: &RunOptions<'_>| {
+        let results = run(&instance, options);
+        deviation(&results, &table, tolerances.abs_tol)
+            .unwrap_or_else(|e| panic!("{}: {e}", case.file))
+    };
+    let loose = at(&RunOptions::default());
+    let tight = at(&RunOptions {
+        rel_tol: Some(1e-10),
+        abs_tol: Some(tolerances.abs_tol * 1e-5),
+        ..RunOptions::default()
+    });
+    (loose, tight, tolerances.rel_tol)
 }
