@@ -78,7 +78,10 @@ impl Formula {
     pub fn as_number(&self) -> Option<f64> {
         match &self.kind {
             FormulaKind::Explicit { body, .. } => {
-                let uses = body.nodes.iter().any(|n| matches!(n, crate::formula::Expr::Argument(_)));
+                let uses = body
+                    .nodes
+                    .iter()
+                    .any(|n| matches!(n, crate::formula::Expr::Argument(_)));
                 (!uses).then(|| body.evaluate(&mut Vec::new(), |_| f64::NAN))
             }
             _ => None,

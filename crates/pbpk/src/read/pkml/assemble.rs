@@ -223,7 +223,10 @@ impl Assembly<'_> {
     /// whose value is their rate.
     fn is_hidden_parameter(&self, entity: usize) -> bool {
         let kind = self.entities.get(entity).map(|e| e.kind);
-        matches!(kind, Some(EntityKind::Parameter | EntityKind::Reaction | EntityKind::Transport))
+        matches!(
+            kind,
+            Some(EntityKind::Parameter | EntityKind::Reaction | EntityKind::Transport)
+        )
     }
 
     fn reveal(&mut self, entity: usize) -> Result<(), LoadError> {

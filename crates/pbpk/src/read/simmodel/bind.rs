@@ -161,7 +161,10 @@ fn quantity(
         (Some(id), _) => Source::Formula(objects.formula(id, &path)?),
         (None, Some(value)) => Source::Constant(value),
         (None, None) => {
-            warnings.push(format!("line {}: '{path}' has neither value nor formula; it is not a number", raw.line));
+            warnings.push(format!(
+                "line {}: '{path}' has neither value nor formula; it is not a number",
+                raw.line
+            ));
             Source::Constant(f64::NAN)
         }
     };
