@@ -11,6 +11,7 @@ pub mod cli;
 pub mod compile;
 pub mod csv;
 pub mod error;
+pub mod export;
 pub mod formula;
 pub mod model;
 pub mod path;

@@ -229,6 +229,9 @@ pub struct ExportArgs {
     /// Format to write
     #[arg(long, value_enum)]
     pub format: ExportFormat,
+    /// In sbml, write what never changes as numbers instead of formulas: other tools load it faster
+    #[arg(long)]
+    pub numbers: bool,
     /// Write to this file; - for standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub file: PathBuf,
