@@ -23,10 +23,10 @@ impl Write for Tolerant {
     }
 }
 
-/// Starts logging: warnings, or more with `-v` (what servers say) and `-vv` (everything).
+/// Starts logging: warnings and what servers say on their standard error, more with `-v` and `-vv`.
 pub fn start(verbose: u8) {
     let filter = match verbose {
-        0 => "warn",
+        0 => "warn,upstream=info",
         1 => "info",
         _ => "debug",
     };

@@ -291,7 +291,10 @@ impl Session {
         self.upstream.stop().await;
         self.notes
             .flush(&self.gate, &self.session_id, &self.options.backend_id);
-        let mut message = format!("{ending:?}; control:");
+        let mut message = match &ending {
+            Ending::ServerEnded(how) => format!("the server ended: {how}; control:"),
+            _ => "control:".to_owned(),
+        };
         for (kind, count) in self.gate.control_counts() {
             message.push_str(&format!(" {kind}={count}"));
         }
@@ -306,6 +309,7 @@ impl Session {
             level: Some("info"),
             component: Some("mcp"),
             message: Some(&message),
+            reason: Some(ending.label()),
             session_id: Some(&self.session_id),
             backend_id: Some(&self.options.backend_id),
             ..System::default()
