@@ -112,6 +112,24 @@ pub fn terminal(
         dash.to_string().repeat(columns)
     ));
     x_labels(&frame, columns, margin, &mut out);
+    legend(&frame, curves, terminal, (braille, width), &mut out);
+    Ok(if terminal.ascii {
+        out.replace('…', "~")
+            .replace('µ', "u")
+            .replace(|c: char| !c.is_ascii(), "?")
+    } else {
+        out
+    })
+}
+
+/// One line a curve, in its colour or with its mark.
+fn legend(
+    frame: &Frame,
+    curves: &Curves,
+    terminal: &TerminalOptions,
+    (braille, width): (bool, usize),
+    out: &mut String,
+) {
     for (index, series) in curves.series.iter().enumerate() {
         let sign = if braille {
             if terminal.ascii { '-' } else { '━' }
@@ -126,13 +144,6 @@ pub fn terminal(
         };
         out.push_str(&format!("{on}{sign}{off} {name}\n"));
     }
-    Ok(if terminal.ascii {
-        out.replace('…', "~")
-            .replace('µ', "u")
-            .replace(|c: char| !c.is_ascii(), "?")
-    } else {
-        out
-    })
 }
 
 fn mark(index: usize) -> char {
