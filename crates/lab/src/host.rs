@@ -29,7 +29,11 @@ impl Host {
             governor: Some(text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").trim())
                 .filter(|governor| !governor.is_empty())
                 .map(str::to_owned),
-            kernel: Some(text("/proc/sys/kernel/osrelease").trim())
+            // What stands behind the hyphen names a build, not a version.
+            kernel: text("/proc/sys/kernel/osrelease")
+                .trim()
+                .split('-')
+                .next()
                 .filter(|release| !release.is_empty())
                 .map_or_else(unknown, str::to_owned),
             memory_mib: field(&text("/proc/meminfo"), "MemTotal")

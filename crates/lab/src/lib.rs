@@ -14,10 +14,12 @@ mod error;
 mod host;
 mod overhead;
 mod processes;
+mod standard;
 mod stats;
 
 pub use error::LabError;
 pub use overhead::OverheadArgs;
+pub use standard::StandardArgs;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,6 +29,8 @@ use std::path::PathBuf;
 pub enum Args {
     /// Measure what an arm adds to a direct call
     Overhead(Box<OverheadArgs>),
+    /// Measure the standard set and hold it against the budgets
+    Standard(StandardArgs),
     /// A process to test and to measure against
     #[command(subcommand)]
     Mock(mocks::Args),
@@ -45,6 +49,7 @@ pub struct Context {
 pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = match args {
         Args::Overhead(args) => overhead::run(&args, context, out, err),
+        Args::Standard(args) => standard::run(&args, context, out, err),
         Args::Mock(mock) => {
             return mocks::run(mock).unwrap_or_else(|error| {
                 let _ = writeln!(err, "error: {error}");

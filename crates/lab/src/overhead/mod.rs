@@ -10,9 +10,10 @@ mod args;
 mod measure;
 mod report;
 
-pub(crate) use analysis::Analysis;
+pub(crate) use analysis::{Analysis, ArmFigures, Comparison};
 pub use args::OverheadArgs;
 pub(crate) use measure::{Plan, measure};
+pub(crate) use report::{loads, point, whole};
 
 use crate::error::LabError;
 use crate::{Context, host};
