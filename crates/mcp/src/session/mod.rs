@@ -163,6 +163,13 @@ impl Session {
         }
     }
 
+    /// One more part of a batch will have an answer.
+    fn expect_batch_part(&mut self, batch: Option<u64>) {
+        if let Some(batch) = batch.and_then(|number| self.table.batches.get_mut(&number)) {
+            batch.missing += 1;
+        }
+    }
+
     /// One part of a batch is done, with or without an answer; the last one sends the array.
     fn batch_step(&mut self, number: u64, answer: Option<Vec<u8>>) -> Flow {
         let Some(batch) = self.table.batches.get_mut(&number) else {
