@@ -23,3 +23,8 @@ pub mod solve;
 pub mod units;
 pub mod usage;
 pub mod xml;
+
+/// The README's code, compiled and run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
