@@ -1,2 +1,50 @@
-//! Project tasks.
-fn main() {}
+//! Project tasks: `cargo xtask tidy` and `cargo xtask docs`.
+//!
+//! Nothing here is shipped, nothing here opens a socket, and nothing but `docs` writes a file.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+mod command;
+mod docs;
+mod tidy;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+  tidy   check the rules of the house that the compiler does not check
+  docs   write the generated reference pages again
+";
+
+fn main() -> ExitCode {
+    let mut out = io::stdout().lock();
+    match run(&mut out) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // Nothing is left to tell if standard error is gone as well.
+            let _ = writeln!(io::stderr().lock(), "xtask: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs the task named on the command line; `false` means that it found something.
+fn run(out: &mut impl Write) -> Result<bool, command::Error> {
+    let root = root();
+    let task = std::env::args().nth(1);
+    match task.as_deref() {
+        Some("tidy") => tidy::run(&root, out),
+        Some("docs") => docs::write_all(&root, out),
+        _ => {
+            out.write_all(USAGE.as_bytes())?;
+            Ok(task.is_none())
+        }
+    }
+}
+
+/// The repository root: the folder above this package.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_path_buf()
+}

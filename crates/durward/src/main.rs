@@ -1,2 +1,64 @@
-//! The binary.
-fn main() {}
+//! The binary: wiring, configuration, exit codes. Nothing is decided here.
+//!
+//! This is the table of contents: what each command does is in the module of its name.
+
+mod audit;
+mod cli;
+mod demo;
+mod local;
+mod log;
+mod places;
+mod reference;
+mod run;
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use cli::{Cli, Command};
+use places::Places;
+
+/// Wrong configuration.
+const EXIT_CONFIGURATION: u8 = 16;
+/// The journal failed; nothing was forwarded after that.
+const EXIT_JOURNAL: u8 = 10;
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let own_binary = places::own_binary();
+    if let Some(code) = net::watcher::intercept(&args, &own_binary) {
+        return ExitCode::from(code);
+    }
+    let cli = Cli::parse();
+    log::start(cli.verbose);
+    let places = Places::find(cli.state_dir, own_binary);
+    let (mut out, mut err) = (io::stdout(), log::Tolerant);
+    let code = match cli.command {
+        Command::Run(args) => run::run(&args, &places, &mut err),
+        Command::Demo => demo::run(&places, &mut out, &mut err),
+        Command::Audit(args) => {
+            let context = audit::Context {
+                journal: places.journal(),
+                keys: places.keys(),
+                now_ms: local::now_ms(),
+            };
+            audit::run(&args, &context, &mut out, &mut err)
+        }
+        Command::Sim(args) => {
+            pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
+        }
+        Command::Docs { page } => reference::print(&page, &mut out, &mut err),
+        Command::Lab(args) => {
+            let context = lab::Context {
+                own_binary: places.own_binary,
+                version: env!("CARGO_PKG_VERSION"),
+            };
+            lab::run(args, &context, &mut out, &mut err)
+        }
+    };
+    // A reader that has seen enough closes the pipe; there is nobody left to tell.
+    let _ = out.flush();
+    ExitCode::from(code)
+}

@@ -1,1 +1,19 @@
-//! gate: placeholder header, replaced with the crate's purpose and its invariants.
+//! Who, how much, may it, ask a person, write it down: the one door through which every call goes.
+//!
+//! Invariants, as absences: this crate knows JSON but no protocol; it opens no socket, spawns
+//! nothing, reads no environment and no clock (time, randomness and the view of the file system are
+//! passed in). Nothing outside it can make a [`Permit`], and nothing can reach an upstream without
+//! a pass made here.
+
+pub mod admit;
+pub mod clock;
+pub mod facts;
+pub mod journal;
+pub mod paths;
+pub mod policy;
+
+pub use admit::{
+    Admission, Answer, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass, Permit,
+    Reason, Refusal, Ticket, World,
+};
+pub use clock::Clock;

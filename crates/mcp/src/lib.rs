@@ -1,1 +1,15 @@
-//! mcp: placeholder header, replaced with the crate's purpose and its invariants.
+//! The MCP face: a client in front, a server behind, the gate between.
+//!
+//! Invariants, as absences: nothing here decides who may do what (the gate does); no frame reaches
+//! a server except through [`upstream`], which takes only the gate's passes; no frame is rewritten
+//! except where an id has to be spelled as the client spelled it or a list loses what the client
+//! may not see; no state outlives its session.
+
+pub mod describe;
+pub mod frames;
+pub mod listing;
+pub mod method;
+pub mod session;
+pub mod upstream;
+
+pub use session::{Ending, Session, SessionOptions};

@@ -1,1 +1,10 @@
-//! net: placeholder header, replaced with the crate's purpose and its invariants.
+//! The crate that opens sockets and spawns children.
+//!
+//! Invariants, as absences: it knows no policy, no journal and no protocol beyond framing; it never
+//! reads the environment itself; what reaches a peer leaves through [`outbound`], which faces may
+//! name only in their `upstream` modules. No child it starts outlives it, not even after `kill -9`.
+
+pub mod environment;
+pub mod outbound;
+pub mod stdio;
+pub mod watcher;

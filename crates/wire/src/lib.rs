@@ -1,1 +1,21 @@
-//! wire: placeholder header, replaced with the crate's purpose and its invariants.
+//! Bytes to messages and back, without I/O.
+//!
+//! Invariants, as absences: this crate opens no socket and no file, reads no clock and no
+//! environment, logs nothing, and never changes a byte that it was given: what it hands out are
+//! slices of the frame as it came. It never recurses, so depth costs memory that is bounded by
+//! [`Bounds::depth_max`], not stack.
+
+pub mod error;
+pub mod frame;
+pub mod id;
+pub mod jsonrpc;
+pub mod revision;
+pub mod scan;
+pub mod text;
+
+pub use error::{WireError, WireErrorKind};
+pub use frame::{FrameEvent, LineFramer};
+pub use id::Id;
+pub use jsonrpc::{Envelope, Kind};
+pub use revision::{Era, Revision};
+pub use scan::{Bounds, Leaf, Scan, scan_reply, scan_request};

@@ -1,0 +1,215 @@
+//! `durward audit`: is the journal what was written, and what does it say?
+//!
+//! Standard output carries data only: records, or the report. What cannot be done is said on standard error.
+
+mod show;
+mod verify;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use gate::journal::audit::{AuditError, Filter, Kind};
+use gate::journal::{KeysError, parse_utc};
+
+/// Nothing is wrong.
+pub const SOUND: u8 = 0;
+/// The journal was changed.
+pub const TAMPERED: u8 = 1;
+/// Nothing can be said: nothing to read, no key, a bad argument.
+pub const CANNOT_VERIFY: u8 = 2;
+
+/// Largest `--limit`.
+const LIMIT_MAX: u64 = 1_000_000;
+
+/// Arguments of `durward audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check that the journal is what was written
+    Verify(verify::VerifyArgs),
+    /// Print the latest records that meet the conditions
+    Show(SelectArgs),
+    /// Print the latest records and, with --follow, those that come
+    Tail(TailArgs),
+}
+
+/// Which records to print.
+#[derive(Debug, Args)]
+struct SelectArgs {
+    /// Directory of the journal, or one segment file
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Print each record as the JSON that was written
+    #[arg(long)]
+    json: bool,
+    /// Only records of this kind
+    #[arg(long, value_enum)]
+    kind: Option<KindArg>,
+    /// Only decisions with this verdict
+    #[arg(long, value_parser = ["allow", "deny", "hitl"])]
+    decision: Option<String>,
+    /// Only records of this call
+    #[arg(long, value_name = "ID")]
+    op: Option<String>,
+    /// Only records of this session
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only records since: 30s, 5m, 1h, 7d, or a UTC time such as 2026-11-21T03:38:09Z
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<Since>,
+    /// Print at most this many records, the latest
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=LIMIT_MAX))]
+    limit: u64,
+}
+
+#[derive(Debug, Args)]
+struct TailArgs {
+    #[command(flatten)]
+    select: SelectArgs,
+    /// Go on printing what is written from now on
+    #[arg(long, short)]
+    follow: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum KindArg {
+    Decision,
+    Operation,
+    Auth,
+    System,
+    Config,
+}
+
+/// The beginning of a time range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Since {
+    /// Milliseconds before now.
+    Ago(i64),
+    /// Milliseconds since 1970.
+    At(i64),
+}
+
+/// What the command is given by the program: where things are by default, and what time it is.
+pub struct Context {
+    /// The journal's directory where `--dir` is not given.
+    pub journal: PathBuf,
+    /// The key directory, whose public key is trusted where `--key` is not given.
+    pub keys: PathBuf,
+    /// Milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+enum Failure {
+    Audit(AuditError),
+    Keys(KeysError),
+    Write(io::Error),
+}
+
+impl From<AuditError> for Failure {
+    fn from(error: AuditError) -> Self {
+        Failure::Audit(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Write(error)
+    }
+}
+
+/// Runs the command and returns its exit code: [`SOUND`], [`TAMPERED`] or [`CANNOT_VERIFY`]. A reader that closes the pipe has
+/// seen enough: that is success.
+pub fn run(args: &AuditArgs, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let result = match &args.command {
+        Command::Verify(args) => verify::run(args, context, out, err),
+        Command::Show(args) => show::run(args, context, false, out, err),
+        Command::Tail(args) => show::run(&args.select, context, args.follow, out, err),
+    };
+    let message = match result {
+        Ok(code) => return code,
+        Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => return SOUND,
+        Err(Failure::Write(error)) => format!("cannot write: {error}"),
+        Err(Failure::Audit(error)) => error.to_string(),
+        Err(Failure::Keys(error)) => error.to_string(),
+    };
+    // Where standard error is gone too, the exit code still tells.
+    let _ = writeln!(err, "error: {message}");
+    CANNOT_VERIFY
+}
+
+impl SelectArgs {
+    fn filter(&self, now_ms: i64) -> Filter {
+        Filter {
+            kind: self.kind.map(|kind| match kind {
+                KindArg::Decision => Kind::Decision,
+                KindArg::Operation => Kind::Operation,
+                KindArg::Auth => Kind::Auth,
+                KindArg::System => Kind::System,
+                KindArg::Config => Kind::Config,
+            }),
+            decision: self.decision.clone(),
+            since_ms: self.since.map(|since| match since {
+                Since::Ago(ms) => now_ms.saturating_sub(ms),
+                Since::At(ms) => ms,
+            }),
+            op: self.op.clone(),
+            session_id: self.session.clone(),
+        }
+    }
+}
+
+fn since(text: &str) -> Result<Since, String> {
+    if let Some(ms) = parse_utc(text) {
+        return Ok(Since::At(ms));
+    }
+    let unit_ms = match text.chars().next_back() {
+        Some('s') => 1_000,
+        Some('m') => 60_000,
+        Some('h') => 3_600_000,
+        Some('d') => 86_400_000,
+        _ => 0,
+    };
+    let digits = text.trim_end_matches(['s', 'm', 'h', 'd']);
+    let one_unit = digits.len().saturating_add(1) == text.len();
+    let ago = digits
+        .parse::<u32>()
+        .ok()
+        .filter(|_| one_unit && unit_ms > 0);
+    match ago {
+        Some(number) => Ok(Since::Ago(i64::from(number).saturating_mul(unit_ms))),
+        None => Err("not a time: give 30s, 5m, 1h, 7d or 2026-11-21T03:38:09Z".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_spans_or_instants() {
+        for (text, expect) in [
+            ("30s", Some(Since::Ago(30_000))),
+            ("5m", Some(Since::Ago(300_000))),
+            ("24h", Some(Since::Ago(86_400_000))),
+            ("7d", Some(Since::Ago(604_800_000))),
+            ("1970-01-02", Some(Since::At(86_400_000))),
+            ("1970-01-01T00:00:01Z", Some(Since::At(1_000))),
+            ("", None),
+            ("5", None),
+            ("5mm", None),
+            ("-5m", None),
+            ("99999999999d", None),
+            ("yesterday", None),
+        ] {
+            assert_eq!(since(text).ok(), expect, "{text}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `durward audit show` and `tail`
+
+use std::io::Write;
+use std::time::Duration;
+
+use gate::journal::audit::{Follower, latest};
+use serde_json::{Map, Value};
+
+use super::{Context, Failure, SOUND, SelectArgs};
+
+/// Pause between two looks of `--follow`, in milliseconds.
+const FOLLOW_MS: u64 = 200;
+
+/// Members that the readable form prints first, without their names.
+const LEADING: [&str; 3] = ["time", "kind", "event"];
+
+pub(super) fn run(
+    args: &SelectArgs,
+    context: &Context,
+    follow: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let directory = args.dir.as_ref().unwrap_or(&context.journal);
+    let filter = args.filter(context.now_ms);
+    // The follower notes its start first, so nothing that is written meanwhile is missed; it may be printed twice.
+    let follower = if follow {
+        Some(Follower::new(directory, filter.clone())?)
+    } else {
+        None
+    };
+    let (bodies, skipped) = latest(
+        directory,
+        &filter,
+        usize::try_from(args.limit).unwrap_or(usize::MAX),
+    )?;
+    for body in &bodies {
+        print(args.json, body, out)?;
+    }
+    warn(skipped, err)?;
+    out.flush()?;
+    match follower {
+        Some(follower) => run_on(args.json, follower, out, err),
+        None => Ok(SOUND),
+    }
+}
+
+/// Prints what comes, until the reader goes away or the process is stopped.
+fn run_on(
+    json: bool,
+    mut follower: Follower,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
+    loop {
+        let mut printed = Ok(());
+        let skipped = follower.poll(&mut |body| {
+            if printed.is_ok() {
+                printed = print(json, body, out);
+            }
+        })?;
+        printed?;
+        warn(skipped, err)?;
+        out.flush()?;
+        std::thread::park_timeout(Duration::from_millis(FOLLOW_MS));
+    }
+}
+
+fn warn(skipped: u64, err: &mut dyn Write) -> Result<(), Failure> {
+    if skipped > 0 {
+        writeln!(
+            err,
+            "warning: {skipped} lines are no records; run durward audit verify"
+        )?;
+    }
+    Ok(())
+}
+
+fn print(json: bool, body: &[u8], out: &mut dyn Write) -> Result<(), Failure> {
+    if json {
+        out.write_all(body)?;
+        return Ok(writeln!(out)?);
+    }
+    let Ok(members) = serde_json::from_slice::<Map<String, Value>>(body) else {
+        return Ok(writeln!(out, "(unreadable)")?);
+    };
+    for (at, name) in LEADING.iter().enumerate() {
+        let text = members.get(*name).and_then(Value::as_str).unwrap_or("-");
+        write!(out, "{}{}", if at == 0 { "" } else { "  " }, Plain(text))?;
+    }
+    for (name, value) in members
+        .iter()
+        .filter(|(name, _)| !LEADING.contains(&name.as_str()))
+    {
+        match value {
+            Value::String(text) => write!(out, "  {}={}", Plain(name), Plain(text))?,
+            other => write!(out, "  {}={}", Plain(name), Plain(&other.to_string()))?,
+        }
+    }
+    Ok(writeln!(out)?)
+}
+
+/// Text without control characters: a record must not drive the terminal that shows it.
+struct Plain<'a>(&'a str);
+
+impl std::fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use std::fmt::Write as _;
+        let unsafe_to_show = |c: char| {
+            c.is_control()
+                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        self.0.chars().try_for_each(|c| {
+            if unsafe_to_show(c) {
+                write!(f, "{}", c.escape_unicode())
+            } else {
+                f.write_char(c)
+            }
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Stands between AI agents and the tools they use: judges every call, writes it down, forwards it.
+#[derive(Debug, Parser)]
+#[command(name = "durward", version, about, after_help = EXAMPLES, propagate_version = true)]
+pub struct Cli {
+    /// Where journal and keys are kept [default: $XDG_STATE_HOME/durward]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "DURWARD_STATE_DIR",
+        hide_env_values = true
+    )]
+    pub state_dir: Option<PathBuf>,
+    /// Say more on standard error; twice for everything
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  durward demo                                        a guided tour, everything embedded
+  durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
+  durward run --policy policy.json -- my-mcp-server   guard it with your own rules
+  durward audit show --decision deny                  what was refused
+  durward audit verify                                is the journal what was written
+
+In an MCP client's configuration, put `durward run --` before the server's own command.";
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Guard one MCP server over stdio
+    #[command(after_help = RUN_HELP)]
+    Run(RunArgs),
+    /// A guided tour on embedded parts: nothing is touched outside a temporary directory
+    Demo,
+    /// Read and verify the journal
+    Audit(crate::audit::AuditArgs),
+    /// Read, run and analyse Open Systems Pharmacology models
+    Sim(pbpk::cli::Args),
+    /// Measure, and mock servers to measure against
+    #[command(subcommand)]
+    Lab(lab::Args),
+    /// Print a reference page
+    #[command(name = "__docs", hide = true)]
+    Docs {
+        /// commands, reasons or policy
+        page: String,
+    },
+}
+
+const RUN_HELP: &str = "\
+Without --policy the starter policy applies: tools whose name says that they only read pass, every
+other tool waits for a person (until approval is built: is refused, and the refusal says so).
+
+Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the journal failed;
+16 wrong configuration.";
+
+/// Arguments of `durward run`.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// The rules, as JSON
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "DURWARD_POLICY",
+        hide_env_values = true
+    )]
+    pub policy: Option<PathBuf>,
+    /// The server's name in rules (`backend_id`) and in the journal [default: from the command]
+    #[arg(long, value_name = "NAME", value_parser = server_name)]
+    pub name: Option<String>,
+    /// Pass this variable of the environment on to the server, or set it; repeatable
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub environment: Vec<net::environment::Extra>,
+    /// How long the server may take to answer a call, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub call_timeout: u64,
+    /// When journal records are forced to the disk
+    #[arg(long, value_enum, default_value_t = Sync::Interval)]
+    pub sync: Sync,
+    /// The server's command
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<std::ffi::OsString>,
+}
+
+/// When journal records are forced to the disk.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Sync {
+    /// Once a second: survives the end of the process, may lose the last second with the power
+    Interval,
+    /// Before each call goes out
+    Every,
+    /// When the system likes
+    Never,
+}
+
+/// Names become parts of tool names on the wire, where two underscores separate.
+fn server_name(text: &str) -> Result<String, String> {
+    let plain = !text.is_empty()
+        && text.len() <= 64
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if plain && !text.contains("__") && !text.ends_with('_') {
+        Ok(text.to_owned())
+    } else {
+        Err("a server's name has 1 to 64 letters, digits, - _ or ., no double underscore and none at its end".into())
+    }
+}

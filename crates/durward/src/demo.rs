@@ -1,0 +1,289 @@
+//! `durward demo`: a guided tour. Real processes, real frames, a real journal, in a temporary
+//! directory that is removed at the end.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use mocks::client::{Client, ClientError, Reply};
+use serde_json::{Value, json};
+
+use crate::places::Places;
+
+const POLICY: &str = r#"{
+  "version": "1",
+  "default_action": "deny",
+  "rules": [
+    { "id": "read-the-workspace", "effect": "allow",
+      "conditions": { "operations": ["read"], "path_pattern": "{WORKSPACE}/**" } },
+    { "id": "never-keys", "effect": "deny",
+      "conditions": { "extension": [".pem", ".key", ".env"] } },
+    { "id": "no-writing", "effect": "deny",
+      "conditions": { "operations": ["write", "delete"] } }
+  ]
+}
+"#;
+/// Calls per arm of the measurement.
+const CALLS: usize = 2_000;
+
+/// Why the tour stopped.
+#[derive(Debug)]
+enum Stop {
+    Io(io::Error),
+    Client(ClientError),
+    Unexpected(String),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<ClientError> for Stop {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "{error}"),
+            Self::Client(error) => write!(f, "{error}"),
+            Self::Unexpected(what) => write!(f, "the tour did not go as it should: {what}"),
+        }
+    }
+}
+
+/// Removed with all below it when the tour ends, however it ends.
+struct Stage(PathBuf);
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // A temporary directory that stays behind harms nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs the tour; gives the exit code.
+pub fn run(places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    match tour(places, out) {
+        Ok(()) => 0,
+        Err(stop) => {
+            let _ = writeln!(err, "error: {stop}");
+            1
+        }
+    }
+}
+
+/// Sets the stage: a workspace with a file, a secret beside it, a policy.
+fn set_stage() -> Result<Stage, Stop> {
+    let mut name = [0_u8; 8];
+    crate::local::random(&mut name)?;
+    let name: String = name.iter().map(|b| format!("{b:02x}")).collect();
+    let stage = Stage(std::env::temp_dir().join(format!("durward-demo-{name}")));
+    let workspace = stage.0.join("workspace");
+    std::fs::create_dir_all(&workspace)?;
+    std::fs::write(workspace.join("notes.txt"), "remember the milk\n")?;
+    std::fs::write(stage.0.join("secret.txt"), "the combination is 1-2-3\n")?;
+    let policy = stage.0.join("policy.json");
+    std::fs::write(
+        &policy,
+        POLICY.replace("{WORKSPACE}", &workspace.to_string_lossy()),
+    )?;
+    Ok(stage)
+}
+
+fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
+    let stage = set_stage()?;
+    let (workspace, policy) = (stage.0.join("workspace"), stage.0.join("policy.json"));
+    writeln!(
+        out,
+        "Durward guards a file server (ten tools, embedded) for an agent.\n"
+    )?;
+    writeln!(
+        out,
+        "  agent ──▶ durward run --policy policy.json -- files server\n"
+    )?;
+    let own = &places.own_binary;
+    let server = ["lab", "mock", "files", "--any-root"].map(str::to_owned);
+    let state = stage.0.join("state");
+    let mut client = Client::spawn(own, guarded(&state, &policy, own, &server))?;
+    client.initialize("2025-11-25")?;
+    let list = client.request("tools/list", json!({}))?;
+    let shown = list
+        .result()?
+        .pointer("/tools")
+        .and_then(Value::as_array)
+        .map_or(0, Vec::len);
+    writeln!(
+        out,
+        "1. The agent asks for tools. It sees {shown} of 10: what no rule could ever allow is not shown.\n"
+    )?;
+    let notes = workspace.join("notes.txt");
+    show(
+        out,
+        "2. A read that a rule allows",
+        "read_file",
+        &client.call_tool("read_file", json!({ "path": notes }))?,
+    )?;
+    let write = client.call_tool("write_file", json!({ "path": notes, "content": "gone" }))?;
+    expect_refused(&write, "no-writing")?;
+    show(out, "3. A write that a rule refuses", "write_file", &write)?;
+    if std::fs::read_to_string(&notes)? != "remember the milk\n" {
+        return Err(Stop::Unexpected(
+            "the refused write reached the file".into(),
+        ));
+    }
+    let trick = format!("{}/%2e%2e/secret.txt", workspace.display());
+    let tricked = client.call_tool("read_file", json!({ "path": trick }))?;
+    expect_refused(&tricked, "default")?;
+    show(
+        out,
+        "4. A path trick: workspace/%2e%2e/secret.txt",
+        "read_file",
+        &tricked,
+    )?;
+    let keys = client.call_tool(
+        "read_file",
+        json!({ "path": state.join("keys/checkpoint.key") }),
+    )?;
+    expect_refused(&keys, "built_in_protected_path")?;
+    show(out, "5. Durward's own keys", "read_file", &keys)?;
+    drop_client(client)?;
+    verify(&state, own, out)?;
+    measure(&stage.0, own, out)
+}
+
+fn guarded(state: &Path, policy: &Path, own: &Path, server: &[String]) -> Vec<String> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut args = vec![
+        "run".to_owned(),
+        "--state-dir".into(),
+        text(state),
+        "--policy".into(),
+        text(policy),
+        "--".into(),
+        text(own),
+    ];
+    args.extend_from_slice(server);
+    args
+}
+
+fn show(out: &mut dyn Write, title: &str, tool: &str, reply: &Reply) -> Result<(), Stop> {
+    writeln!(out, "{title}")?;
+    match reply.error() {
+        None => {
+            let text = text_at(reply.result()?, "/content/0/text")
+                .unwrap_or_default()
+                .trim()
+                .to_owned();
+            writeln!(
+                out,
+                "   {tool} → allowed, the server answered: {}\n",
+                text.lines().next().unwrap_or_default()
+            )?;
+        }
+        Some(error) => {
+            let message = text_at(error, "/message").unwrap_or_default();
+            writeln!(
+                out,
+                "   {tool} → {message}\n   decided by: {}\n",
+                text_at(error, "/data/final_rule").unwrap_or("?")
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn text_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer).and_then(Value::as_str)
+}
+
+fn expect_refused(reply: &Reply, rule: &str) -> Result<(), Stop> {
+    match reply.error() {
+        Some(error) if text_at(error, "/data/final_rule") == Some(rule) => Ok(()),
+        other => Err(Stop::Unexpected(format!(
+            "expected a refusal by {rule}, got {other:?}"
+        ))),
+    }
+}
+
+/// Closes the client's side and waits for the end.
+fn drop_client(mut client: Client) -> Result<(), Stop> {
+    client.process().close_input();
+    client
+        .process()
+        .wait_within(std::time::Duration::from_secs(10))?;
+    Ok(())
+}
+
+fn verify(state: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
+    writeln!(
+        out,
+        "6. Every decision was written before it took effect. Is the journal what was written?"
+    )?;
+    let output = std::process::Command::new(own)
+        .arg("--state-dir")
+        .arg(state)
+        .args(["audit", "verify"])
+        .output()?;
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        writeln!(out, "   {line}")?;
+    }
+    if !output.status.success() {
+        return Err(Stop::Unexpected("the journal did not verify".into()));
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Direct and guarded in turn, so that a busy machine disturbs both.
+fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
+    let policy = stage.join("allow.json");
+    std::fs::write(
+        &policy,
+        r#"{"rules":[{"id":"allow-all","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
+    )?;
+    let server = ["lab", "mock", "echo"].map(str::to_owned);
+    let mut direct = Client::spawn(own, server.clone())?;
+    let mut through = Client::spawn(own, guarded(&stage.join("state2"), &policy, own, &server))?;
+    direct.initialize("2025-11-25")?;
+    through.initialize("2025-11-25")?;
+    let (mut a, mut b) = (Vec::with_capacity(CALLS), Vec::with_capacity(CALLS));
+    for round in 0..CALLS + CALLS / 10 {
+        let (direct_us, through_us) = (time_one(&mut direct)?, time_one(&mut through)?);
+        if round >= CALLS / 10 {
+            a.push(direct_us);
+            b.push(through_us);
+        }
+    }
+    let (direct_us, through_us) = (median(&mut a), median(&mut b));
+    writeln!(
+        out,
+        "7. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
+         policy, journal and one more process included{}. Measured properly: make bench.",
+        through_us - direct_us,
+        if cfg!(debug_assertions) {
+            "; this is a debug build"
+        } else {
+            ""
+        }
+    )?;
+    drop_client(direct)?;
+    drop_client(through)
+}
+
+fn time_one(client: &mut Client) -> Result<f64, Stop> {
+    let start = Instant::now();
+    let reply = client.call_tool("echo", json!({ "text": "hello" }))?;
+    let took = start.elapsed();
+    reply.result()?;
+    Ok(took.as_secs_f64() * 1e6)
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

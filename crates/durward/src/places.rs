@@ -1,0 +1,103 @@
+//! Where things are. The only module that reads the environment.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Directories and files of this user.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// Journal, keys.
+    pub state: PathBuf,
+    /// Configuration.
+    pub config: PathBuf,
+    /// Sockets.
+    pub runtime: Option<PathBuf>,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// This program.
+    pub own_binary: PathBuf,
+    /// The user's name.
+    pub user: String,
+    /// Where we were started.
+    pub current: Option<PathBuf>,
+}
+
+impl Places {
+    /// Finds them: the flag first, then the XDG variables, then their defaults.
+    pub fn find(state: Option<PathBuf>, own_binary: PathBuf) -> Self {
+        let home = variable("HOME")
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute());
+        let below_home = |path: &str| home.as_ref().map(|h| h.join(path));
+        let base = |name: &str, default: &str| {
+            variable(name)
+                .map(PathBuf::from)
+                .filter(|p| p.is_absolute())
+                .or_else(|| below_home(default))
+        };
+        let fallback = || PathBuf::from(".durward");
+        let current = std::env::current_dir().ok();
+        let state = state
+            .or_else(|| base("XDG_STATE_HOME", ".local/state").map(|p| p.join("durward")))
+            .unwrap_or_else(fallback);
+        let state = current
+            .as_ref()
+            .map_or(state.clone(), |current| current.join(&state));
+        Self {
+            state,
+            config: base("XDG_CONFIG_HOME", ".config").map_or_else(fallback, |p| p.join("durward")),
+            runtime: variable("XDG_RUNTIME_DIR").map(|p| PathBuf::from(p).join("durward")),
+            home,
+            own_binary,
+            user: user(),
+            current,
+        }
+    }
+
+    /// The journal's directory.
+    pub fn journal(&self) -> PathBuf {
+        self.state.join("journal")
+    }
+
+    /// The key directory.
+    pub fn keys(&self) -> PathBuf {
+        self.state.join("keys")
+    }
+
+    /// What no call may touch.
+    pub fn protected(&self, policy: Option<&Path>) -> Vec<String> {
+        let mut out: Vec<&Path> = vec![&self.state, &self.config, &self.own_binary];
+        out.extend(self.runtime.as_deref());
+        out.extend(policy);
+        out.iter()
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect()
+    }
+}
+
+/// The environment, for a child's allow-list.
+pub fn environment() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
+
+/// This program's own file.
+pub fn own_binary() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("durward"))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this module is where the binary reads the environment"
+)]
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The local user: the name where the environment has one, with the number that the kernel knows.
+fn user() -> String {
+    let uid = rustix::process::getuid().as_raw();
+    let name = variable("USER")
+        .or_else(|| variable("LOGNAME"))
+        .and_then(|name| name.into_string().ok());
+    name.unwrap_or_else(|| format!("uid:{uid}"))
+}

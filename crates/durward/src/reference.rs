@@ -1,0 +1,194 @@
+//! Reference pages, printed from the code they describe; `cargo xtask docs` writes them.
+
+use std::io::{self, Write};
+
+use clap::CommandFactory as _;
+use gate::facts::ResourceType;
+use gate::policy::{CONDITION_NAMES, Operation, effects};
+use gate::{ControlKind, Reason};
+use mcp::frames::{REFUSED_CODE, UPSTREAM_CODE, UpstreamFault};
+
+use crate::cli::Cli;
+
+/// The pages' names.
+const PAGES: [&str; 3] = ["commands", "reasons", "policy"];
+
+/// Prints a page; gives the exit code.
+pub fn print(page: &str, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let printed = match page {
+        "commands" => commands(out),
+        "reasons" => reasons(out),
+        "policy" => policy(out),
+        other => {
+            let _ = writeln!(
+                err,
+                "error: no page \"{other}\"; there are: {}",
+                PAGES.join(", ")
+            );
+            return 2;
+        }
+    };
+    u8::from(printed.is_err())
+}
+
+fn commands(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "# Commands\n\nGenerated from the code (`cargo xtask docs`)."
+    )?;
+    let mut root = Cli::command().term_width(100);
+    root.build();
+    describe(&mut root, out)
+}
+
+fn describe(command: &mut clap::Command, out: &mut dyn Write) -> io::Result<()> {
+    let name = command
+        .get_bin_name()
+        .unwrap_or_else(|| command.get_name())
+        .to_owned();
+    writeln!(
+        out,
+        "\n## `{name}`\n\n```text\n{}\n```",
+        tidy(&command.render_long_help().to_string())
+    )?;
+    for sub in command
+        .get_subcommands_mut()
+        .filter(|sub| !sub.is_hide_set() && sub.get_name() != "help")
+    {
+        describe(sub, out)?;
+    }
+    Ok(())
+}
+
+/// Lines without trailing blanks.
+fn tidy(text: &str) -> String {
+    text.trim_end()
+        .lines()
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn reasons(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "# Reasons\n\nGenerated from the code (`cargo xtask docs`). Each label is closed: no other can appear.\n"
+    )?;
+    writeln!(
+        out,
+        "## Refusals by the gate\n\nJSON-RPC code {REFUSED_CODE}, label in `data.reason`.\n"
+    )?;
+    writeln!(out, "| reason | retry can help | message |\n|---|---|---|")?;
+    for reason in Reason::ALL {
+        writeln!(
+            out,
+            "| `{}` | {} | {} |",
+            reason.label(),
+            yes(reason.is_retryable()),
+            reason.sentence("RULE")
+        )?;
+    }
+    writeln!(
+        out,
+        "\n## Faults of the server\n\nJSON-RPC code {UPSTREAM_CODE}, label in `data.reason`.\n"
+    )?;
+    writeln!(out, "| reason | retry can help | message |\n|---|---|---|")?;
+    for fault in UpstreamFault::ALL {
+        writeln!(
+            out,
+            "| `{}` | {} | {} |",
+            fault.label(),
+            yes(fault.is_retryable()),
+            fault.sentence()
+        )?;
+    }
+    writeln!(
+        out,
+        "\n## Frames that cannot be taken\n\n| reason | JSON-RPC code |\n|---|---|"
+    )?;
+    for kind in wire::WireErrorKind::ALL {
+        writeln!(out, "| `{}` | {} |", kind.label(), kind.code())?;
+    }
+    writeln!(
+        out,
+        "\n## The protocol's own traffic\n\nCounted per session, in its last record.\n\n| kind |\n|---|"
+    )?;
+    for kind in ControlKind::ALL {
+        writeln!(out, "| `{}` |", kind.label())?;
+    }
+    writeln!(
+        out,
+        "\n## Exit codes of `durward run`\n\n| code | meaning |\n|---|---|"
+    )?;
+    let journal = crate::EXIT_JOURNAL;
+    let configuration = crate::EXIT_CONFIGURATION;
+    writeln!(
+        out,
+        "| 0 | the client closed its side, or a signal asked for the end |\n| 1 | the server ended by itself |"
+    )?;
+    writeln!(
+        out,
+        "| {journal} | the journal failed |\n| {configuration} | wrong configuration |"
+    )
+}
+
+fn yes(value: bool) -> &'static str {
+    if value { "yes" } else { "no" }
+}
+
+fn policy(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "# Policy\n\nGenerated from the code (`cargo xtask docs`).\n"
+    )?;
+    writeln!(
+        out,
+        "Precedence: protected path, deny, hitl, allow; what no rule allows is refused. Conditions of a rule are joined by"
+    )?;
+    writeln!(
+        out,
+        "AND, members of a list by OR; an empty list never matches.\n\n## Conditions\n"
+    )?;
+    for name in CONDITION_NAMES {
+        writeln!(out, "- `{name}`")?;
+    }
+    let list = |labels: Vec<&str>| {
+        labels
+            .iter()
+            .map(|l| format!("`{l}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    writeln!(
+        out,
+        "\n`operations`: {}.",
+        list(Operation::ALL.iter().map(|o| o.label()).collect())
+    )?;
+    writeln!(
+        out,
+        "\n`resource_type`: {}.",
+        list(ResourceType::ALL.iter().map(|t| t.label()).collect())
+    )?;
+    writeln!(
+        out,
+        "\n## The starter policy\n\nApplies where no policy is given.\n\n```json\n{}```",
+        gate::policy::starter::STARTER_POLICY
+    )?;
+    writeln!(
+        out,
+        "\n## Side effects by tool name\n\nA tool that is not listed has unknown effects: no rule on side effects matches it.\n"
+    )?;
+    writeln!(out, "| tool | side effects |\n|---|---|")?;
+    for (tool, effects) in effects::table() {
+        writeln!(
+            out,
+            "| `{tool}` | {} |",
+            if effects.is_empty() {
+                "none".to_owned()
+            } else {
+                list(effects.to_vec())
+            }
+        )?;
+    }
+    Ok(())
+}

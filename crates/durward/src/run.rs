@@ -1,0 +1,337 @@
+//! `durward run`: guard one MCP server over stdio.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
+use gate::policy::Policy;
+use gate::policy::starter::STARTER_POLICY;
+use gate::{Gate, World};
+use mcp::upstream::{ServerCommand, Upstream};
+use mcp::{Ending, Session, SessionOptions};
+
+use crate::cli::{RunArgs, Sync};
+use crate::local::{self, LocalView, SystemClock};
+use crate::places::{self, Places};
+use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
+
+/// How long calls under way may take to end, in milliseconds.
+const DRAIN_MS: u64 = 10_000;
+/// Largest policy file, in bytes.
+const POLICY_BYTES_MAX: u64 = gate::policy::load::POLICY_BYTES_MAX as u64;
+
+/// Why a run could not start or had to end.
+struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    fn configuration(message: impl Into<String>) -> Self {
+        Self {
+            code: EXIT_CONFIGURATION,
+            message: message.into(),
+        }
+    }
+
+    fn journal(message: impl std::fmt::Display) -> Self {
+        Self {
+            code: EXIT_JOURNAL,
+            message: message.to_string(),
+        }
+    }
+
+    fn other(message: impl Into<String>) -> Self {
+        Self {
+            code: 1,
+            message: message.into(),
+        }
+    }
+}
+
+/// Runs until the client, the server or the journal ends it; gives the exit code.
+pub fn run(args: &RunArgs, places: &Places, err: &mut dyn Write) -> u8 {
+    match guard(args, places, err) {
+        Ok(code) => code,
+        Err(failure) => {
+            let _ = writeln!(err, "error: {}", failure.message);
+            failure.code
+        }
+    }
+}
+
+fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Failure> {
+    let (program, arguments) = args
+        .command
+        .split_first()
+        .ok_or_else(|| Failure::configuration("no server command was given"))?;
+    let view: Arc<LocalView> = Arc::new(LocalView::new(places));
+    let policy = load_policy(args.policy.as_deref(), places, &view, err)?;
+    let mut seed = [0_u8; 40];
+    local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
+    let (instance, session, salt) = split_seed(&seed);
+    let journal = open_journal(args, places, instance)?;
+    let clock = Arc::new(SystemClock::new());
+    let name = args
+        .name
+        .clone()
+        .unwrap_or_else(|| name_of(program, arguments));
+    let digest = policy.digest().to_owned();
+    let world = World {
+        policy,
+        version: "v1".into(),
+    };
+    let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
+    record_start(&gate, args, &name, &digest, &session)?;
+    let command = ServerCommand {
+        program: program.clone(),
+        args: arguments.to_vec(),
+        environment: net::environment::for_child(places::environment(), &args.environment),
+        directory: None,
+        watcher: places.own_binary.clone(),
+    };
+    let options = SessionOptions {
+        backend_id: name.clone(),
+        subject_id: places.user.clone(),
+        session_id: session.into(),
+        call_timeout_ms: args.call_timeout.saturating_mul(1_000),
+        drain_ms: DRAIN_MS,
+        view: Some(view),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
+    let ending = runtime.block_on(async {
+        let client = net::stdio::own()
+            .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
+        let upstream = Upstream::start(&command, &name).map_err(|e| {
+            Failure::other(format!("cannot start {}: {e}", program.to_string_lossy()))
+        })?;
+        Session::new(Arc::clone(&gate), client, upstream, options)
+            .run()
+            .await
+            .map_err(|e| Failure::other(e.to_string()))
+    });
+    // Whatever remains (a helper thread that still reads standard input) is not waited for.
+    runtime.shutdown_background();
+    finish(&ending?, &journal, &gate, program)
+}
+
+fn finish(
+    ending: &Ending,
+    journal: &Journal,
+    gate: &Gate,
+    program: &std::ffi::OsStr,
+) -> Result<u8, Failure> {
+    if gate.has_failed() {
+        let cause = journal
+            .healthy()
+            .err()
+            .map_or_else(String::new, |e| format!(": {e}"));
+        return Err(Failure::journal(format!(
+            "nothing was forwarded after the journal failed{cause}"
+        )));
+    }
+    journal
+        .close(local::now_ms(), ending.label())
+        .map_err(Failure::journal)?;
+    match ending {
+        Ending::ServerEnded(how) => Err(Failure::other(format!(
+            "the server {} ended: {how}",
+            program.to_string_lossy()
+        ))),
+        Ending::ClientClosed | Ending::Signal | Ending::JournalFailed => Ok(0),
+    }
+}
+
+fn load_policy(
+    file: Option<&Path>,
+    places: &Places,
+    view: &Arc<LocalView>,
+    err: &mut dyn Write,
+) -> Result<Policy, Failure> {
+    let absolute = file.map(|f| {
+        places
+            .current
+            .as_ref()
+            .map_or_else(|| f.to_path_buf(), |c| c.join(f))
+    });
+    let protected = places.protected(absolute.as_deref());
+    let text = match file {
+        None => {
+            let _ = writeln!(
+                err,
+                "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
+            );
+            STARTER_POLICY.to_owned()
+        }
+        Some(file) => {
+            let size = std::fs::metadata(file)
+                .map_err(|e| Failure::configuration(format!("{}: {e}", file.display())))?
+                .len();
+            if size > POLICY_BYTES_MAX {
+                return Err(Failure::configuration(format!(
+                    "{}: the policy is longer than 8 MiB",
+                    file.display()
+                )));
+            }
+            std::fs::read_to_string(file)
+                .map_err(|e| Failure::configuration(format!("{}: {e}", file.display())))?
+        }
+    };
+    Policy::load(&text, Some(view.as_ref()), &protected).map_err(|e| {
+        let name = file.map_or_else(|| "starter policy".into(), |f| f.display().to_string());
+        Failure::configuration(format!("{name}: {e}"))
+    })
+}
+
+fn open_journal(
+    args: &RunArgs,
+    places: &Places,
+    instance: [u8; 16],
+) -> Result<Arc<Journal>, Failure> {
+    let mut failed = None;
+    let mut random = |bytes: &mut [u8]| {
+        if let Err(error) = local::random(bytes) {
+            failed = Some(error);
+        }
+    };
+    let sync = match args.sync {
+        Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
+        Sync::Every => SyncPolicy::Every,
+        Sync::Never => SyncPolicy::Never,
+    };
+    let options = JournalOptions {
+        sync,
+        ..JournalOptions::default()
+    };
+    let keys = Keys::open(&places.keys(), &mut random).map_err(Failure::journal)?;
+    let journal = Journal::open(
+        &places.journal(),
+        &keys,
+        options,
+        instance,
+        local::now_ms(),
+        &mut random,
+    )
+    .map_err(Failure::journal)?;
+    match failed {
+        Some(error) => Err(Failure::other(format!("no randomness: {error}"))),
+        None => Ok(Arc::new(journal)),
+    }
+}
+
+fn record_start(
+    gate: &Gate,
+    args: &RunArgs,
+    name: &str,
+    digest: &str,
+    session: &str,
+) -> Result<(), Failure> {
+    let source = args.policy.as_ref().map(|p| p.display().to_string());
+    let loaded = Config {
+        event: "loaded",
+        component: Some("policy"),
+        version: Some("v1"),
+        source: Some(source.as_deref().unwrap_or("starter")),
+        checksum: Some(digest),
+        ..Config::default()
+    };
+    let started = System {
+        event: "session_started",
+        level: Some("info"),
+        component: Some("mcp"),
+        session_id: Some(session),
+        backend_id: Some(name),
+        ..System::default()
+    };
+    gate.record(&Record::Config(&loaded))
+        .map_err(Failure::journal)?;
+    gate.record(&Record::System(&started))
+        .map_err(Failure::journal)
+}
+
+/// The server's name out of its command: the last word that names a program or package, without
+/// directories, versions and extensions.
+fn name_of(program: &std::ffi::OsStr, arguments: &[std::ffi::OsString]) -> String {
+    const RUNNERS: [&str; 9] = [
+        "npx", "node", "python", "python3", "uvx", "uv", "bun", "deno", "pipx",
+    ];
+    let base = |text: &std::ffi::OsStr| {
+        let text = text.to_string_lossy();
+        let name = text.rsplit('/').next().unwrap_or_default();
+        let name = name
+            .split('@')
+            .find(|part| !part.is_empty())
+            .unwrap_or_default();
+        name.trim_end_matches(".js")
+            .trim_end_matches(".py")
+            .to_owned()
+    };
+    let own = base(program);
+    let named = if RUNNERS.contains(&own.as_str()) {
+        arguments
+            .iter()
+            .find(|a| !a.to_string_lossy().starts_with('-'))
+            .map_or(own, |a| base(a))
+    } else {
+        own
+    };
+    let mut clean: String = named
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '.' {
+                c
+            } else {
+                '-'
+            }
+        })
+        .take(64)
+        .collect();
+    if clean.is_empty() {
+        clean = "server".into();
+    }
+    clean
+}
+
+fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
+    let mut instance = [0; 16];
+    let mut salt = [0; 8];
+    let (first, rest) = seed.split_at(16);
+    let (second, third) = rest.split_at(16);
+    instance.copy_from_slice(first);
+    salt.copy_from_slice(third);
+    let session = second.iter().map(|b| format!("{b:02x}")).collect();
+    (instance, session, u64::from_le_bytes(salt))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+
+    #[test]
+    fn names_come_from_commands() {
+        let cases = [
+            (
+                &[
+                    "npx",
+                    "-y",
+                    "@modelcontextprotocol/server-filesystem",
+                    "/tmp",
+                ][..],
+                "server-filesystem",
+            ),
+            (&["npx", "server-x@1.2.3"], "server-x"),
+            (&["/usr/bin/my_server"], "my-server"),
+            (&["python3", "dir/echo.py"], "echo"),
+            (&["node"], "node"),
+        ];
+        for (command, name) in cases {
+            let words: Vec<OsString> = command.iter().map(OsString::from).collect();
+            assert_eq!(name_of(&words[0], &words[1..]), name);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The real components that `scripts/setup-tests` installs into `.cache`.
+
+use std::path::{Path, PathBuf};
+
+/// The repository root.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+/// The official MCP filesystem server from npm.
+pub fn official_filesystem() -> Option<PathBuf> {
+    component("npm/node_modules/.bin/mcp-server-filesystem")
+}
+
+/// A Python that can import FastMCP.
+pub fn fastmcp_python() -> Option<PathBuf> {
+    component("venv/bin/python")
+}
+
+/// A component, or `None` with a word on standard error. Continuous integration has them all.
+fn component(path: &str) -> Option<PathBuf> {
+    let path = repository().join(".cache").join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "{} is missing: run scripts/setup-tests",
+        path.display()
+    );
+    eprintln!(
+        "skipped: {} is missing: run scripts/setup-tests",
+        path.display()
+    );
+    None
+}

@@ -1,0 +1,36 @@
+//! A call as a face hands it to the gate.
+
+use std::sync::Arc;
+
+use crate::facts::Facts;
+use crate::journal::Digest;
+
+/// A request and what is known of it. The gate owns the request from here on.
+#[derive(Debug)]
+pub struct Call<R> {
+    /// What the call is about.
+    pub facts: Facts,
+    /// Where it came from.
+    pub origin: Origin,
+    /// What will be sent, if it may.
+    pub request: R,
+}
+
+/// Where a call came from and when.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// The client's own id of the request, as spelled.
+    pub request_id: String,
+    /// The session.
+    pub session_id: Arc<str>,
+    /// The protocol's era, by its label.
+    pub era: Option<&'static str>,
+    /// The client program, where it named itself.
+    pub client_id: Option<Arc<str>>,
+    /// How the server is reached.
+    pub transport: &'static str,
+    /// Keyed digest of the arguments, by [`crate::Gate::digest`].
+    pub arguments_digest: Option<Digest>,
+    /// When the frame was read, on the gate's monotonic clock.
+    pub received_ns: u64,
+}

@@ -1,0 +1,179 @@
+//! From a judgement to a decision and its record.
+
+use crate::facts::{Fact, Facts};
+use crate::journal::{self, Decision, JournalError, MatchedRule, Micros, OpId};
+use crate::paths::Role;
+use crate::policy::{DEFAULT_RULE, Effect, Operation, PROTECTED_RULE, Verdict};
+
+use super::World;
+use super::call::Origin;
+use super::reason::{Reason, Refusal};
+
+/// A decision, owned: the world may change while a person thinks.
+#[derive(Debug)]
+pub(super) struct Decided {
+    pub effect: Effect,
+    /// Set where the call may not pass.
+    pub reason: Option<Reason>,
+    pub final_rule: String,
+    pub matched: Vec<(String, Effect)>,
+    pub operation: Option<Operation>,
+    pub side_effects: &'static [&'static str],
+    pub policy_us: Micros,
+}
+
+impl Decided {
+    pub fn by_policy(world: &World, facts: &Facts) -> Self {
+        let judgement = world.policy.judge(facts);
+        let Verdict {
+            effect,
+            final_rule,
+            unsure,
+        } = judgement.verdict();
+        let reason = match (effect, final_rule) {
+            (Effect::Allow | Effect::Hitl, _) => None,
+            (Effect::Deny, PROTECTED_RULE) => Some(Reason::ProtectedPath),
+            (Effect::Deny, DEFAULT_RULE) => Some(Reason::NoRule),
+            (Effect::Deny, _) if unsure => Some(Reason::Undecidable),
+            (Effect::Deny, _) => Some(Reason::DenyRule),
+        };
+        Self {
+            effect,
+            reason,
+            final_rule: final_rule.to_owned(),
+            matched: judgement
+                .matched_rules()
+                .map(|rule| (rule.id.clone(), rule.effect))
+                .collect(),
+            operation: judgement.operation,
+            side_effects: judgement.side_effects.unwrap_or_default(),
+            policy_us: Micros::default(),
+        }
+    }
+
+    /// A refusal that no rule was asked about.
+    pub fn refused(reason: Reason) -> Self {
+        Self {
+            effect: Effect::Deny,
+            reason: Some(reason),
+            final_rule: reason.label().to_owned(),
+            matched: Vec::new(),
+            operation: None,
+            side_effects: &[],
+            policy_us: Micros::default(),
+        }
+    }
+
+    pub fn refusal(self, facts: &Facts, reason: Reason) -> Refusal {
+        Refusal {
+            reason,
+            decision: self.effect,
+            final_rule: self.final_rule,
+            matched_rules: self.matched.into_iter().map(|(id, _)| id).collect(),
+            tool_name: facts.tool_name.known().cloned(),
+            path: primary_path(facts).map(str::to_owned),
+        }
+    }
+
+    /// Builds the decision record over borrowed text and hands it to `write`.
+    pub fn with_record(
+        &self,
+        op: OpId,
+        world: &World,
+        facts: &Facts,
+        origin: &Origin,
+        write: impl FnOnce(&Decision<'_>) -> Result<(), JournalError>,
+    ) -> Result<(), JournalError> {
+        let matched: Vec<MatchedRule<'_>> = self
+            .matched
+            .iter()
+            .map(|(id, effect)| MatchedRule {
+                id,
+                effect: journal_effect(*effect),
+            })
+            .collect();
+        let paths = listed_paths(facts);
+        let operation = self.operation.map(Operation::label);
+        let uri = facts.uri.known().map(String::as_str);
+        let scheme = uri.and_then(crate::policy::scheme_of);
+        let unknown: &[&str] = if uncertain(facts) { &["paths"] } else { &[] };
+        write(&Decision {
+            op,
+            decision: match self.effect {
+                Effect::Allow => journal::Verdict::Allow,
+                Effect::Deny => journal::Verdict::Deny,
+                Effect::Hitl => journal::Verdict::Hitl,
+            },
+            reason: self.reason.map(Reason::label),
+            final_rule: Some(&self.final_rule),
+            matched_rules: &matched,
+            mcp_method: Some(&facts.method),
+            tool_name: facts.tool_name.known().map(String::as_str),
+            path: primary_path(facts),
+            paths: if paths.len() > 1 { &paths } else { &[] },
+            source_path: path_of(facts, Role::Source),
+            dest_path: path_of(facts, Role::Destination),
+            uri,
+            scheme: scheme.as_deref(),
+            subject_id: Some(&facts.subject_id),
+            backend_id: Some(&facts.backend_id),
+            side_effects: self.side_effects,
+            operations: operation.as_slice(),
+            direction: Some(facts.direction.label()),
+            era: origin.era,
+            policy_version: Some(&world.version),
+            policy_digest: Some(world.policy.digest()),
+            policy_eval_us: Some(self.policy_us),
+            request_id: Some(&origin.request_id),
+            session_id: Some(&origin.session_id),
+            arguments_digest: origin.arguments_digest,
+            unknown_facts: unknown,
+            ..Decision::default()
+        })
+    }
+}
+
+fn journal_effect(effect: Effect) -> journal::Effect {
+    match effect {
+        Effect::Allow => journal::Effect::Allow,
+        Effect::Deny => journal::Effect::Deny,
+        Effect::Hitl => journal::Effect::Hitl,
+    }
+}
+
+/// Most paths that one decision record lists.
+const PATHS_LISTED_MAX: usize = 32;
+
+/// Where named path arguments lead, without what stands under content keys (that is content, whose
+/// class is *never*).
+fn listed_paths(facts: &Facts) -> Vec<&str> {
+    let Fact::Known(paths) = &facts.paths else {
+        return Vec::new();
+    };
+    paths
+        .iter()
+        .filter(|a| !a.content)
+        .flat_map(|a| a.meaning.places.iter().map(String::as_str))
+        .take(PATHS_LISTED_MAX)
+        .collect()
+}
+
+/// The first path: named `path` and the like, else a source, else a destination, else by its looks.
+fn primary_path(facts: &Facts) -> Option<&str> {
+    [Role::Path, Role::Source, Role::Destination, Role::Shape]
+        .into_iter()
+        .find_map(|role| path_of(facts, role))
+}
+
+fn path_of(facts: &Facts, role: Role) -> Option<&str> {
+    let paths = facts.paths.known()?;
+    let argument = paths.iter().find(|a| a.role == role && !a.content)?;
+    argument.meaning.places.first().map(String::as_str)
+}
+
+fn uncertain(facts: &Facts) -> bool {
+    facts
+        .paths
+        .known()
+        .is_some_and(|paths| paths.iter().any(|a| a.meaning.uncertain))
+}

@@ -1,0 +1,238 @@
+//! The order in which a call is judged, in one place: identity → limits → policy → approval →
+//! journal. Whoever wants to know what happens to a call reads this file.
+
+mod call;
+mod decide;
+mod flight;
+mod pass;
+mod reason;
+mod recorder;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::clock::Clock;
+use crate::facts::Facts;
+use crate::journal::{Digest, Journal, JournalError, Record, Stages};
+use crate::policy::{Effect, Policy};
+
+pub use call::{Call, Origin};
+pub use flight::{About, InFlight, Outcome};
+pub use pass::{Answer, Control, ControlKind, Pass, Permit};
+pub use reason::{Reason, Refusal};
+
+use decide::Decided;
+use flight::State;
+use recorder::Recorder;
+
+/// What becomes of a call.
+#[must_use = "an admission that is dropped forgets its call"]
+#[derive(Debug)]
+pub enum Admission<R> {
+    /// It may be sent, once.
+    Permit(Permit<R>),
+    /// A person has to say yes.
+    Pending(Box<Ticket<R>>),
+    /// It may not.
+    Refused(Refusal),
+}
+
+/// A call that waits for a person. Nothing of it has been sent or written.
+#[must_use = "a ticket that is dropped leaves its call without an answer"]
+#[derive(Debug)]
+pub struct Ticket<R> {
+    call: Call<R>,
+    decided: Decided,
+}
+
+/// Everything a call is judged by, captured at the edge.
+#[derive(Debug)]
+pub struct World {
+    /// The rules.
+    pub policy: Policy,
+    /// Counts loads of the policy: `v1`, `v2`…
+    pub version: String,
+}
+
+/// The door.
+pub struct Gate {
+    world: Arc<World>,
+    recorder: Arc<Recorder>,
+    draining: AtomicBool,
+}
+
+impl Gate {
+    /// A gate that judges by `world` and writes to `journal`. `random` distinguishes this instance.
+    #[must_use]
+    pub fn new(world: World, journal: Arc<Journal>, clock: Arc<dyn Clock>, random: u64) -> Self {
+        Self {
+            world: Arc::new(world),
+            recorder: Arc::new(Recorder::new(journal, clock, random)),
+            draining: AtomicBool::new(false),
+        }
+    }
+
+    /// Judges a call. The decision is in the journal before this returns; a permit is the only way
+    /// to send the call.
+    #[expect(
+        clippy::unused_async,
+        reason = "identity and shared limits will wait here; callers are written for it"
+    )]
+    pub async fn admit<R>(&self, call: Call<R>) -> Admission<R> {
+        let clock = &self.recorder.clock;
+        let arrived = clock.mono_ns();
+        let world = Arc::clone(&self.world);
+        let mut stages = Stages {
+            edge_us: micros(arrived.saturating_sub(call.origin.received_ns)),
+            ..Stages::default()
+        };
+        // identity: the face has authenticated the caller; `subject_id` is a fact of the call.
+        // limits: none configured.
+        let mut decided = if self.draining.load(Ordering::Acquire) {
+            Decided::refused(Reason::Draining)
+        } else {
+            Decided::by_policy(&world, &call.facts)
+        };
+        let judged = clock.mono_ns();
+        stages.policy_us = micros(judged.saturating_sub(arrived));
+        decided.policy_us = stages.policy_us;
+        if decided.effect == Effect::Hitl {
+            return Admission::Pending(Box::new(Ticket { call, decided }));
+        }
+        self.conclude(call, decided, stages, judged)
+    }
+
+    /// Answers a ticket with no: the call is refused for `reason`.
+    pub fn decline<R>(&self, ticket: Ticket<R>, reason: Reason) -> Refusal {
+        let Ticket { call, mut decided } = ticket;
+        decided.reason = Some(reason);
+        match self.write_decision(&call, &decided) {
+            Ok(_) => decided.refusal(&call.facts, reason),
+            Err(_) => decided.refusal(&call.facts, Reason::Journal),
+        }
+    }
+
+    /// Writes the decision down, then gives what it says.
+    fn conclude<R>(
+        &self,
+        call: Call<R>,
+        decided: Decided,
+        mut stages: Stages,
+        judged: u64,
+    ) -> Admission<R> {
+        let Ok(op) = self.write_decision(&call, &decided) else {
+            return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
+        };
+        if let Some(reason) = decided.reason {
+            return Admission::Refused(decided.refusal(&call.facts, reason));
+        }
+        stages.journal_us = micros(self.recorder.clock.mono_ns().saturating_sub(judged));
+        let Call {
+            facts,
+            origin,
+            request,
+        } = call;
+        let flight = InFlight::new(State {
+            recorder: Arc::clone(&self.recorder),
+            op,
+            about: about(facts, &origin),
+            received_ns: origin.received_ns,
+            stages,
+            sent_ns: None,
+        });
+        Admission::Permit(Permit { request, flight })
+    }
+
+    fn write_decision<R>(
+        &self,
+        call: &Call<R>,
+        decided: &Decided,
+    ) -> Result<crate::journal::OpId, JournalError> {
+        let op = self.recorder.next_op();
+        decided.with_record(op, &self.world, &call.facts, &call.origin, |record| {
+            self.recorder.write(&Record::Decision(record))
+        })?;
+        Ok(op)
+    }
+
+    /// Whether a listing shows this to the caller: the same function that judges calls.
+    #[must_use]
+    pub fn may_be_listed(&self, facts: &Facts) -> bool {
+        self.world.policy.judge(facts).may_be_listed()
+    }
+
+    /// A pass for the protocol's own traffic.
+    pub fn control<R>(&self, kind: ControlKind, request: R) -> Control<R> {
+        self.recorder.count(kind);
+        Control { request }
+    }
+
+    /// How often each kind of the protocol's own traffic has passed.
+    #[must_use]
+    pub fn control_counts(&self) -> Vec<(&'static str, u64)> {
+        self.recorder.counts()
+    }
+
+    /// Keyed digest of bytes that must be comparable but not readable.
+    #[must_use]
+    pub fn digest(&self, bytes: &[u8]) -> Digest {
+        self.recorder.journal.digest(bytes)
+    }
+
+    /// Writes a record that belongs to no call.
+    ///
+    /// # Errors
+    /// What the journal says; the gate then refuses every further call.
+    pub fn record(&self, record: &Record<'_>) -> Result<(), JournalError> {
+        self.recorder.write(record)
+    }
+
+    /// Gives the journal its time: checkpoints, and a look at whether its file is still there.
+    ///
+    /// # Errors
+    /// What the journal says; the gate then refuses every further call.
+    pub fn tick(&self) -> Result<(), JournalError> {
+        self.recorder.tick()
+    }
+
+    /// Whether the journal has failed: nothing passes any more.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.recorder.failed()
+    }
+
+    /// From now on every call is refused as *draining*.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    /// The gate's monotonic clock, for stamping frames at the edge.
+    #[must_use]
+    pub fn mono_ns(&self) -> u64 {
+        self.recorder.clock.mono_ns()
+    }
+}
+
+fn micros(nanos: u64) -> crate::journal::Micros {
+    crate::journal::Micros::from_nanos(nanos)
+}
+
+fn about(facts: Facts, origin: &Origin) -> About {
+    About {
+        request_id: origin.request_id.clone(),
+        session_id: Arc::clone(&origin.session_id),
+        method: facts.method,
+        tool_name: facts.tool_name.known().cloned(),
+        backend_id: facts.backend_id,
+        client_id: origin.client_id.clone(),
+        transport: origin.transport,
+    }
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate")
+            .field("world", &self.world)
+            .finish_non_exhaustive()
+    }
+}

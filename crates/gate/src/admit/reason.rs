@@ -1,0 +1,110 @@
+//! Why a call did not pass: a closed set, at once metric label, journal field and documented code.
+
+use std::fmt;
+
+use crate::policy::Effect;
+
+/// The reason of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// A deny rule matched.
+    DenyRule,
+    /// No rule allows it.
+    NoRule,
+    /// It touches Durward's own files.
+    ProtectedPath,
+    /// A deny rule may match; what would decide it cannot be known.
+    Undecidable,
+    /// A rule asks for a person's approval, and this version cannot ask yet.
+    ApprovalNotBuilt,
+    /// The decision could not be written down.
+    Journal,
+    /// Durward is shutting down.
+    Draining,
+}
+
+impl Reason {
+    /// All, in the order of the reference page.
+    pub const ALL: [Self; 7] = [
+        Self::DenyRule,
+        Self::NoRule,
+        Self::ProtectedPath,
+        Self::Undecidable,
+        Self::ApprovalNotBuilt,
+        Self::Journal,
+        Self::Draining,
+    ];
+
+    /// The label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::DenyRule => "denied_by_rule",
+            Self::NoRule => "no_rule_allows",
+            Self::ProtectedPath => "protected_path",
+            Self::Undecidable => "undecidable",
+            Self::ApprovalNotBuilt => "approval_not_built",
+            Self::Journal => "journal_failed",
+            Self::Draining => "draining",
+        }
+    }
+
+    /// One sentence for the caller; `rule` is the rule that decided.
+    #[must_use]
+    pub fn sentence(self, rule: &str) -> String {
+        match self {
+            Self::DenyRule => format!("refused by the policy: rule \"{rule}\" denies this call"),
+            Self::NoRule => "refused by the policy: no rule allows this call".into(),
+            Self::ProtectedPath => "refused: the call touches a protected path".into(),
+            Self::Undecidable => format!(
+                "refused: rule \"{rule}\" may deny this call, and a path in it cannot be resolved"
+            ),
+            Self::ApprovalNotBuilt => {
+                format!(
+                    "refused: rule \"{rule}\" asks for a person's approval, and approval is not built yet in this version"
+                )
+            }
+            Self::Journal => "refused: the decision could not be written to the journal".into(),
+            Self::Draining => "refused: shutting down".into(),
+        }
+    }
+
+    /// Whether the same call may pass later without anybody changing anything.
+    #[must_use]
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Self::Draining => true,
+            Self::DenyRule
+            | Self::NoRule
+            | Self::ProtectedPath
+            | Self::Undecidable
+            | Self::ApprovalNotBuilt
+            | Self::Journal => false,
+        }
+    }
+}
+
+/// A call that may not pass, and all that its caller is told.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// Why.
+    pub reason: Reason,
+    /// `deny`, or `hitl` where a person would have had to say yes.
+    pub decision: Effect,
+    /// The rule that decided.
+    pub final_rule: String,
+    /// All rules that matched.
+    pub matched_rules: Vec<String>,
+    /// The tool.
+    pub tool_name: Option<String>,
+    /// The first path, canonical.
+    pub path: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason.sentence(&self.final_rule))
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,98 @@
+//! The journal and the clock, as the gate and its flights share them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::clock::Clock;
+use crate::journal::{Journal, JournalError, OpId, Record};
+
+use super::pass::ControlKind;
+
+/// Writes records and remembers whether that failed.
+pub(super) struct Recorder {
+    pub journal: Arc<Journal>,
+    pub clock: Arc<dyn Clock>,
+    /// 48 random bits of this instance, so that names from two instances differ.
+    instance: u64,
+    last: Mutex<(i64, u32)>,
+    failed: AtomicBool,
+    control: [AtomicU64; ControlKind::ALL.len()],
+}
+
+impl Recorder {
+    pub fn new(journal: Arc<Journal>, clock: Arc<dyn Clock>, random: u64) -> Self {
+        Self {
+            journal,
+            clock,
+            instance: random & 0xffff_ffff_ffff,
+            last: Mutex::new((0, 0)),
+            failed: AtomicBool::new(false),
+            control: Default::default(),
+        }
+    }
+
+    /// A fresh name: 48 bits of milliseconds, 32 of a counter, 48 of the instance. Grows even where
+    /// the wall clock is set back.
+    pub fn next_op(&self) -> OpId {
+        let now = self.clock.wall_ms();
+        let mut last = self
+            .last
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        *last = if now > last.0 {
+            (now, 0)
+        } else {
+            (
+                last.0 + i64::from(last.1 == u32::MAX),
+                last.1.wrapping_add(1),
+            )
+        };
+        let (ms, count) = *last;
+        drop(last);
+        let ms = u128::from(u64::try_from(ms).unwrap_or(0) & 0xffff_ffff_ffff);
+        OpId((ms << 80) | (u128::from(count) << 48) | u128::from(self.instance))
+    }
+
+    pub fn write(&self, record: &Record<'_>) -> Result<(), JournalError> {
+        self.journal
+            .append(self.clock.wall_ms(), record)
+            .map(|_| ())
+            .inspect_err(|error| {
+                if error.is_fatal() {
+                    self.failed.store(true, Ordering::Release);
+                }
+            })
+    }
+
+    pub fn tick(&self) -> Result<(), JournalError> {
+        self.journal
+            .tick(self.clock.wall_ms())
+            .inspect_err(|error| {
+                if error.is_fatal() {
+                    self.failed.store(true, Ordering::Release);
+                }
+            })
+    }
+
+    pub fn failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    pub fn count(&self, kind: ControlKind) {
+        if let Some((_, counter)) = ControlKind::ALL
+            .iter()
+            .zip(&self.control)
+            .find(|(k, _)| **k == kind)
+        {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        ControlKind::ALL
+            .iter()
+            .zip(&self.control)
+            .map(|(k, c)| (k.label(), c.load(Ordering::Relaxed)))
+            .collect()
+    }
+}

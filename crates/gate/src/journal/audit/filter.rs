@@ -1,0 +1,89 @@
+//! Which records are wanted.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::journal::parse_utc;
+
+/// The kinds of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Decisions.
+    Decision,
+    /// Operations.
+    Operation,
+    /// Credentials and sessions.
+    Auth,
+    /// The program, and the journal itself.
+    System,
+    /// Configuration and policy.
+    Config,
+}
+
+impl Kind {
+    /// The kind as it stands in a line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Decision => "decision",
+            Kind::Operation => "operation",
+            Kind::Auth => "auth",
+            Kind::System => "system",
+            Kind::Config => "config",
+        }
+    }
+}
+
+/// Conditions that a record must meet, all of them; the default takes every record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of this kind.
+    pub kind: Option<Kind>,
+    /// Decisions with this verdict: `allow`, `deny`, `hitl`.
+    pub decision: Option<String>,
+    /// Not before this time, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+    /// Of this call.
+    pub op: Option<String>,
+    /// Of this session.
+    pub session_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Facts<'a> {
+    #[serde(borrow)]
+    time: Cow<'a, str>,
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    decision: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    op: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    session_id: Option<Cow<'a, str>>,
+}
+
+impl Filter {
+    /// Whether a record's body meets the conditions; `None` when it cannot be read.
+    #[must_use]
+    pub fn takes(&self, body: &[u8]) -> Option<bool> {
+        let facts: Facts<'_> = serde_json::from_slice(body).ok()?;
+        let is = |wanted: &Option<String>, found: &Option<Cow<'_, str>>| {
+            wanted
+                .as_deref()
+                .is_none_or(|wanted| found.as_deref() == Some(wanted))
+        };
+        let kind = self.kind.is_none_or(|kind| kind.name() == facts.kind);
+        let since = match self.since_ms {
+            None => true,
+            Some(since_ms) => parse_utc(&facts.time)? >= since_ms,
+        };
+        Some(
+            kind && since
+                && is(&self.decision, &facts.decision)
+                && is(&self.op, &facts.op)
+                && is(&self.session_id, &facts.session_id),
+        )
+    }
+}

@@ -1,0 +1,17 @@
+//! Reading a journal: is it what was written, and what does it say?
+//!
+//! Files are streamed line by line with a bound on the line, any bytes are taken, and what is wrong is named rather than met
+//! with a panic. Nothing here writes.
+
+mod filter;
+mod finding;
+mod join;
+mod lines;
+mod read;
+mod scan;
+mod verify;
+
+pub use filter::{Filter, Kind};
+pub use finding::{Finding, Note, Problem, VerifyReport};
+pub use read::{Follower, Skipped, latest};
+pub use verify::{AuditError, FINDINGS_MAX, verify};

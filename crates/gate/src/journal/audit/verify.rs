@@ -1,0 +1,327 @@
+//! A whole journal: every segment, and how they continue one another.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::finding::{Note, Problem, VerifyReport};
+use super::join::{self, Join};
+use super::scan::{Scan, Scanned};
+use crate::journal::body::{Continues, Header};
+use crate::journal::{OpId, PublicKey, SegmentId, shelf};
+
+/// Findings that a report holds; more are counted.
+pub const FINDINGS_MAX: usize = 1_000;
+
+/// Why nothing can be said about a journal.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AuditError {
+    /// No public key is trusted, so a journal that was written anew as a whole could not be told from a true one.
+    NoKey,
+    /// The directory holds no segment.
+    Empty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The file's name is not a segment's.
+    NotASegment {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file or directory could not be read.
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// The refusal.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for AuditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AuditError::NoKey => f.write_str("no public key to verify with; name one"),
+            AuditError::Empty { path } => write!(f, "{} holds no journal segment", path.display()),
+            AuditError::NotASegment { path } => {
+                write!(
+                    f,
+                    "{} is not named like a journal segment: TIME-ID.jsonl",
+                    path.display()
+                )
+            }
+            AuditError::Read { path, error } => {
+                write!(f, "cannot read {}: {error}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for AuditError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            AuditError::Read { error, .. } => Some(error),
+            AuditError::NoKey | AuditError::Empty { .. } | AuditError::NotASegment { .. } => None,
+        }
+    }
+}
+
+pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> AuditError {
+    move |error| AuditError::Read {
+        path: path.to_path_buf(),
+        error,
+    }
+}
+
+/// The segment files of a directory, or the one file.
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, AuditError> {
+    if fs::metadata(path).map_err(failed(path))?.is_dir() {
+        return shelf::segments(path).map_err(failed(path));
+    }
+    match shelf::id_of(path) {
+        Some(_) => Ok(vec![path.to_path_buf()]),
+        None => Err(AuditError::NotASegment {
+            path: path.to_path_buf(),
+        }),
+    }
+}
+
+struct Entry {
+    path: PathBuf,
+    name: String,
+    /// The segment's id: as the header states, else as the file's name does.
+    id: SegmentId,
+    header: Option<Header>,
+    scanned: Scanned,
+}
+
+impl Entry {
+    fn continues(&self) -> Option<Continues> {
+        self.header.as_ref().and_then(|header| header.continues)
+    }
+}
+
+/// Verifies the journal in a directory, or one segment file, against the public keys that are trusted.
+///
+/// # Errors
+/// [`AuditError`] when nothing can be said. What is wrong with the journal itself is in the report.
+pub fn verify(path: &Path, trusted: &[PublicKey]) -> Result<VerifyReport, AuditError> {
+    if trusted.is_empty() {
+        return Err(AuditError::NoKey);
+    }
+    let single = !fs::metadata(path).map_err(failed(path))?.is_dir();
+    let paths = files(path)?;
+    if paths.is_empty() {
+        return Err(AuditError::Empty {
+            path: path.to_path_buf(),
+        });
+    }
+    let mut report = VerifyReport::default();
+    let mut entries = Vec::with_capacity(paths.len());
+    for path in paths {
+        entries.push(entry(path, &mut report)?);
+    }
+    report.segments = entries.len() as u64;
+    let shelf = Shelf::new(&entries, &mut report);
+    let mut missing = Vec::new();
+    let mut seen = HashSet::new();
+    for root in shelf.roots(&entries) {
+        chain(
+            root,
+            &shelf,
+            &mut entries,
+            trusted,
+            &mut seen,
+            &mut missing,
+            &mut report,
+        )?;
+    }
+    for at in 0..entries.len() {
+        if !seen.contains(&at) {
+            if let Some(entry) = entries.get(at) {
+                report.find(&entry.name, None, Problem::Circle);
+            }
+            chain(
+                at,
+                &shelf,
+                &mut entries,
+                trusted,
+                &mut seen,
+                &mut missing,
+                &mut report,
+            )?;
+        }
+    }
+    links(&entries, &shelf, single, &mut report);
+    join::tell(missing, &mut report);
+    Ok(report)
+}
+
+fn entry(path: PathBuf, report: &mut VerifyReport) -> Result<Entry, AuditError> {
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let header = shelf::header(&path).map_err(failed(&path))?;
+    let Some(named) = shelf::id_of(&path) else {
+        return Err(AuditError::NotASegment { path });
+    };
+    let stated = header.as_ref().map(|header| header.segment);
+    if let Some(segment) = stated.filter(|stated| *stated != named) {
+        report.find(&name, Some(1), Problem::Misnamed { segment });
+    }
+    Ok(Entry {
+        path,
+        name,
+        id: stated.unwrap_or(named),
+        header,
+        scanned: Scanned::default(),
+    })
+}
+
+/// Who is where, and who continues whom.
+struct Shelf {
+    by_id: HashMap<SegmentId, usize>,
+    successor: HashMap<SegmentId, usize>,
+}
+
+impl Shelf {
+    fn new(entries: &[Entry], report: &mut VerifyReport) -> Shelf {
+        let mut shelf = Shelf {
+            by_id: HashMap::new(),
+            successor: HashMap::new(),
+        };
+        for (at, entry) in entries.iter().enumerate() {
+            if shelf.by_id.contains_key(&entry.id) {
+                report.find(
+                    &entry.name,
+                    Some(1),
+                    Problem::Duplicate { segment: entry.id },
+                );
+                continue;
+            }
+            shelf.by_id.insert(entry.id, at);
+            let Some(continued) = entry.continues() else {
+                continue;
+            };
+            match shelf
+                .successor
+                .get(&continued.segment)
+                .and_then(|other| entries.get(*other))
+            {
+                Some(other) => {
+                    let (segment, other) = (continued.segment, other.name.clone());
+                    report.find(&entry.name, Some(1), Problem::Fork { segment, other });
+                }
+                None => {
+                    shelf.successor.insert(continued.segment, at);
+                }
+            }
+        }
+        shelf
+    }
+
+    /// Entries at which a chain starts here: those that continue nothing that is present, and all but the first of a fork.
+    fn roots(&self, entries: &[Entry]) -> Vec<usize> {
+        let starts = |at: usize, entry: &Entry| {
+            entry.continues().is_none_or(|continued| {
+                !self.by_id.contains_key(&continued.segment)
+                    || self.successor.get(&continued.segment) != Some(&at)
+            })
+        };
+        entries
+            .iter()
+            .enumerate()
+            .filter(|(at, entry)| starts(*at, entry))
+            .map(|(at, _)| at)
+            .collect()
+    }
+}
+
+/// Scans the segments of one chain in their order, with one join for all.
+fn chain(
+    root: usize,
+    shelf: &Shelf,
+    entries: &mut [Entry],
+    trusted: &[PublicKey],
+    seen: &mut HashSet<usize>,
+    missing: &mut Vec<OpId>,
+    report: &mut VerifyReport,
+) -> Result<(), AuditError> {
+    let partial = entries
+        .get(root)
+        .is_some_and(|entry| entry.continues().is_some());
+    let mut join = Join::new(partial);
+    let mut next = Some(root);
+    while let Some(at) = next {
+        if !seen.insert(at) {
+            break;
+        }
+        let Some(entry) = entries.get_mut(at) else {
+            break;
+        };
+        let scan = Scan::new(
+            &entry.name,
+            entry.id,
+            entry.header.as_ref(),
+            trusted,
+            &mut join,
+            report,
+        );
+        entry.scanned = scan.run(&entry.path).map_err(failed(&entry.path))?;
+        next = shelf.successor.get(&entry.id).copied();
+    }
+    join.finish(missing, report);
+    Ok(())
+}
+
+/// Compares what each segment states about the one it continues with what is there.
+fn links(entries: &[Entry], shelf: &Shelf, single: bool, report: &mut VerifyReport) {
+    let retired: HashSet<_> = entries
+        .iter()
+        .flat_map(|entry| &entry.scanned.retired)
+        .map(key)
+        .collect();
+    for entry in entries {
+        let Some(continued) = entry.continues() else {
+            continue;
+        };
+        let (segment, file) = (continued.segment, entry.name.clone());
+        match shelf.by_id.get(&segment).and_then(|at| entries.get(*at)) {
+            None if retired.contains(&key(&continued)) => {
+                report.notes.push(Note::Retired { file, segment })
+            }
+            None if single => report
+                .notes
+                .push(Note::ContinuedElsewhere { file, segment }),
+            None => report.find(&file, Some(1), Problem::ContinuedMissing { segment }),
+            Some(before) if before.scanned.last != Some((continued.sequence, continued.hash)) => {
+                let Continues {
+                    segment,
+                    sequence,
+                    hash,
+                } = continued;
+                report.find(
+                    &file,
+                    Some(1),
+                    Problem::ContinuedDiffers {
+                        segment,
+                        sequence,
+                        hash,
+                    },
+                );
+            }
+            Some(before) if !before.scanned.closed => {
+                report.find(&file, Some(1), Problem::ContinuedOpen { segment });
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn key(continued: &Continues) -> (SegmentId, u64, crate::journal::EntryHash) {
+    (continued.segment, continued.sequence, continued.hash)
+}

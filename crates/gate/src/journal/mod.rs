@@ -1,0 +1,42 @@
+//! The journal: what was decided and what became of it, written before it takes effect, in a form that shows later changes.
+//!
+//! One directory holds segments, one file each, one JSON line a record. Each record's hash covers its body and the hash before
+//! it; signed checkpoints anchor the chain. `docs/journal.md` states the format with a vector, and what it does not prove.
+//!
+//! Invariants, stated as absences:
+//! - no clock and no randomness of its own: both are passed in;
+//! - no contents, argument values, tokens or secrets: there is no field for them, only keyed digests;
+//! - no record after a failed write: a journal that has failed refuses everything, and with it every call;
+//! - no segment is continued twice, and none that was not closed;
+//! - no file is ever changed except at its end, and none deleted without a signed record that says so.
+
+pub mod audit;
+mod body;
+mod chain;
+mod error;
+mod hex;
+mod instant;
+mod keys;
+mod options;
+mod record;
+mod retention;
+mod segment;
+mod shelf;
+mod writer;
+
+pub use chain::{
+    BODY_BYTES_MAX, EntryHash, FORMAT, LINE_BYTES_MAX, Line, SegmentId, body_hash, entry_hash,
+};
+pub use error::JournalError;
+pub use instant::{format_utc, parse_utc};
+pub use keys::{
+    CHECKPOINT_KEY_FILE, CHECKPOINT_PUBLIC_FILE, DIGEST_KEY_FILE, Digest, Keys, KeysError,
+    PublicKey,
+};
+pub use options::{Cadence, JournalOptions};
+pub use record::{
+    Auth, Config, Decision, Effect, MatchedRule, Micros, Oidc, OpId, Operation, Record,
+    ResponseSummary, Stages, Status, System, Verdict,
+};
+pub use state::SyncPolicy;
+pub use writer::{Appended, Journal};

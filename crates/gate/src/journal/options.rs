@@ -1,0 +1,98 @@
+//! How often, how large, how long.
+
+use state::SyncPolicy;
+
+/// When a checkpoint is due: after so many records, or so many milliseconds after the first record that none covers yet.
+/// Writer and verifier share this rule, so a checkpoint that was taken out is missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cadence {
+    /// Records between two checkpoints, at most.
+    pub records_max: u64,
+    /// Milliseconds that a record may wait for a following record's checkpoint.
+    pub wait_ms_max: u64,
+}
+
+impl Default for Cadence {
+    fn default() -> Self {
+        Cadence {
+            records_max: 1_000,
+            wait_ms_max: 60_000,
+        }
+    }
+}
+
+/// Records since the last checkpoint.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Uncovered {
+    pub(super) records: u64,
+    first_ms: i64,
+}
+
+impl Uncovered {
+    pub(super) fn add(&mut self, now_ms: i64) {
+        if self.records == 0 {
+            self.first_ms = now_ms;
+        }
+        self.records = self.records.saturating_add(1);
+    }
+
+    /// Whether a checkpoint must stand before the next record, written at `now_ms`.
+    pub(super) fn due(&self, cadence: Cadence, now_ms: i64) -> bool {
+        let waited_ms = u64::try_from(now_ms.saturating_sub(self.first_ms)).unwrap_or(0);
+        self.records >= cadence.records_max.max(1)
+            || (self.records > 0 && waited_ms >= cadence.wait_ms_max)
+    }
+}
+
+/// Options of a journal; the defaults are those of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JournalOptions {
+    /// When records are forced to the disk.
+    pub sync: SyncPolicy,
+    /// Largest segment, in bytes; at least a few records fit whatever is given.
+    pub segment_bytes_max: u64,
+    /// When checkpoints are written.
+    pub checkpoints: Cadence,
+    /// How many bytes of segments to keep: beyond it the oldest are deleted, with a signed record of each. `None` keeps all, and
+    /// a full disk then ends the journal.
+    pub retain_bytes_max: Option<u64>,
+}
+
+impl Default for JournalOptions {
+    fn default() -> Self {
+        JournalOptions {
+            sync: SyncPolicy::default(),
+            segment_bytes_max: 64 << 20,
+            checkpoints: Cadence::default(),
+            retain_bytes_max: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_is_due_by_count_and_by_time_and_never_when_nothing_waits() {
+        let cadence = Cadence {
+            records_max: 3,
+            wait_ms_max: 100,
+        };
+        let mut uncovered = Uncovered::default();
+        assert!(!uncovered.due(cadence, i64::MAX));
+        uncovered.add(1_000);
+        uncovered.add(1_050);
+        for (now_ms, due) in [
+            (1_051, false),
+            (1_099, false),
+            (1_100, true),
+            (0, false),
+            (i64::MIN, false),
+        ] {
+            assert_eq!(uncovered.due(cadence, now_ms), due, "{now_ms}");
+        }
+        uncovered.add(1_051);
+        assert!(uncovered.due(cadence, 1_051));
+    }
+}

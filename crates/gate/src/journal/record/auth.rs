@@ -1,0 +1,88 @@
+//! Credentials and sessions.
+
+use super::OpId;
+use super::members::Members;
+
+/// The claims of a token that are not secret. Class: plain. The token itself is class never.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Oidc<'a> {
+    /// Who issued it.
+    pub issuer: Option<&'a str>,
+    /// The client it was issued to.
+    pub client_id: Option<&'a str>,
+    /// Whom it is meant for.
+    pub audience: &'a [&'a str],
+    /// What it allows.
+    pub scopes: &'a [&'a str],
+    /// Expiry, in seconds since 1970.
+    pub token_exp: Option<i64>,
+    /// Issue, in seconds since 1970.
+    pub token_iat: Option<i64>,
+}
+
+/// A record about credentials or a session: `token_invalid`, `token_refreshed`, `session_started`, `session_ended`…
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Auth<'a> {
+    /// What happened.
+    pub event: &'a str,
+    /// `Success` or `Failure`.
+    pub status: Option<&'a str>,
+    /// The call during which it happened, where there is one.
+    pub op: Option<OpId>,
+    /// Whose credentials.
+    pub subject_id: Option<&'a str>,
+    /// The session bound to a person.
+    pub bound_session_id: Option<&'a str>,
+    /// The protocol's session.
+    pub mcp_session_id: Option<&'a str>,
+    /// The client's own id of the request, as text.
+    pub request_id: Option<&'a str>,
+    /// The method that was asked for.
+    pub method: Option<&'a str>,
+    /// The token's claims.
+    pub oidc: Option<Oidc<'a>>,
+    /// The closed label of the reason.
+    pub reason: Option<&'a str>,
+    /// A sentence for people; never a credential.
+    pub message: Option<&'a str>,
+    /// How a session ended: `normal`, `timeout`, `error`, `auth_expired`, `session_binding_violation`.
+    pub end_reason: Option<&'a str>,
+    /// How many alike this record stands for, when refusals are coalesced.
+    pub coalesced: Option<u64>,
+}
+
+impl Auth<'_> {
+    pub(super) fn write(&self, members: &mut Members<'_>) {
+        members.text("event", self.event);
+        members.maybe("status", self.status);
+        if let Some(op) = self.op {
+            members.op("op", op);
+        }
+        members.maybe("subject_id", self.subject_id);
+        members.maybe("bound_session_id", self.bound_session_id);
+        members.maybe("mcp_session_id", self.mcp_session_id);
+        members.maybe("request_id", self.request_id);
+        members.maybe("method", self.method);
+        if let Some(oidc) = self.oidc {
+            members.object("oidc", |inner| oidc.write(inner));
+        }
+        members.maybe("reason", self.reason);
+        members.maybe("message", self.message);
+        members.maybe("end_reason", self.end_reason);
+        members.number(
+            "coalesced",
+            self.coalesced.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
+        );
+    }
+}
+
+impl Oidc<'_> {
+    pub(super) fn write(&self, members: &mut Members<'_>) {
+        members.maybe("issuer", self.issuer);
+        members.maybe("client_id", self.client_id);
+        members.list("audience", self.audience);
+        members.list("scopes", self.scopes);
+        members.number("token_exp", self.token_exp);
+        members.number("token_iat", self.token_iat);
+    }
+}

@@ -1,0 +1,170 @@
+//! What was decided about a call.
+
+use super::members::{Members, push_text};
+use super::{Digest, Micros, OpId};
+
+/// The verdict on a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verdict {
+    /// It may go.
+    Allow,
+    /// It may not.
+    #[default]
+    Deny,
+    /// A person decides; `hitl_outcome` says how.
+    Hitl,
+}
+
+/// What a rule wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Let it go.
+    Allow,
+    /// Refuse it.
+    Deny,
+    /// Ask a person.
+    Hitl,
+}
+
+/// A rule that matched. Class: plain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MatchedRule<'a> {
+    /// The rule's name in the policy.
+    pub id: &'a str,
+    /// What it wants.
+    pub effect: Effect,
+}
+
+/// The decision record: written before anything leaves. All text is class plain; arguments appear as a digest only.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Decision<'a> {
+    /// The call.
+    pub op: OpId,
+    /// The verdict.
+    pub decision: Verdict,
+    /// The closed label of the reason.
+    pub reason: Option<&'a str>,
+    /// The rule that decided: an id, `default`, `built_in_protected_path`, `rate_limit_breach`…
+    pub final_rule: Option<&'a str>,
+    /// All rules that matched.
+    pub matched_rules: &'a [MatchedRule<'a>],
+    /// MCP method, such as `tools/call`.
+    pub mcp_method: Option<&'a str>,
+    /// The tool's own name, without a server's prefix.
+    pub tool_name: Option<&'a str>,
+    /// The first path argument, canonical.
+    pub path: Option<&'a str>,
+    /// All path arguments, canonical.
+    pub paths: &'a [&'a str],
+    /// Where a copy or move reads.
+    pub source_path: Option<&'a str>,
+    /// Where it writes.
+    pub dest_path: Option<&'a str>,
+    /// The resource's URI.
+    pub uri: Option<&'a str>,
+    /// The URI's scheme.
+    pub scheme: Option<&'a str>,
+    /// Who asks.
+    pub subject_id: Option<&'a str>,
+    /// Which server is asked.
+    pub backend_id: Option<&'a str>,
+    /// What the tool does to the world.
+    pub side_effects: &'a [&'a str],
+    /// Which operations its name implies.
+    pub operations: &'a [&'a str],
+    /// Who asks whom: `client_to_server` or `server_to_client`.
+    pub direction: Option<&'a str>,
+    /// Protocol era.
+    pub era: Option<&'a str>,
+    /// The policy's version.
+    pub policy_version: Option<&'a str>,
+    /// Digest of the policy in force, as the policy states it.
+    pub policy_digest: Option<&'a str>,
+    /// Time that the policy took.
+    pub policy_eval_us: Option<Micros>,
+    /// The client's own id of the request, as text.
+    pub request_id: Option<&'a str>,
+    /// The client's session.
+    pub session_id: Option<&'a str>,
+    /// Class digest: the arguments.
+    pub arguments_digest: Option<Digest>,
+    /// `user_allowed`, `user_denied`, `timeout`.
+    pub hitl_outcome: Option<&'a str>,
+    /// Who answered.
+    pub hitl_approver_id: Option<&'a str>,
+    /// On which channel.
+    pub hitl_channel: Option<&'a str>,
+    /// Names of the facts that could not be known.
+    pub unknown_facts: &'a [&'a str],
+}
+
+impl Decision<'_> {
+    pub(super) fn write(&self, members: &mut Members<'_>) {
+        members.text("event", "policy_decision");
+        members.op("op", self.op);
+        members.text("decision", self.decision.name());
+        members.maybe("reason", self.reason);
+        members.maybe("final_rule", self.final_rule);
+        members.each("matched_rules", self.matched_rules, MatchedRule::push);
+        members.maybe("mcp_method", self.mcp_method);
+        members.maybe("tool_name", self.tool_name);
+        members.maybe("path", self.path);
+        members.list("paths", self.paths);
+        members.maybe("source_path", self.source_path);
+        members.maybe("dest_path", self.dest_path);
+        members.maybe("uri", self.uri);
+        members.maybe("scheme", self.scheme);
+        members.maybe("subject_id", self.subject_id);
+        members.maybe("backend_id", self.backend_id);
+        members.list("side_effects", self.side_effects);
+        members.list("operations", self.operations);
+        members.maybe("direction", self.direction);
+        members.maybe("era", self.era);
+        members.maybe("policy_version", self.policy_version);
+        members.maybe("policy_digest", self.policy_digest);
+        if let Some(micros) = self.policy_eval_us {
+            members.micros("policy_eval_us", micros);
+        }
+        members.maybe("request_id", self.request_id);
+        members.maybe("session_id", self.session_id);
+        members.digest("arguments_digest", self.arguments_digest);
+        members.maybe("hitl_outcome", self.hitl_outcome);
+        members.maybe("hitl_approver_id", self.hitl_approver_id);
+        members.maybe("hitl_channel", self.hitl_channel);
+        members.list("unknown_facts", self.unknown_facts);
+    }
+}
+
+impl Verdict {
+    /// As it stands in the journal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Allow => "allow",
+            Verdict::Deny => "deny",
+            Verdict::Hitl => "hitl",
+        }
+    }
+}
+
+impl Effect {
+    /// As it stands in the journal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Effect::Allow => "allow",
+            Effect::Deny => "deny",
+            Effect::Hitl => "hitl",
+        }
+    }
+}
+
+impl MatchedRule<'_> {
+    fn push(out: &mut Vec<u8>, rule: &Self) {
+        out.extend_from_slice(b"{\"id\":");
+        push_text(out, rule.id);
+        out.extend_from_slice(b",\"effect\":");
+        push_text(out, rule.effect.name());
+        out.push(b'}');
+    }
+}

@@ -1,0 +1,201 @@
+//! The members of a record's JSON object, written one behind the other into a reused buffer.
+//!
+//! A record is written on the path of every call, so this is the plain thing: names are literals of this crate that need no
+//! escape, values are looked over once for bytes that do, and nothing is allocated.
+
+use super::{Micros, OpId};
+use crate::journal::{Digest, hex};
+
+/// Writes members behind those that are there; each begins with its comma.
+pub(in crate::journal) struct Members<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> Members<'a> {
+    pub(in crate::journal) fn behind(out: &'a mut Vec<u8>) -> Self {
+        Members { out }
+    }
+
+    fn name(&mut self, name: &str) {
+        self.out.extend_from_slice(b",\"");
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+
+    pub(super) fn text(&mut self, name: &str, text: &str) {
+        self.name(name);
+        push_text(self.out, text);
+    }
+
+    pub(super) fn maybe(&mut self, name: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.text(name, text);
+        }
+    }
+
+    /// A list; an empty one is left out.
+    pub(super) fn list(&mut self, name: &str, texts: &[&str]) {
+        self.each(name, texts, |out, text| push_text(out, text));
+    }
+
+    /// A list of values that know how to write themselves; an empty one is left out.
+    pub(super) fn each<T>(&mut self, name: &str, values: &[T], push: impl Fn(&mut Vec<u8>, &T)) {
+        if values.is_empty() {
+            return;
+        }
+        self.name(name);
+        for (at, value) in values.iter().enumerate() {
+            self.out.push(if at == 0 { b'[' } else { b',' });
+            push(self.out, value);
+        }
+        self.out.push(b']');
+    }
+
+    pub(super) fn op(&mut self, name: &str, op: OpId) {
+        self.hex(name, &op.0.to_be_bytes());
+    }
+
+    pub(super) fn digest(&mut self, name: &str, digest: Option<Digest>) {
+        if let Some(digest) = digest {
+            self.hex(name, &digest.0);
+        }
+    }
+
+    fn hex(&mut self, name: &str, bytes: &[u8]) {
+        self.name(name);
+        self.out.push(b'"');
+        hex::push(self.out, bytes);
+        self.out.push(b'"');
+    }
+
+    pub(super) fn number(&mut self, name: &str, number: Option<i64>) {
+        if let Some(number) = number {
+            self.name(name);
+            push_number(self.out, number);
+        }
+    }
+
+    pub(super) fn micros(&mut self, name: &str, micros: Micros) {
+        self.name(name);
+        hex::push_decimal(self.out, micros.nanos() / 1_000);
+        let rest = micros.nanos() % 1_000;
+        if rest > 0 {
+            let start = self.out.len();
+            hex::push_decimal(self.out, 1_000 + rest);
+            // The leading one kept the zeros of the fraction and makes room for the point.
+            if let Some(byte) = self.out.get_mut(start) {
+                *byte = b'.';
+            }
+        }
+    }
+
+    /// An object as the value of a member.
+    pub(super) fn object(&mut self, name: &str, members: impl FnOnce(&mut Members<'_>)) {
+        self.name(name);
+        let start = self.out.len();
+        members(&mut Members::behind(self.out));
+        match self.out.get_mut(start) {
+            Some(comma) => *comma = b'{',
+            None => self.out.push(b'{'),
+        }
+        self.out.push(b'}');
+    }
+}
+
+pub(super) fn push_number(out: &mut Vec<u8>, number: i64) {
+    if number < 0 {
+        out.push(b'-');
+    }
+    hex::push_decimal(out, number.unsigned_abs());
+}
+
+/// Appends a JSON string.
+pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    // Without an early exit the compiler looks at many bytes at once.
+    let plain = text
+        .bytes()
+        .fold(true, |plain, byte| plain & !escaped(byte));
+    if plain {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        push_escaped(out, text);
+    }
+    out.push(b'"');
+}
+
+fn escaped(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+}
+
+fn push_escaped(out: &mut Vec<u8>, text: &str) {
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0..0x20 => {
+                out.extend_from_slice(b"\\u00");
+                hex::push(out, &[byte]);
+            }
+            _ => out.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_reads_back_as_it_was() {
+        let every: String = (0..0x2000_u32).filter_map(char::from_u32).collect();
+        for text in [
+            "",
+            "plain",
+            "\"",
+            "\\",
+            "a\nb\tc\rd\0\u{1f}\u{7f}",
+            "é\u{2028}\u{1f511}\"",
+            &every,
+        ] {
+            let mut out = Vec::new();
+            push_text(&mut out, text);
+            assert!(!out.contains(&b'\n'));
+            assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn members_form_an_object() {
+        let mut out = b"{\"first\":1".to_vec();
+        let mut members = Members::behind(&mut out);
+        members.text("text", "a");
+        members.maybe("absent", None);
+        members.list("empty", &[]);
+        members.list("list", &["a", "b"]);
+        members.op("op", OpId(0xab));
+        members.digest("digest", Some(Digest([0xcd; 16])));
+        for (name, nanos) in [
+            ("m0", 0),
+            ("m1", 1),
+            ("m2", 1_000),
+            ("m3", 1_020),
+            ("m4", u64::MAX),
+        ] {
+            members.micros(name, Micros::from_nanos(nanos));
+        }
+        members.number("low", Some(i64::MIN));
+        members.object("inner", |inner| inner.number("a", Some(1)));
+        members.object("none", |_| {});
+        out.push(b'}');
+        let expect = concat!(
+            r#"{"first":1,"text":"a","list":["a","b"],"op":"000000000000000000000000000000ab","#,
+            r#""digest":"cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd","m0":0,"m1":0.001,"m2":1,"m3":1.020,"#,
+            r#""m4":18446744073709551.615,"low":-9223372036854775808,"inner":{"a":1},"none":{}}"#
+        );
+        assert_eq!(String::from_utf8(out.clone()).unwrap(), expect);
+        serde_json::from_slice::<serde_json::Value>(&out).unwrap();
+    }
+}

@@ -1,0 +1,162 @@
+//! What became of a call.
+
+use super::members::Members;
+use super::{Digest, Micros, OpId};
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Status {
+    /// The server answered with a result.
+    Success,
+    /// The server, or the way there, failed.
+    #[default]
+    Failure,
+    /// The caller went away or cancelled before the end.
+    Cancelled,
+    /// It was permitted and never sent.
+    Aborted,
+}
+
+/// The reply's size and keyed digest; never its contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResponseSummary {
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Class digest: the reply's body.
+    pub body_hash: Option<Digest>,
+}
+
+/// Where the time went. What the stages do not explain is `unexplained_us`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stages {
+    /// Reading and checking the frame.
+    pub edge_us: Micros,
+    /// Who asks.
+    pub identity_us: Micros,
+    /// How much they may.
+    pub limits_us: Micros,
+    /// The policy.
+    pub policy_us: Micros,
+    /// Waiting for a person.
+    pub approval_us: Micros,
+    /// Writing the decision.
+    pub journal_us: Micros,
+    /// The server, from sending to the end of its reply.
+    pub upstream_us: Micros,
+}
+
+impl Stages {
+    /// What of `total` no stage explains.
+    #[must_use]
+    pub fn unexplained(&self, total: Micros) -> Micros {
+        let stages = [
+            self.edge_us,
+            self.identity_us,
+            self.limits_us,
+            self.policy_us,
+            self.approval_us,
+            self.journal_us,
+            self.upstream_us,
+        ];
+        let explained = stages
+            .iter()
+            .fold(0_u64, |sum, stage| sum.saturating_add(stage.nanos()));
+        Micros::from_nanos(total.nanos().saturating_sub(explained))
+    }
+}
+
+/// The operation record: written when the reply ends. All text is class plain; bodies appear as a size and a digest only.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Operation<'a> {
+    /// The call, as in its decision.
+    pub op: OpId,
+    /// How it ended.
+    pub status: Status,
+    /// The client's own id of the request, as text.
+    pub request_id: Option<&'a str>,
+    /// The client's session.
+    pub session_id: Option<&'a str>,
+    /// The method, such as `tools/call`.
+    pub method: Option<&'a str>,
+    /// The tool's own name.
+    pub tool_name: Option<&'a str>,
+    /// The protocol's error number.
+    pub error_code: Option<i64>,
+    /// The closed label of the outcome's reason.
+    pub reason: Option<&'a str>,
+    /// Which client program asked.
+    pub client_id: Option<&'a str>,
+    /// Which server answered.
+    pub backend_id: Option<&'a str>,
+    /// How it was reached: `stdio` or `http`.
+    pub transport: Option<&'a str>,
+    /// The reply.
+    pub response_summary: Option<ResponseSummary>,
+    /// From the first byte of the request to the last of the reply.
+    pub duration_us: Micros,
+    /// Where that time went.
+    pub stages: Stages,
+    /// [`Stages::unexplained`] of `duration_us`.
+    pub unexplained_us: Micros,
+    /// The configuration's version.
+    pub config_version: Option<&'a str>,
+}
+
+impl Operation<'_> {
+    pub(super) fn write(&self, members: &mut Members<'_>) {
+        members.text("event", "operation");
+        members.op("op", self.op);
+        members.text("status", self.status.name());
+        members.maybe("request_id", self.request_id);
+        members.maybe("session_id", self.session_id);
+        members.maybe("method", self.method);
+        members.maybe("tool_name", self.tool_name);
+        members.number("error_code", self.error_code);
+        members.maybe("reason", self.reason);
+        members.maybe("client_id", self.client_id);
+        members.maybe("backend_id", self.backend_id);
+        members.maybe("transport", self.transport);
+        if let Some(summary) = self.response_summary {
+            members.object("response_summary", |inner| summary.write(inner));
+        }
+        members.micros("duration_us", self.duration_us);
+        self.stages.write(members);
+        members.micros("unexplained_us", self.unexplained_us);
+        members.maybe("config_version", self.config_version);
+    }
+}
+
+impl Stages {
+    pub(super) fn write(&self, members: &mut Members<'_>) {
+        members.micros("edge_us", self.edge_us);
+        members.micros("identity_us", self.identity_us);
+        members.micros("limits_us", self.limits_us);
+        members.micros("policy_us", self.policy_us);
+        members.micros("approval_us", self.approval_us);
+        members.micros("journal_us", self.journal_us);
+        members.micros("upstream_us", self.upstream_us);
+    }
+}
+
+impl ResponseSummary {
+    pub(super) fn write(&self, members: &mut Members<'_>) {
+        members.number(
+            "size_bytes",
+            Some(i64::try_from(self.size_bytes).unwrap_or(i64::MAX)),
+        );
+        members.digest("body_hash", self.body_hash);
+    }
+}
+
+impl Status {
+    /// As it stands in the journal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Success => "Success",
+            Status::Failure => "Failure",
+            Status::Cancelled => "Cancelled",
+            Status::Aborted => "Aborted",
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The program itself.
+
+use super::OpId;
+use super::members::Members;
+
+/// A record about the program: start, stop, a child that died, a backend that is gone. The events of the journal itself
+/// (`segment_opened`, `segment_closed`, `segment_retired`, `checkpoint`) are refused here.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct System<'a> {
+    /// What happened.
+    pub event: &'a str,
+    /// `info`, `warning` or `error`.
+    pub level: Option<&'a str>,
+    /// The part of the program.
+    pub component: Option<&'a str>,
+    /// A sentence for people.
+    pub message: Option<&'a str>,
+    /// The closed label of the reason.
+    pub reason: Option<&'a str>,
+    /// The sort of error.
+    pub error_type: Option<&'a str>,
+    /// The error in words.
+    pub error_message: Option<&'a str>,
+    /// The call concerned.
+    pub op: Option<OpId>,
+    /// The session concerned.
+    pub session_id: Option<&'a str>,
+    /// The server concerned.
+    pub backend_id: Option<&'a str>,
+    /// Exit code, where something ended.
+    pub exit_code: Option<i32>,
+}
+
+impl System<'_> {
+    pub(super) fn write(&self, members: &mut Members<'_>) {
+        members.text("event", self.event);
+        members.maybe("level", self.level);
+        members.maybe("component", self.component);
+        members.maybe("message", self.message);
+        members.maybe("reason", self.reason);
+        members.maybe("error_type", self.error_type);
+        members.maybe("error_message", self.error_message);
+        if let Some(op) = self.op {
+            members.op("op", op);
+        }
+        members.maybe("session_id", self.session_id);
+        members.maybe("backend_id", self.backend_id);
+        members.number("exit_code", self.exit_code.map(i64::from));
+    }
+}

@@ -1,0 +1,101 @@
+//! Letting old segments go: each is named in a signed record before its file is deleted.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use state::{FileLog, Log as _, LogError, SyncPolicy, directory};
+
+use super::body::{self, Own};
+use super::chain::{SegmentId, body_hash};
+use super::segment::{Declined, Segment};
+use super::{JournalError, Keys, shelf};
+
+struct Old {
+    path: PathBuf,
+    id: SegmentId,
+    size_bytes: u64,
+}
+
+/// Deletes the oldest segments that nobody writes until at most `retain_bytes_max` remain besides `current`. The caller holds
+/// the directory's lock.
+pub(super) fn retire(
+    directory: &Path,
+    keys: &Keys,
+    current: &Segment,
+    retain_bytes_max: u64,
+    now_ms: i64,
+) -> Result<(), JournalError> {
+    let failed = |error| JournalError::Read {
+        path: directory.to_path_buf(),
+        error,
+    };
+    let mut old = Vec::new();
+    for path in shelf::segments(directory).map_err(failed)? {
+        let Some(id) = shelf::id_of(&path).filter(|id| *id != current.id) else {
+            continue;
+        };
+        let size_bytes = fs::metadata(&path).map_err(failed)?.len();
+        old.push(Old {
+            path,
+            id,
+            size_bytes,
+        });
+    }
+    let mut kept_bytes = old
+        .iter()
+        .fold(0_u64, |sum, segment| sum.saturating_add(segment.size_bytes));
+    let mut going = Vec::new();
+    for segment in old {
+        if kept_bytes <= retain_bytes_max {
+            break;
+        }
+        // A segment that another process is writing is locked, and stays.
+        match FileLog::open(&segment.path, SyncPolicy::Never) {
+            Err(LogError::Locked) => continue,
+            other => drop(other?),
+        }
+        kept_bytes = kept_bytes.saturating_sub(segment.size_bytes);
+        going.push(segment);
+    }
+    if going.is_empty() {
+        return Ok(());
+    }
+    record(keys, current, &going, now_ms)?;
+    for segment in &going {
+        match fs::remove_file(&segment.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+    }
+    directory::sync(directory).map_err(failed)
+}
+
+fn record(keys: &Keys, current: &Segment, going: &[Old], now_ms: i64) -> Result<(), JournalError> {
+    for segment in going {
+        let end = shelf::end(&segment.path, segment.id, keys.public());
+        let end = end.map_err(|error| JournalError::Read {
+            path: segment.path.clone(),
+            error,
+        })?;
+        let own = Own::SegmentRetired {
+            segment: segment.id,
+            sequence: end.as_ref().map(|end| end.sequence),
+            hash: end.as_ref().map(|end| end.hash),
+            size_bytes: segment.size_bytes,
+        };
+        let body = body::write_own(now_ms, &own)?;
+        current
+            .append(keys, now_ms, &body, &body_hash(&body))
+            .map_err(refused)?;
+    }
+    current.checkpoint(keys, now_ms, true).map_err(refused)?;
+    Ok(current.log.sync()?)
+}
+
+fn refused(declined: Declined) -> JournalError {
+    match declined {
+        Declined::Ended => JournalError::Closed,
+        Declined::Refused(error) => error,
+    }
+}

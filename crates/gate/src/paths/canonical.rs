@@ -1,0 +1,316 @@
+//! The places that a path may lead to.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+use unicode_normalization::UnicodeNormalization;
+
+use super::is_file_uri;
+use super::view::{Link, PathView};
+
+/// The places that one path may lead to, in canonical form: absolute, NFC, no `.`/`..`, no doubled
+/// or trailing slash.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Meaning {
+    /// Every place known. The first is the plain lexical reading, for the journal.
+    pub places: Vec<String>,
+    /// There are places that nobody at the door can name (`~user`, a link that cannot be read,
+    /// a fourth layer of percent-encoding).
+    pub uncertain: bool,
+}
+
+/// Most links followed for one path, as in Linux.
+const LINKS_MAX: usize = 40;
+/// Most layers of percent-encoding that are taken off.
+const DECODINGS_MAX: usize = 3;
+/// Longest path that is read, in bytes.
+const PATH_BYTES_MAX: usize = 8 * 1024;
+
+impl Meaning {
+    fn add(&mut self, place: String) {
+        if !self.places.contains(&place) {
+            self.places.push(place);
+        }
+    }
+}
+
+/// Reads `text` as a path in every way a server might.
+///
+/// Without a `view` (a remote upstream) links, `~` and relative paths cannot be resolved: `~` and
+/// relative paths are then uncertain.
+#[must_use]
+pub fn meanings(text: &str, view: Option<&dyn PathView>) -> Meaning {
+    let mut meaning = Meaning::default();
+    if text.len() > PATH_BYTES_MAX || text.contains('\0') {
+        meaning.uncertain = true;
+        return meaning;
+    }
+    read(text, view, &mut meaning);
+    if text.contains("://") && !is_file_uri(text) {
+        // Read as a path it would be relative; a server that knows URIs goes elsewhere.
+        meaning.add(text.to_owned());
+    }
+    let trimmed = text.trim();
+    if trimmed != text && !trimmed.is_empty() {
+        read(trimmed, view, &mut meaning);
+    }
+    if text.contains('%') {
+        let mut layer = Cow::Borrowed(text);
+        for round in 0.. {
+            if round == DECODINGS_MAX {
+                meaning.uncertain = true;
+                break;
+            }
+            match percent_decode_str(&layer).decode_utf8() {
+                Ok(next) if next == layer => break,
+                Ok(next) => layer = Cow::Owned(next.into_owned()),
+                Err(_) => {
+                    meaning.uncertain = true;
+                    break;
+                }
+            }
+            if layer.contains('\0') {
+                meaning.uncertain = true;
+                break;
+            }
+            read(&layer, view, &mut meaning);
+        }
+    }
+    meaning
+}
+
+/// One reading: scheme off, `~` and relative resolved, then lexically and through the links.
+fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
+    let normal: String = text.nfc().collect();
+    let Some(absolute) = absolute(&normal, view) else {
+        meaning.uncertain = true;
+        meaning.add(lexical(&normal));
+        return;
+    };
+    meaning.add(lexical(&absolute));
+    if let Some(view) = view {
+        // The links are asked for by the spelling that the server will use.
+        let spelled = if normal == text {
+            None
+        } else {
+            self::absolute(text, Some(view))
+        };
+        for path in std::iter::once(absolute).chain(spelled) {
+            match physical(&path, view) {
+                Some(place) => meaning.add(place.nfc().collect()),
+                None => meaning.uncertain = true,
+            }
+        }
+    }
+}
+
+/// Makes a path absolute; `None` where that cannot be known.
+fn absolute(text: &str, view: Option<&dyn PathView>) -> Option<String> {
+    let path = strip_file_scheme(text)?;
+    if path.starts_with('/') {
+        return Some(path.to_owned());
+    }
+    if let Some(below) = path.strip_prefix('~') {
+        if !below.is_empty() && !below.starts_with('/') {
+            return None;
+        }
+        return Some(format!("{}{below}", view?.home()?));
+    }
+    Some(format!("{}/{path}", view?.current_dir()?))
+}
+
+/// `file:/p`, `file:///p` and `file://localhost/p` are `/p`; another host cannot be known.
+fn strip_file_scheme(text: &str) -> Option<&str> {
+    if !is_file_uri(text) {
+        return Some(text);
+    }
+    let rest = text.get(5..)?;
+    let Some(authority_and_path) = rest.strip_prefix("//") else {
+        return Some(rest);
+    };
+    let slash = authority_and_path.find('/')?;
+    let (host, path) = authority_and_path.split_at_checked(slash)?;
+    (host.is_empty() || host.eq_ignore_ascii_case("localhost")).then_some(path)
+}
+
+/// Collapses `.`, `..` and doubled slashes without looking at the disk.
+#[must_use]
+pub fn lexical(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                kept.pop();
+            }
+            part => kept.push(part),
+        }
+    }
+    join(&kept)
+}
+
+fn join(parts: &[&str]) -> String {
+    let mut out = String::with_capacity(parts.iter().map(|p| p.len() + 1).sum::<usize>().max(1));
+    for part in parts {
+        out.push('/');
+        out.push_str(part);
+    }
+    if out.is_empty() {
+        out.push('/');
+    }
+    out
+}
+
+/// Walks the path as the kernel would, following links, `..` taken from where a link led.
+/// `None` where a link cannot be read or there are too many.
+fn physical(path: &str, view: &dyn PathView) -> Option<String> {
+    let mut todo: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
+    let mut here = String::new();
+    let mut links = 0;
+    let mut missing = false;
+    while let Some(part) = todo.pop() {
+        match part.as_str() {
+            "" | "." => continue,
+            ".." => {
+                here.truncate(here.rfind('/').unwrap_or(0));
+                missing = false;
+                continue;
+            }
+            _ => {}
+        }
+        let parent = here.len();
+        here.push('/');
+        here.push_str(&part);
+        if missing {
+            continue;
+        }
+        match view.read_link(&here) {
+            Link::NotALink => {}
+            Link::Missing => missing = true,
+            Link::Unreadable => return None,
+            Link::To(target) => {
+                links += 1;
+                if links > LINKS_MAX {
+                    return None;
+                }
+                here.truncate(if target.starts_with('/') { 0 } else { parent });
+                todo.extend(target.split('/').rev().map(str::to_owned));
+            }
+        }
+    }
+    if here.is_empty() {
+        here.push('/');
+    }
+    Some(here)
+}
+
+/// The extension that policies see: from the last dot of the last component, lower case, dot
+/// included. A dotfile is its own extension (`/tmp/.env` has `.env`).
+#[must_use]
+pub fn extension(place: &str) -> Option<String> {
+    let name = place.rsplit('/').next()?;
+    let dot = name.rfind('.')?;
+    let extension = name.get(dot..)?;
+    (extension.len() > 1).then(|| extension.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    struct Disk(BTreeMap<&'static str, &'static str>);
+
+    impl PathView for Disk {
+        fn home(&self) -> Option<String> {
+            Some("/home/u".into())
+        }
+        fn current_dir(&self) -> Option<String> {
+            Some("/srv".into())
+        }
+        fn read_link(&self, path: &str) -> Link {
+            match self.0.get(path) {
+                Some(&"!") => Link::Unreadable,
+                Some(target) => Link::To((*target).into()),
+                None => Link::NotALink,
+            }
+        }
+    }
+
+    fn check(text: &str, places: &[&str], uncertain: bool) {
+        let disk = Disk(BTreeMap::from([
+            ("/tmp/link", "/etc"),
+            ("/tmp/rel", "../var"),
+            ("/tmp/loop", "loop"),
+            ("/tmp/shut", "!"),
+        ]));
+        let meaning = meanings(text, Some(&disk));
+        assert_eq!(
+            (
+                meaning
+                    .places
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>(),
+                meaning.uncertain
+            ),
+            (places.to_vec(), uncertain),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn every_reading_is_found() {
+        check("/tmp/a", &["/tmp/a"], false);
+        check("/tmp//a/./b/", &["/tmp/a/b"], false);
+        check("/tmp/../etc/hosts", &["/etc/hosts"], false);
+        check("/..", &["/"], false);
+        check("~/x", &["/home/u/x"], false);
+        check("~root/x", &["/~root/x"], true);
+        check("a/b", &["/srv/a/b"], false);
+        check(
+            "/tmp/link/passwd",
+            &["/tmp/link/passwd", "/etc/passwd"],
+            false,
+        );
+        check("/tmp/link/../x", &["/tmp/x", "/x"], false);
+        check("/tmp/rel/x", &["/tmp/rel/x", "/var/x"], false);
+        check("/tmp/loop", &["/tmp/loop"], true);
+        check("/tmp/shut/x", &["/tmp/shut/x"], true);
+        check(
+            "/tmp/%2e%2e/etc/hosts",
+            &["/tmp/%2e%2e/etc/hosts", "/etc/hosts"],
+            false,
+        );
+        check(
+            "/tmp/%252e%252e/x",
+            &["/tmp/%252e%252e/x", "/tmp/%2e%2e/x", "/x"],
+            false,
+        );
+        check("file:///tmp/../etc/passwd", &["/etc/passwd"], false);
+        check("file:///%2e%2e/etc", &["/%2e%2e/etc", "/etc"], false);
+        check("FILE://localhost/etc", &["/etc"], false);
+        check(
+            "https://h/tmp/a",
+            &["/srv/https:/h/tmp/a", "https://h/tmp/a"],
+            false,
+        );
+        check("file://host/etc", &["/file:/host/etc"], true);
+        check("/tmp/e\u{301}", &["/tmp/\u{e9}"], false);
+        check(" /etc/passwd", &["/srv/ /etc/passwd", "/etc/passwd"], false);
+        check("/tmp/\0/x", &[], true);
+    }
+
+    #[test]
+    fn extensions() {
+        for (place, expect) in [
+            ("/a/k.PEM", Some(".pem")),
+            ("/a/.env", Some(".env")),
+            ("/a.d/x", None),
+            ("/a/x.", None),
+            ("/a/x.tar.gz", Some(".gz")),
+        ] {
+            assert_eq!(extension(place).as_deref(), expect, "{place}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! What the gate may ask of the file system, passed in: only for upstreams on this machine.
+
+/// The file system and home of the side that will open the path.
+pub trait PathView: Send + Sync {
+    /// The home directory that `~` stands for.
+    fn home(&self) -> Option<String>;
+    /// The directory against which relative paths are resolved.
+    fn current_dir(&self) -> Option<String>;
+    /// The target of the symbolic link at `path` (absolute, no `..`), or what stands in the way.
+    fn read_link(&self, path: &str) -> Link;
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Link {
+    /// A symbolic link with this target, as stored.
+    To(String),
+    /// Something that is no symbolic link.
+    NotALink,
+    /// Nothing (yet): nothing below it can be a link either.
+    Missing,
+    /// Nobody can say (no permission, not UTF-8).
+    Unreadable,
+}

@@ -1,0 +1,321 @@
+//! Rules made ready: patterns compiled, rules found by tool name.
+
+use std::collections::HashMap;
+
+use crate::facts::{Fact, Facts, ResourceType};
+use crate::paths::canonical::extension;
+use crate::paths::{PathArgument, PathView, Role};
+
+use super::effects;
+use super::operation::{self, Operation};
+use super::pattern::Pattern;
+use super::rule::{Effect, Rule};
+use super::tri::Tri;
+
+/// A rule with its patterns compiled.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    effect: Effect,
+    tool_name: Option<Vec<Pattern>>,
+    backend_id: Option<Vec<Pattern>>,
+    mcp_method: Option<Vec<Pattern>>,
+    path_pattern: Option<Vec<Pattern>>,
+    source_path: Option<Vec<Pattern>>,
+    dest_path: Option<Vec<Pattern>>,
+}
+
+/// What is derived from the facts once per judgement.
+pub(super) struct Seen<'f> {
+    facts: &'f Facts,
+    tool_folded: String,
+    backend_folded: String,
+    operation: Option<Operation>,
+    effects: Option<&'static [&'static str]>,
+}
+
+impl<'f> Seen<'f> {
+    pub fn new(facts: &'f Facts) -> Self {
+        let tool = facts.tool_name.known();
+        Self {
+            facts,
+            tool_folded: tool.map(|t| t.to_lowercase()).unwrap_or_default(),
+            backend_folded: facts.backend_id.to_lowercase(),
+            operation: tool.map_or_else(|| operation_of_method(facts), |t| operation::infer(t)),
+            effects: tool.and_then(|t| effects::of_tool(t)),
+        }
+    }
+
+    pub fn operation(&self) -> Option<Operation> {
+        self.operation
+    }
+
+    pub fn effects(&self) -> Option<&'static [&'static str]> {
+        self.effects
+    }
+}
+
+/// Reading a resource and getting a prompt are reads; other methods have no operation.
+fn operation_of_method(facts: &Facts) -> Option<Operation> {
+    match facts.resource_type {
+        Some(ResourceType::Resource | ResourceType::Prompt) => Some(Operation::Read),
+        Some(ResourceType::Tool | ResourceType::Server) | None => None,
+    }
+}
+
+/// Finds the rules that can match a tool name.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Rules that name this tool exactly (folded).
+    exact: HashMap<String, Vec<u32>>,
+    /// Rules with a wildcard for the tool name, or without that condition.
+    rest: Vec<u32>,
+}
+
+impl Index {
+    pub fn of(rules: &[Compiled]) -> Self {
+        let mut index = Self::default();
+        for (number, rule) in (0_u32..).zip(rules) {
+            let literals: Option<Vec<&str>> = rule
+                .tool_name
+                .as_ref()
+                .and_then(|patterns| patterns.iter().map(Pattern::literal).collect());
+            match literals {
+                Some(names) => names.iter().for_each(|name| {
+                    let list = index.exact.entry((*name).to_owned()).or_default();
+                    if list.last() != Some(&number) {
+                        list.push(number);
+                    }
+                }),
+                None => index.rest.push(number),
+            }
+        }
+        index
+    }
+
+    /// Rules that may match, in no order.
+    pub fn candidates<'i>(&'i self, seen: &Seen<'_>) -> impl Iterator<Item = u32> + 'i {
+        let exact = self
+            .exact
+            .get(seen.tool_folded.as_str())
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        exact.iter().chain(&self.rest).copied()
+    }
+}
+
+impl Compiled {
+    pub fn new(rule: &Rule, view: Option<&dyn PathView>) -> Result<Self, String> {
+        let c = &rule.conditions;
+        let names = |list: &Option<Vec<String>>, fold| -> Result<_, String> {
+            list.as_ref()
+                .map(|l| l.iter().map(|p| Pattern::name(p, fold)).collect())
+                .transpose()
+        };
+        let paths = |list: &Option<Vec<String>>| -> Result<Option<Vec<Pattern>>, String> {
+            let Some(list) = list else { return Ok(None) };
+            let mut out = Vec::with_capacity(list.len());
+            for pattern in list {
+                out.extend(Pattern::path(pattern, view)?);
+            }
+            Ok(Some(out))
+        };
+        Ok(Self {
+            effect: rule.effect,
+            tool_name: names(&c.tool_name, true)?,
+            backend_id: names(&c.backend_id, true)?,
+            mcp_method: names(&c.mcp_method, false)?,
+            path_pattern: paths(&c.path_pattern)?,
+            source_path: paths(&c.source_path)?,
+            dest_path: paths(&c.dest_path)?,
+        })
+    }
+
+    /// Whether the rule matches: all its conditions, cheap ones first.
+    pub fn matches(&self, rule: &Rule, seen: &Seen<'_>) -> Tri {
+        let plain = Tri::all([
+            name(
+                self.tool_name.as_deref(),
+                &seen.facts.tool_name,
+                &seen.tool_folded,
+            ),
+            self.mcp_method.as_ref().map_or(Tri::Yes, |patterns| {
+                any_name(patterns, &seen.facts.method, "")
+            }),
+            self.backend_id.as_ref().map_or(Tri::Yes, |patterns| {
+                any_name(patterns, &seen.facts.backend_id, &seen.backend_folded)
+            }),
+            plain_conditions(rule, seen),
+        ]);
+        if plain == Tri::No {
+            return Tri::No;
+        }
+        plain.min(self.paths(rule, seen.facts))
+    }
+
+    fn paths(&self, rule: &Rule, facts: &Facts) -> Tri {
+        let all = self.effect == Effect::Allow;
+        let shape = |role| !all && role == Role::Shape;
+        let by_pattern = |patterns: &Option<Vec<Pattern>>,
+                          select: &dyn Fn(&PathArgument) -> bool| {
+            patterns.as_ref().map_or(Tri::Yes, |patterns| {
+                over_paths(facts, all, select, &|place| {
+                    patterns.iter().any(|p| p.matches(place, ""))
+                })
+            })
+        };
+        let extension = rule.conditions.extension.as_ref().map_or(Tri::Yes, |list| {
+            over_paths(facts, all, &|_| true, &|place| {
+                extension(place).is_some_and(|e| list.contains(&e))
+            })
+        });
+        let scheme = rule
+            .conditions
+            .scheme
+            .as_ref()
+            .map_or(Tri::Yes, |list| scheme(facts, all, list));
+        Tri::all([
+            by_pattern(&self.path_pattern, &|_| true),
+            by_pattern(&self.source_path, &|a| {
+                a.role == Role::Source || shape(a.role)
+            }),
+            by_pattern(&self.dest_path, &|a| {
+                a.role == Role::Destination || shape(a.role)
+            }),
+            self.strays(facts),
+            extension,
+            scheme,
+        ])
+    }
+
+    /// An allow rule that speaks of sources or destinations only must not let a path of another
+    /// name slip by: each such path has to match one of its patterns.
+    fn strays(&self, facts: &Facts) -> Tri {
+        let roles = self.source_path.iter().chain(&self.dest_path).flatten();
+        if self.effect != Effect::Allow
+            || self.path_pattern.is_some()
+            || roles.clone().next().is_none()
+        {
+            return Tri::Yes;
+        }
+        let stray = |a: &&PathArgument| !a.content && matches!(a.role, Role::Path | Role::Shape);
+        match &facts.paths {
+            Fact::Known(paths) => Tri::all(
+                paths
+                    .iter()
+                    .filter(stray)
+                    .map(|a| every_place(a, &|place| roles.clone().any(|p| p.matches(place, "")))),
+            ),
+            Fact::Unknown => Tri::Unknown,
+            Fact::Absent => Tri::Yes,
+        }
+    }
+}
+
+fn name(patterns: Option<&[Pattern]>, fact: &Fact<String>, folded: &str) -> Tri {
+    match (patterns, fact) {
+        (None, _) => Tri::Yes,
+        (Some(patterns), Fact::Known(text)) => any_name(patterns, text, folded),
+        (Some(_), Fact::Unknown) => Tri::Unknown,
+        (Some(_), Fact::Absent) => Tri::No,
+    }
+}
+
+fn any_name(patterns: &[Pattern], text: &str, folded: &str) -> Tri {
+    patterns.iter().any(|p| p.matches(text, folded)).into()
+}
+
+fn plain_conditions(rule: &Rule, seen: &Seen<'_>) -> Tri {
+    let c = &rule.conditions;
+    let subject = c
+        .subject_id
+        .as_ref()
+        .is_none_or(|list| list.contains(&seen.facts.subject_id));
+    let kind = c
+        .resource_type
+        .as_ref()
+        .is_none_or(|list| seen.facts.resource_type.is_some_and(|t| list.contains(&t)));
+    let operation = c
+        .operations
+        .as_ref()
+        .is_none_or(|list| list.contains(&seen.operation.unwrap_or(Operation::Unknown)));
+    let effects = c.side_effects.as_ref().is_none_or(|list| {
+        seen.effects
+            .is_some_and(|e| e.iter().any(|effect| list.iter().any(|l| l == effect)))
+    });
+    (subject && kind && operation && effects).into()
+}
+
+/// One condition over paths. `all`: every selected path that is not content has to match in every
+/// place it may lead to, and there has to be one; else any place of any path suffices.
+fn over_paths(
+    facts: &Facts,
+    all: bool,
+    select: &dyn Fn(&PathArgument) -> bool,
+    test: &dyn Fn(&str) -> bool,
+) -> Tri {
+    let paths = match &facts.paths {
+        Fact::Known(paths) => paths,
+        Fact::Unknown => return Tri::Unknown,
+        Fact::Absent => return Tri::No,
+    };
+    if !all {
+        return Tri::any(paths.iter().filter(|a| select(a)).map(|a| {
+            if a.meaning.places.iter().any(|place| test(place)) {
+                Tri::Yes
+            } else if a.meaning.uncertain {
+                Tri::Unknown
+            } else {
+                Tri::No
+            }
+        }));
+    }
+    let mut selected = paths.iter().filter(|a| select(a) && !a.content).peekable();
+    if selected.peek().is_none() {
+        return Tri::No;
+    }
+    Tri::all(selected.map(|a| every_place(a, test)))
+}
+
+fn every_place(argument: &PathArgument, test: &dyn Fn(&str) -> bool) -> Tri {
+    if !argument.meaning.places.iter().all(|place| test(place)) {
+        Tri::No
+    } else if argument.meaning.uncertain {
+        Tri::Unknown
+    } else {
+        Tri::Yes
+    }
+}
+
+fn scheme(facts: &Facts, all: bool, list: &[String]) -> Tri {
+    let mut schemes: Vec<String> = Vec::new();
+    match &facts.uri {
+        Fact::Unknown => return Tri::Unknown,
+        Fact::Known(uri) => schemes.extend(scheme_of(uri)),
+        Fact::Absent => {}
+    }
+    match &facts.paths {
+        Fact::Unknown => return Tri::Unknown,
+        Fact::Known(paths) => schemes.extend(
+            paths
+                .iter()
+                .filter(|a| !a.content)
+                .filter_map(|a| scheme_of(&a.text)),
+        ),
+        Fact::Absent => {}
+    }
+    let mut known = schemes.iter().map(|s| list.contains(s));
+    if all {
+        (!schemes.is_empty() && known.all(|k| k)).into()
+    } else {
+        known.any(|k| k).into()
+    }
+}
+
+/// The scheme of a URI (RFC 3986 §3.1), lower case.
+pub(crate) fn scheme_of(text: &str) -> Option<String> {
+    let (scheme, _) = text.split_once(':')?;
+    let mut chars = scheme.chars();
+    let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
+    (starts && chars.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)))
+        .then(|| scheme.to_lowercase())
+}

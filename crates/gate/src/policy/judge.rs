@@ -1,0 +1,196 @@
+//! The one function that judges, and its two readings: may this call pass, may this tool be seen.
+
+use crate::facts::{Fact, Facts};
+
+use super::Policy;
+use super::compiled::Seen;
+use super::operation::{Operation, takes_away};
+use super::rule::{Effect, Rule};
+use super::tri::Tri;
+
+/// Names the decision where no rule matched.
+pub const DEFAULT_RULE: &str = "default";
+/// Names the decision where a protected path was touched.
+pub const PROTECTED_RULE: &str = "built_in_protected_path";
+
+/// What the policy says of a set of facts.
+#[derive(Debug)]
+pub struct Judgement<'p> {
+    policy: &'p Policy,
+    protected: Tri,
+    /// Rules that match, and rules of which nobody can say.
+    matched: Vec<u32>,
+    unsure: Vec<u32>,
+    /// The tool's inferred operation.
+    pub operation: Option<Operation>,
+    /// The tool's side effects, where the table knows them.
+    pub side_effects: Option<&'static [&'static str]>,
+}
+
+/// The answer for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict<'p> {
+    /// Allow, deny or ask.
+    pub effect: Effect,
+    /// The rule that decided, or [`DEFAULT_RULE`] or [`PROTECTED_RULE`].
+    pub final_rule: &'p str,
+    /// The decision was taken on the safe side, because a fact could not be known.
+    pub unsure: bool,
+}
+
+impl Policy {
+    /// Judges facts against every rule that can match them.
+    #[must_use]
+    pub fn judge(&self, facts: &Facts) -> Judgement<'_> {
+        let seen = Seen::new(facts);
+        let (mut matched, mut unsure) = (Vec::new(), Vec::new());
+        for number in self.index.candidates(&seen) {
+            let at = number as usize;
+            let (Some(rule), Some(compiled)) = (self.rules.get(at), self.compiled.get(at)) else {
+                continue;
+            };
+            match compiled.matches(rule, &seen) {
+                Tri::Yes => matched.push(number),
+                Tri::Unknown => unsure.push(number),
+                Tri::No => {}
+            }
+        }
+        matched.sort_unstable();
+        Judgement {
+            policy: self,
+            protected: self.touches_protected(facts),
+            matched,
+            unsure,
+            operation: seen.operation(),
+            side_effects: seen.effects(),
+        }
+    }
+
+    /// Whether a path leads to a protected place, or something that is taken away holds one.
+    fn touches_protected(&self, facts: &Facts) -> Tri {
+        if !self.local || self.protected.is_empty() {
+            return Tri::No;
+        }
+        let paths = match &facts.paths {
+            Fact::Known(paths) => paths,
+            Fact::Unknown => return Tri::Unknown,
+            Fact::Absent => return Tri::No,
+        };
+        let parents_too = facts.tool_name.known().is_some_and(|name| takes_away(name));
+        Tri::any(paths.iter().map(|argument| {
+            let hit = argument.meaning.places.iter().any(|place| {
+                self.protected.iter().any(|guarded| {
+                    is_below(place, guarded) || (parents_too && is_below(guarded, place))
+                })
+            });
+            if hit {
+                Tri::Yes
+            } else if argument.meaning.uncertain && !argument.content {
+                Tri::Unknown
+            } else {
+                Tri::No
+            }
+        }))
+    }
+}
+
+/// Whether `place` is `top` or below it.
+fn is_below(place: &str, top: &str) -> bool {
+    top == "/"
+        || place
+            .strip_prefix(top)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+impl<'p> Judgement<'p> {
+    /// The answer for a call: what is not known counts against it.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict<'p> {
+        match self.protected {
+            Tri::Yes => {
+                return Verdict {
+                    effect: Effect::Deny,
+                    final_rule: PROTECTED_RULE,
+                    unsure: false,
+                };
+            }
+            Tri::Unknown => {
+                return Verdict {
+                    effect: Effect::Deny,
+                    final_rule: PROTECTED_RULE,
+                    unsure: true,
+                };
+            }
+            Tri::No => {}
+        }
+        for effect in [Effect::Deny, Effect::Hitl] {
+            if let Some(rule) = self.best(&self.matched, effect) {
+                return Verdict {
+                    effect,
+                    final_rule: &rule.id,
+                    unsure: false,
+                };
+            }
+            if let Some(rule) = self.best(&self.unsure, effect) {
+                return Verdict {
+                    effect,
+                    final_rule: &rule.id,
+                    unsure: true,
+                };
+            }
+        }
+        match self.best(&self.matched, Effect::Allow) {
+            Some(rule) => Verdict {
+                effect: Effect::Allow,
+                final_rule: &rule.id,
+                unsure: false,
+            },
+            None => Verdict {
+                effect: Effect::Deny,
+                final_rule: DEFAULT_RULE,
+                unsure: false,
+            },
+        }
+    }
+
+    /// The answer for a listing: hidden only where no arguments could make the call pass.
+    #[must_use]
+    pub fn may_be_listed(&self) -> bool {
+        let certainly_refused =
+            self.protected == Tri::Yes || self.best(&self.matched, Effect::Deny).is_some();
+        let could_pass = [&self.matched, &self.unsure].into_iter().any(|list| {
+            [Effect::Allow, Effect::Hitl]
+                .into_iter()
+                .any(|effect| self.best(list, effect).is_some())
+        });
+        !certainly_refused && could_pass
+    }
+
+    /// The rules that match, in the policy's order.
+    pub fn matched_rules(&self) -> impl Iterator<Item = &'p Rule> {
+        let rules = &self.policy.rules;
+        self.matched
+            .iter()
+            .filter_map(|number| rules.get(*number as usize))
+    }
+
+    /// The rule that decided, where it is one of the policy's.
+    #[must_use]
+    pub fn deciding_rule(&self) -> Option<&'p Rule> {
+        let id = self.verdict().final_rule;
+        self.policy.rules.iter().find(|rule| rule.id == id)
+    }
+
+    /// The most specific rule of an effect; the first of equals.
+    fn best(&self, numbers: &[u32], effect: Effect) -> Option<&'p Rule> {
+        let rules = &self.policy.rules;
+        numbers
+            .iter()
+            .filter_map(|number| rules.get(*number as usize).map(|rule| (*number, rule)))
+            .filter(|(_, rule)| rule.effect == effect)
+            .max_by_key(|(number, rule)| {
+                (rule.conditions.specificity(), std::cmp::Reverse(*number))
+            })
+            .map(|(_, rule)| rule)
+    }
+}

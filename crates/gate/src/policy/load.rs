@@ -1,0 +1,362 @@
+//! From JSON text to rules, with errors that say where and what to do.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::facts::ResourceType;
+
+use super::document::{Document, Entry, PolicyError};
+use super::effects::SIDE_EFFECTS;
+use super::glob;
+use super::operation::Operation;
+use super::rule::{CONDITION_NAMES, Conditions, Effect, Rule};
+
+/// Most rules in one policy.
+pub const RULES_MAX: usize = 20_000;
+/// Longest policy text, in bytes.
+pub const POLICY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Most members of one condition's list.
+const LIST_MAX: usize = 1_000;
+
+/// Reads a policy. `{}` is the policy without rules: it refuses everything.
+///
+/// # Errors
+/// The first fault, with line, column and a hint.
+pub fn parse(text: &str) -> Result<Vec<Rule>, PolicyError> {
+    let doc = Document { text };
+    if text.len() > POLICY_BYTES_MAX {
+        return Err(doc.error(
+            text,
+            "the policy is longer than 8 MiB",
+            Some("split it".into()),
+        ));
+    }
+    let mut rules = Vec::new();
+    for entry in doc.entries(text)? {
+        match entry.name.as_ref() {
+            "version" => version(doc, &entry)?,
+            "default_action" => default_action(doc, &entry)?,
+            "rules" => rules = rule_list(doc, &entry)?,
+            "$schema" | "description" => {}
+            _ => {
+                return Err(doc.unknown(
+                    &entry,
+                    "key",
+                    &["version", "default_action", "rules", "description"],
+                ));
+            }
+        }
+    }
+    Ok(rules)
+}
+
+fn version(doc: Document<'_>, entry: &Entry<'_>) -> Result<(), PolicyError> {
+    match entry.value.get() {
+        "\"1\"" | "1" => Ok(()),
+        other => Err(doc.error(
+            other,
+            format!("policy version {other} is not known"),
+            Some("write \"version\": \"1\"".into()),
+        )),
+    }
+}
+
+fn default_action(doc: Document<'_>, entry: &Entry<'_>) -> Result<(), PolicyError> {
+    if doc.string(entry.value, "default_action")? == "deny" {
+        return Ok(());
+    }
+    Err(doc.error(
+        entry.value.get(),
+        "default_action can only be \"deny\"",
+        Some("to let everything pass, add a rule {\"effect\": \"allow\", \"conditions\": {\"tool_name\": \"*\"}}".into()),
+    ))
+}
+
+fn rule_list<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<Rule>, PolicyError> {
+    let raw = doc.list(entry.value.get())?;
+    if raw.len() > RULES_MAX {
+        return Err(doc.error(
+            entry.value.get(),
+            format!("the policy has more than {RULES_MAX} rules"),
+            None,
+        ));
+    }
+    let mut rules: Vec<Rule> = Vec::with_capacity(raw.len());
+    let mut seen = std::collections::HashMap::new();
+    for (number, value) in raw.iter().enumerate() {
+        let (rule, id_at) = rule(doc, value.get())?;
+        if let Some(earlier) = seen.insert(rule.id.clone(), number + 1) {
+            return Err(doc.error(
+                id_at,
+                format!("rule id \"{}\" is already that of rule {earlier}", rule.id),
+                Some("give each rule an id of its own, or leave ids out".into()),
+            ));
+        }
+        rules.push(rule);
+    }
+    Ok(rules)
+}
+
+/// The members of a rule, as found.
+struct Parts<'a> {
+    id: Option<String>,
+    id_at: &'a str,
+    description: Option<String>,
+    effect: Option<Effect>,
+    conditions: Option<Conditions>,
+    cache: Option<(Vec<String>, &'a str)>,
+}
+
+const RULE_KEYS: [&str; 5] = [
+    "id",
+    "description",
+    "effect",
+    "conditions",
+    "cache_side_effects",
+];
+
+fn rule_parts<'a>(doc: Document<'a>, text: &'a str) -> Result<Parts<'a>, PolicyError> {
+    let mut parts = Parts {
+        id: None,
+        id_at: text,
+        description: None,
+        effect: None,
+        conditions: None,
+        cache: None,
+    };
+    for entry in doc.entries(text)? {
+        match entry.name.as_ref() {
+            "id" => {
+                let given = doc.string(entry.value, "id")?;
+                if given.trim().is_empty()
+                    || given.len() > 128
+                    || given.chars().any(char::is_control)
+                {
+                    return Err(doc.error(
+                        entry.value.get(),
+                        "a rule id has 1 to 128 printable characters",
+                        None,
+                    ));
+                }
+                parts.id_at = entry.value.get();
+                parts.id = Some(given);
+            }
+            "description" => parts.description = Some(doc.string(entry.value, "description")?),
+            "effect" => parts.effect = Some(read_effect(doc, &entry)?),
+            "conditions" => parts.conditions = Some(read_conditions(doc, &entry)?),
+            "cache_side_effects" => parts.cache = Some((effects(doc, &entry)?, entry.value.get())),
+            _ => return Err(doc.unknown(&entry, "rule key", &RULE_KEYS)),
+        }
+    }
+    Ok(parts)
+}
+
+fn rule<'a>(doc: Document<'a>, text: &'a str) -> Result<(Rule, &'a str), PolicyError> {
+    let Parts {
+        id,
+        id_at,
+        description,
+        effect,
+        conditions,
+        cache,
+    } = rule_parts(doc, text)?;
+    let missing = |message: &str, hint: &str| doc.error(text, message, Some(hint.into()));
+    let effect = effect.ok_or_else(|| {
+        missing(
+            "the rule has no effect",
+            "add \"effect\": \"allow\", \"deny\" or \"hitl\"",
+        )
+    })?;
+    let conditions = conditions.ok_or_else(|| {
+        missing(
+            "the rule has no conditions",
+            "add \"conditions\": {\"tool_name\": \"…\"}",
+        )
+    })?;
+    if let (Some((_, at)), true) = (&cache, effect != Effect::Hitl) {
+        let hint = "remove it, or make the effect \"hitl\"";
+        return Err(doc.error(
+            at,
+            "cache_side_effects belongs to hitl rules only",
+            Some(hint.into()),
+        ));
+    }
+    let id = id.unwrap_or_else(|| derived_id(text));
+    let cache_side_effects = cache.map(|(list, _)| list).unwrap_or_default();
+    Ok((
+        Rule {
+            id,
+            description,
+            effect,
+            conditions,
+            cache_side_effects,
+        },
+        id_at,
+    ))
+}
+
+/// `rule_` and eight hex digits of the rule's text without blanks.
+fn derived_id(text: &str) -> String {
+    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let hash = Sha256::digest(compact.as_bytes());
+    let hex: String = hash.iter().take(4).map(|b| format!("{b:02x}")).collect();
+    format!("rule_{hex}")
+}
+
+fn read_effect<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Effect, PolicyError> {
+    match doc.string(entry.value, "effect")?.as_str() {
+        "allow" => Ok(Effect::Allow),
+        "deny" => Ok(Effect::Deny),
+        "hitl" => Ok(Effect::Hitl),
+        other => Err(doc.unknown_word(
+            entry.value.get(),
+            other,
+            "effect",
+            &["allow", "deny", "hitl"],
+        )),
+    }
+}
+
+fn read_conditions<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Conditions, PolicyError> {
+    let mut conditions = Conditions::default();
+    let entries = doc.entries(entry.value.get())?;
+    if entries.is_empty() {
+        return Err(doc.error(
+            entry.value.get(),
+            "the rule has no condition",
+            Some("to match every tool write \"tool_name\": \"*\"".into()),
+        ));
+    }
+    for entry in entries {
+        let c = &mut conditions;
+        match entry.name.as_ref() {
+            "tool_name" => c.tool_name = Some(globs(doc, &entry, |p| glob::shell(p, true))?),
+            "backend_id" => c.backend_id = Some(globs(doc, &entry, |p| glob::shell(p, true))?),
+            "mcp_method" => c.mcp_method = Some(globs(doc, &entry, |p| glob::shell(p, false))?),
+            "path_pattern" => c.path_pattern = Some(globs(doc, &entry, glob::path)?),
+            "source_path" => c.source_path = Some(globs(doc, &entry, glob::path)?),
+            "dest_path" => c.dest_path = Some(globs(doc, &entry, glob::path)?),
+            "extension" => c.extension = Some(extensions(doc, &entry)?),
+            "scheme" => {
+                c.scheme = Some(
+                    texts(doc, &entry)?
+                        .into_iter()
+                        .map(|(s, _)| s.trim_end_matches(':').to_lowercase())
+                        .collect(),
+                )
+            }
+            "subject_id" => {
+                c.subject_id = Some(texts(doc, &entry)?.into_iter().map(|(s, _)| s).collect())
+            }
+            "resource_type" => {
+                c.resource_type = Some(words(
+                    doc,
+                    &entry,
+                    "resource type",
+                    &ResourceType::ALL,
+                    ResourceType::label,
+                )?);
+            }
+            "operations" => {
+                c.operations = Some(words(
+                    doc,
+                    &entry,
+                    "operation",
+                    &Operation::ALL,
+                    Operation::label,
+                )?)
+            }
+            "side_effects" => c.side_effects = Some(effects(doc, &entry)?),
+            _ => return Err(doc.unknown(&entry, "condition", &CONDITION_NAMES)),
+        }
+    }
+    Ok(conditions)
+}
+
+/// A string or a list, no member blank.
+fn texts<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<(String, &'a str)>, PolicyError> {
+    let list = doc.strings(entry.value, &entry.name)?;
+    if list.len() > LIST_MAX {
+        return Err(doc.error(
+            entry.value.get(),
+            format!("{} has more than {LIST_MAX} members", entry.name),
+            Some("use a glob, or split the rule".into()),
+        ));
+    }
+    match list.iter().find(|(text, _)| text.trim().is_empty()) {
+        Some((_, at)) => Err(doc.error(
+            at,
+            format!("{} is blank", entry.name),
+            Some("write a value, or leave the condition out".into()),
+        )),
+        None => Ok(list),
+    }
+}
+
+fn globs<'a>(
+    doc: Document<'a>,
+    entry: &Entry<'a>,
+    check: impl Fn(&str) -> Result<String, glob::GlobError>,
+) -> Result<Vec<String>, PolicyError> {
+    texts(doc, entry)?
+        .into_iter()
+        .map(|(pattern, at)| match check(&pattern) {
+            Ok(_) => Ok(pattern),
+            Err(bad) => Err(doc.error(
+                at,
+                format!("bad glob in {}: {}", entry.name, bad.message),
+                Some(bad.hint.into()),
+            )),
+        })
+        .collect()
+}
+
+fn extensions<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<String>, PolicyError> {
+    texts(doc, entry)?
+        .into_iter()
+        .map(|(text, at)| {
+            if text.starts_with('.') && text.len() > 1 && !text.contains('/') {
+                return Ok(text.to_lowercase());
+            }
+            Err(doc.error(
+                at,
+                format!("\"{text}\" is not an extension"),
+                Some(format!(
+                    "write it with its dot: \".{}\"",
+                    text.trim_start_matches(['*', '.'])
+                )),
+            ))
+        })
+        .collect()
+}
+
+fn words<'a, T: Copy>(
+    doc: Document<'a>,
+    entry: &Entry<'a>,
+    what: &str,
+    all: &[T],
+    label: fn(T) -> &'static str,
+) -> Result<Vec<T>, PolicyError> {
+    let known: Vec<&str> = all.iter().map(|t| label(*t)).collect();
+    texts(doc, entry)?
+        .into_iter()
+        .map(|(text, at)| {
+            all.iter()
+                .copied()
+                .find(|t| label(*t) == text)
+                .ok_or_else(|| doc.unknown_word(at, &text, what, &known))
+        })
+        .collect()
+}
+
+fn effects<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<String>, PolicyError> {
+    texts(doc, entry)?
+        .into_iter()
+        .map(|(text, at)| {
+            if SIDE_EFFECTS.contains(&text.as_str()) {
+                Ok(text)
+            } else {
+                Err(doc.unknown_word(at, &text, "side effect", &SIDE_EFFECTS))
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,99 @@
+//! Policy: rules, compiled once, judged in one place for calling and for listing.
+//!
+//! Order of precedence: protected path, deny, hitl, allow, and where nothing matches: deny.
+
+mod compiled;
+pub mod document;
+pub mod effects;
+pub mod glob;
+mod judge;
+pub mod load;
+pub mod operation;
+mod pattern;
+pub mod rule;
+pub mod starter;
+pub mod tri;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::paths::PathView;
+
+pub use document::PolicyError;
+pub use judge::{DEFAULT_RULE, Judgement, PROTECTED_RULE, Verdict};
+pub use operation::Operation;
+pub use rule::{CONDITION_NAMES, Conditions, Effect, Rule};
+pub use tri::Tri;
+
+pub(crate) use compiled::scheme_of;
+
+/// A policy, ready to judge.
+#[derive(Debug)]
+pub struct Policy {
+    rules: Vec<Rule>,
+    compiled: Vec<compiled::Compiled>,
+    index: compiled::Index,
+    digest: String,
+    /// Canonical directories and files that no call may touch.
+    protected: Vec<String>,
+    /// Paths lead into this machine's file system.
+    local: bool,
+}
+
+impl Policy {
+    /// Reads and compiles a policy.
+    ///
+    /// `view` is the file system that the upstream sees, where that is this machine's; `protected`
+    /// are the absolute paths (with all below them) that no call may touch.
+    ///
+    /// # Errors
+    /// The first fault, with line, column and a hint.
+    pub fn load(
+        text: &str,
+        view: Option<&dyn PathView>,
+        protected: &[String],
+    ) -> Result<Self, PolicyError> {
+        let rules = load::parse(text)?;
+        let compiled = rules
+            .iter()
+            .map(|rule| compiled::Compiled::new(rule, view))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|message| PolicyError {
+                line: 1,
+                column: 1,
+                message,
+                hint: None,
+            })?;
+        let mut places: Vec<String> = protected
+            .iter()
+            .flat_map(|path| crate::paths::meanings(path, view).places)
+            .filter(|place| place != "/")
+            .collect();
+        places.sort();
+        places.dedup();
+        let digest = Sha256::digest(text.as_bytes())
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect();
+        let index = compiled::Index::of(&compiled);
+        Ok(Self {
+            rules,
+            compiled,
+            index,
+            digest,
+            protected: places,
+            local: view.is_some(),
+        })
+    }
+
+    /// The rules, as written.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// SHA-256 of the policy's text, in hex.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+}

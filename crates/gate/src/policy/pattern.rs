@@ -1,0 +1,138 @@
+//! One compiled pattern: a literal, or a literal beginning and a regular expression.
+
+use regex::{Regex, RegexBuilder};
+
+use crate::paths::PathView;
+use crate::paths::canonical::meanings;
+
+use super::glob;
+
+/// Bound on one compiled expression, in bytes; a pattern of 1,024 bytes stays far below.
+const REGEX_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A compiled glob.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    /// What every match begins with, folded where case is ignored.
+    prefix: String,
+    fold: bool,
+    /// Absent where the pattern is a literal: then the prefix is all of it.
+    regex: Option<Regex>,
+}
+
+impl Pattern {
+    /// A shell glob over names.
+    pub fn name(pattern: &str, fold: bool) -> Result<Self, String> {
+        let regex = glob::shell(pattern, fold).map_err(|e| e.message.to_owned())?;
+        let fixed = pattern.split(['*', '?', '[']).next().unwrap_or_default();
+        let prefix = if fold {
+            fixed.to_lowercase()
+        } else {
+            fixed.to_owned()
+        };
+        let compiled = Self {
+            prefix,
+            fold,
+            regex: None,
+        };
+        if glob::is_literal(pattern) {
+            Ok(compiled)
+        } else {
+            compiled.with_regex(&regex)
+        }
+    }
+
+    /// A path glob; with a view also the places where its fixed beginning leads through links and
+    /// `~`, so that a rule about a linked directory means the directory.
+    pub fn path(pattern: &str, view: Option<&dyn PathView>) -> Result<Vec<Self>, String> {
+        use unicode_normalization::UnicodeNormalization as _;
+        let normal: String = pattern.nfc().collect();
+        let expanded = match (normal.strip_prefix("~/"), view.and_then(PathView::home)) {
+            (Some(below), Some(home)) => format!("{home}/{below}"),
+            _ => normal,
+        };
+        let mut spellings = vec![expanded.clone()];
+        if let Some(view) = view
+            && let Some((fixed, rest)) = fixed_beginning(&expanded)
+        {
+            for place in meanings(fixed, Some(view)).places {
+                let spelling = format!("{}{rest}", if place == "/" { "" } else { &place });
+                if !spellings.contains(&spelling) {
+                    spellings.push(spelling);
+                }
+            }
+        }
+        spellings
+            .iter()
+            .map(|spelling| Self::one_path(spelling))
+            .collect()
+    }
+
+    fn one_path(spelling: &str) -> Result<Self, String> {
+        let regex = glob::path(spelling).map_err(|e| e.message.to_owned())?;
+        let trimmed = if spelling.len() > 1 {
+            spelling.trim_end_matches('/')
+        } else {
+            spelling
+        };
+        // `/tmp/**` includes `/tmp`, and `/a/**/x` includes `/a/x`: the slash is not fixed.
+        let fixed = trimmed
+            .split_once("/**")
+            .map_or(trimmed, |(before, _)| before);
+        // Brackets stand for themselves in paths, so only stars and question marks end the prefix.
+        let prefix = fixed
+            .split(['*', '?'])
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let pattern = Self {
+            prefix,
+            fold: false,
+            regex: None,
+        };
+        if trimmed.contains(['*', '?']) {
+            pattern.with_regex(&regex)
+        } else {
+            Ok(pattern)
+        }
+    }
+
+    fn with_regex(mut self, regex: &str) -> Result<Self, String> {
+        let built = RegexBuilder::new(regex)
+            .size_limit(REGEX_BYTES_MAX)
+            .build()
+            .map_err(|e| e.to_string())?;
+        self.regex = Some(built);
+        Ok(self)
+    }
+
+    /// Whether `text` matches; `folded` is `text` in lower case.
+    pub fn matches(&self, text: &str, folded: &str) -> bool {
+        let seen = if self.fold { folded } else { text };
+        match &self.regex {
+            None => seen == self.prefix,
+            Some(regex) => seen.starts_with(&self.prefix) && regex.is_match(text),
+        }
+    }
+
+    /// The one name that matches, where the pattern is a literal.
+    pub fn literal(&self) -> Option<&str> {
+        self.regex.is_none().then_some(self.prefix.as_str())
+    }
+}
+
+/// Splits a pattern at the last slash before its first wildcard. `None` where nothing is fixed or
+/// the pattern is not absolute.
+fn fixed_beginning(pattern: &str) -> Option<(&str, &str)> {
+    if !pattern.starts_with('/') {
+        return None;
+    }
+    let wildcard = pattern.find(['*', '?']).unwrap_or(pattern.len());
+    let slash = if wildcard == pattern.len() {
+        wildcard
+    } else {
+        pattern.get(..wildcard)?.rfind('/')?
+    };
+    let (fixed, rest) = pattern.split_at_checked(slash)?;
+    (!fixed.is_empty()).then_some((fixed, rest))
+}

@@ -1,0 +1,34 @@
+//! The policy that applies where none is given.
+
+/// Reads pass, the client's own person is asked by the client itself, all else waits for approval.
+pub const STARTER_POLICY: &str = r#"{
+  "version": "1",
+  "default_action": "deny",
+  "rules": [
+    {
+      "id": "starter-allow-reads",
+      "description": "tools whose name says that they only read, resources and prompts",
+      "effect": "allow",
+      "conditions": { "operations": ["read"] }
+    },
+    {
+      "id": "starter-allow-client-questions",
+      "description": "a server may ask the person at the client, and for the client's roots",
+      "effect": "allow",
+      "conditions": { "mcp_method": ["elicitation/create", "roots/list", "completion/complete", "resources/subscribe", "resources/unsubscribe"] }
+    },
+    {
+      "id": "starter-ask-tools",
+      "description": "any other tool waits for a person",
+      "effect": "hitl",
+      "conditions": { "tool_name": "*", "operations": ["write", "delete", "unknown"] }
+    },
+    {
+      "id": "starter-ask-sampling",
+      "description": "a server that wants to use the client's model waits for a person",
+      "effect": "hitl",
+      "conditions": { "mcp_method": "sampling/createMessage" }
+    }
+  ]
+}
+"#;

@@ -1,0 +1,245 @@
+//! From a request to the facts that the gate judges by.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use gate::facts::{Direction, Fact, Facts, ResourceType};
+use gate::paths::canonical::Meaning;
+use gate::paths::{
+    PathArgument, PathView, Role, is_content_key, is_file_uri, looks_like_path, meanings,
+    role_of_key,
+};
+use wire::jsonrpc::{member, string};
+use wire::scan::{Leaf, Scan};
+use wire::text::unescape;
+
+/// What describing needs to know beside the request.
+pub struct Context<'c> {
+    /// The server's name.
+    pub backend_id: &'c str,
+    /// The caller.
+    pub subject_id: &'c str,
+    /// The file system that the server sees, where it is ours.
+    pub view: Option<&'c dyn PathView>,
+    /// Arguments that the tools' schemas say are paths.
+    pub schemas: &'c PathSchemas,
+}
+
+/// Which arguments the tools' schemas say are paths.
+#[derive(Debug, Default)]
+pub struct PathSchemas {
+    by_tool: HashMap<String, HashSet<String>>,
+}
+
+/// Values of JSON Schema's `format` that mean a path.
+const PATH_FORMATS: [&str; 8] = [
+    "path",
+    "file-path",
+    "filepath",
+    "file",
+    "directory",
+    "directory-path",
+    "file-uri",
+    "uri-reference",
+];
+/// Most tools whose schemas are kept.
+const TOOLS_MAX: usize = 4_096;
+/// Deepest schema that is walked.
+const SCHEMA_DEPTH_MAX: usize = 32;
+
+impl PathSchemas {
+    /// Learns from a tool's definition.
+    pub fn learn(&mut self, tool: &str, input_schema: &serde_json::Value) {
+        let mut keys = HashSet::new();
+        collect(input_schema, SCHEMA_DEPTH_MAX, &mut keys);
+        if keys.is_empty() {
+            self.by_tool.remove(tool);
+        } else if self.by_tool.len() < TOOLS_MAX {
+            self.by_tool.insert(tool.to_owned(), keys);
+        }
+    }
+
+    fn says_path(&self, tool: &str, key: &str) -> bool {
+        self.by_tool
+            .get(tool)
+            .is_some_and(|keys| keys.contains(key))
+    }
+}
+
+fn collect(schema: &serde_json::Value, depth: usize, keys: &mut HashSet<String>) {
+    let (Some(object), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else {
+        return;
+    };
+    if let Some(properties) = object.get("properties").and_then(|p| p.as_object()) {
+        for (name, property) in properties {
+            let of_items = property.get("items").unwrap_or(property);
+            let format = of_items.get("format").and_then(|f| f.as_str());
+            if format.is_some_and(|f| PATH_FORMATS.contains(&f)) {
+                keys.insert(name.clone());
+            }
+            collect(property, depth, keys);
+        }
+    }
+    for child in object
+        .values()
+        .flat_map(|v| v.as_array().map_or(std::slice::from_ref(v), Vec::as_slice))
+    {
+        collect(child, depth, keys);
+    }
+}
+
+/// Describes a client's request.
+///
+/// # Errors
+/// A sentence, where the request lacks what its method cannot do without.
+pub fn client_request(
+    method: &str,
+    reaches_for: Option<ResourceType>,
+    scan: &Scan<'_>,
+    context: &Context<'_>,
+) -> Result<Facts, &'static str> {
+    let mut facts = Facts {
+        direction: Direction::ToServer,
+        method: method.to_owned(),
+        backend_id: context.backend_id.to_owned(),
+        resource_type: reaches_for,
+        subject_id: context.subject_id.to_owned(),
+        paths: Fact::Known(Vec::new()),
+        ..Facts::default()
+    };
+    let text = |name| {
+        member(&scan.params, name)
+            .and_then(string)
+            .map(Cow::into_owned)
+    };
+    match reaches_for {
+        Some(ResourceType::Tool) => {
+            let name = text("name").ok_or("tools/call needs the tool's name as a string")?;
+            facts.paths = Fact::Known(paths_of(&name, &scan.leaves, context));
+            facts.tool_name = Fact::Known(name);
+        }
+        Some(ResourceType::Resource) => {
+            let uri = text("uri").ok_or("the request needs the resource's uri as a string")?;
+            facts.paths = Fact::Known(vec![path_of_uri(&uri, context.view)]);
+            facts.uri = Fact::Known(uri);
+        }
+        Some(ResourceType::Prompt) => {
+            text("name").ok_or("prompts/get needs the prompt's name as a string")?;
+            facts.paths = Fact::Known(paths_of("", &scan.leaves, context));
+        }
+        Some(ResourceType::Server) | None => {
+            if let Some(uri) = reference_uri(scan) {
+                facts.paths = Fact::Known(vec![path_of_uri(&uri, context.view)]);
+                facts.uri = Fact::Known(uri);
+            }
+        }
+    }
+    Ok(facts)
+}
+
+/// The URI that a completion refers to.
+fn reference_uri(scan: &Scan<'_>) -> Option<String> {
+    let reference: serde_json::Value = serde_json::from_str(member(&scan.params, "ref")?).ok()?;
+    Some(reference.get("uri")?.as_str()?.to_owned())
+}
+
+/// Describes a request that a server makes of its client.
+#[must_use]
+pub fn server_request(method: &str, context: &Context<'_>) -> Facts {
+    Facts {
+        direction: Direction::ToClient,
+        method: method.to_owned(),
+        backend_id: context.backend_id.to_owned(),
+        resource_type: None,
+        subject_id: context.subject_id.to_owned(),
+        paths: Fact::Known(Vec::new()),
+        ..Facts::default()
+    }
+}
+
+/// Describes an entry of a list: as a call of it would be described, arguments unknown.
+#[must_use]
+pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> Facts {
+    let mut facts = Facts {
+        backend_id: context.backend_id.to_owned(),
+        resource_type: Some(reaches_for),
+        subject_id: context.subject_id.to_owned(),
+        paths: Fact::Unknown,
+        ..Facts::default()
+    };
+    match reaches_for {
+        ResourceType::Tool | ResourceType::Server => {
+            facts.method = "tools/call".into();
+            facts.tool_name = Fact::Known(name.to_owned());
+        }
+        ResourceType::Prompt => facts.method = "prompts/get".into(),
+        ResourceType::Resource => {
+            facts.method = "resources/read".into();
+            facts.uri = Fact::Known(name.to_owned());
+            facts.paths = Fact::Known(vec![path_of_uri(name, context.view)]);
+        }
+    }
+    facts
+}
+
+/// Describes a resource template: which resource will be read is unknown.
+#[must_use]
+pub fn listed_template(context: &Context<'_>) -> Facts {
+    Facts {
+        uri: Fact::Unknown,
+        paths: Fact::Unknown,
+        ..listed(ResourceType::Resource, "", context)
+    }
+}
+
+fn path_of_uri(uri: &str, view: Option<&dyn PathView>) -> PathArgument {
+    let meaning = if is_file_uri(uri) || looks_like_path(uri) {
+        meanings(uri, view)
+    } else {
+        Meaning {
+            places: vec![uri.to_owned()],
+            uncertain: false,
+        }
+    };
+    PathArgument {
+        text: uri.to_owned(),
+        role: Role::Path,
+        content: false,
+        meaning,
+    }
+}
+
+/// Every path-like string of the arguments: by its name, by the schema, or by its looks.
+fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathArgument> {
+    let mut out = Vec::new();
+    for leaf in leaves {
+        let by_name = if leaf.is_name {
+            None
+        } else {
+            role_of_key(&leaf.key)
+        };
+        let by_schema =
+            || (!leaf.is_name && context.schemas.says_path(tool, &leaf.key)).then_some(Role::Path);
+        let named = by_name.or_else(by_schema);
+        if named.is_none() && leaf.value.len() > 6 * gate::paths::SHAPE_BYTES_MAX {
+            // Even fully escaped it would be longer than a path by its looks may be.
+            continue;
+        }
+        let Some(text) = unescape(leaf.value) else {
+            continue;
+        };
+        let Some(role) = named.or_else(|| looks_like_path(&text).then_some(Role::Shape)) else {
+            continue;
+        };
+        if text.is_empty() {
+            continue;
+        }
+        out.push(PathArgument {
+            role,
+            content: named.is_none() && (is_content_key(&leaf.key) || is_content_key(&leaf.top)),
+            meaning: meanings(&text, context.view),
+            text: text.into_owned(),
+        });
+    }
+    out
+}

@@ -1,0 +1,373 @@
+//! Frames from the client.
+
+use gate::facts::Facts;
+use gate::journal::Status;
+use gate::{Admission, Call, ControlKind, Origin, Outcome, Reason};
+use wire::id::IdKey;
+use wire::jsonrpc::{Envelope, Kind, member, string};
+use wire::revision::META_PROTOCOL_VERSION;
+use wire::scan::Scan;
+use wire::{Bounds, Era, Id, WireError, WireErrorKind, scan_request};
+
+use crate::describe;
+use crate::frames::{self, UpstreamFault};
+use crate::method::{self, Class};
+use crate::upstream::Frame;
+
+use super::open::{Batch, Open, OpenKind};
+use super::{Flow, Session, sent};
+
+/// Most messages in one batch.
+const BATCH_MAX: usize = 256;
+
+/// What a frame of the client asks for, owned, so that the frame itself can move on.
+enum Step {
+    Request {
+        id: String,
+        key: IdKey,
+        step: RequestStep,
+    },
+    Notify(ControlKind, Option<IdKey>),
+    Answer(IdKey),
+    Nothing,
+}
+
+enum RequestStep {
+    Pass(ControlKind, OpenKind),
+    Judge(Box<Facts>, Box<Origin>),
+    Refuse(Vec<u8>),
+}
+
+impl Session {
+    /// Takes one frame of the client.
+    pub(super) async fn on_client_frame(&mut self, frame: Vec<u8>, received_ns: u64) -> Flow {
+        let bounds = Bounds::default();
+        let scan = match scan_request(&frame, &bounds) {
+            Ok(scan) => scan,
+            Err(fault) => return self.complain(&frame, &fault),
+        };
+        if let Some(elements) = &scan.batch {
+            if !self.batches_allowed() {
+                let fault = WireError {
+                    kind: WireErrorKind::BatchNotAllowed,
+                    at: 0,
+                    message: "this revision of the protocol has no batches; send the messages one by one",
+                };
+                return self.complain(b"", &fault);
+            }
+            let elements: Vec<Vec<u8>> = elements.iter().map(|e| e.as_bytes().to_vec()).collect();
+            return self.on_client_batch(elements, received_ns).await;
+        }
+        self.on_client_message(frame, received_ns, None).await
+    }
+
+    async fn on_client_batch(&mut self, elements: Vec<Vec<u8>>, received_ns: u64) -> Flow {
+        if elements.is_empty() || elements.len() > BATCH_MAX {
+            let fault = WireError {
+                kind: WireErrorKind::TooMany,
+                at: 0,
+                message: "a batch has 1 to 256 messages",
+            };
+            return self.complain(b"", &fault);
+        }
+        let number = self.next_batch;
+        self.next_batch += 1;
+        // One more than any: the batch is complete only when all elements have been looked at.
+        self.table.batches.insert(
+            number,
+            Batch {
+                missing: 1,
+                parts: Vec::new(),
+            },
+        );
+        for element in elements {
+            let flow = self
+                .on_client_message(element, received_ns, Some(number))
+                .await;
+            if flow != Flow::Go {
+                return flow;
+            }
+        }
+        self.batch_step(number, None)
+    }
+
+    /// Takes one message of the client. The future is boxed by no one: batches do not nest.
+    async fn on_client_message(
+        &mut self,
+        frame: Vec<u8>,
+        received_ns: u64,
+        batch: Option<u64>,
+    ) -> Flow {
+        let step = match self.read_client_message(&frame, received_ns) {
+            Ok(step) => step,
+            Err(fault) => return self.complain(&frame, &fault),
+        };
+        match step {
+            Step::Nothing => Flow::Go,
+            Step::Notify(kind, cancelled) => {
+                if let Some(open) = cancelled.and_then(|key| self.table.take(&key)) {
+                    self.close_batch_part(&open);
+                    drop(open);
+                }
+                let pass = self.gate.control(kind, Frame(frame));
+                sent(self.upstream.send(pass))
+            }
+            Step::Answer(key) => self.on_client_answer(&key, frame),
+            Step::Request { id, key, step } => {
+                if let (Some(number), true) = (
+                    batch,
+                    self.table.batches.contains_key(&batch.unwrap_or_default()),
+                ) {
+                    self.table
+                        .batches
+                        .entry(number)
+                        .and_modify(|b| b.missing += 1);
+                }
+                let open = |kind, deadline_ns| Open {
+                    id: id.clone(),
+                    kind,
+                    batch,
+                    deadline_ns,
+                };
+                let deadline_ns = received_ns
+                    .saturating_add(self.options.call_timeout_ms.saturating_mul(1_000_000));
+                match step {
+                    RequestStep::Refuse(answer) => self.deliver(batch, answer),
+                    RequestStep::Pass(control, kind) => {
+                        let pass = self.gate.control(control, Frame(frame));
+                        self.table.insert(key, open(kind, deadline_ns));
+                        sent(self.upstream.send(pass))
+                    }
+                    RequestStep::Judge(facts, origin) => {
+                        let call = Call {
+                            facts: *facts,
+                            origin: *origin,
+                            request: Frame(frame),
+                        };
+                        self.judge(call, key, open(OpenKind::Plain, deadline_ns))
+                            .await
+                    }
+                }
+            }
+        }
+    }
+
+    /// Through the gate: sent and noted as open, or answered with a refusal.
+    async fn judge(&mut self, call: Call<Frame>, key: IdKey, open: Open) -> Flow {
+        let refusal = match self.gate.admit(call).await {
+            Admission::Permit(permit) => {
+                return match self.upstream.send(permit) {
+                    Ok(flight) => {
+                        self.table.insert(
+                            key,
+                            Open {
+                                kind: OpenKind::Call(flight),
+                                ..open
+                            },
+                        );
+                        Flow::Go
+                    }
+                    Err(_) => {
+                        let answer = frames::upstream_fault(&open.id, UpstreamFault::Died);
+                        self.deliver(open.batch, answer).or(Flow::UpstreamGone)
+                    }
+                };
+            }
+            Admission::Pending(ticket) => self.gate.decline(*ticket, Reason::ApprovalNotBuilt),
+            Admission::Refused(refusal) => refusal,
+        };
+        self.deliver(open.batch, frames::refused(&open.id, &refusal))
+    }
+
+    /// Reads a message and decides what it asks for, without sending anything.
+    fn read_client_message(&mut self, frame: &[u8], received_ns: u64) -> Result<Step, WireError> {
+        let scan = scan_request(frame, &Bounds::default())?;
+        let envelope = Envelope::of(&scan)?;
+        match &envelope.kind {
+            Kind::Request { id, method } => Ok(self.read_request(*id, method, &scan, received_ns)),
+            Kind::Notification { method } => {
+                let Some(kind) = method::of_client_notification(method) else {
+                    self.note(
+                        "client_notification_dropped",
+                        "a notification of an unknown kind was not passed on",
+                    );
+                    return Ok(Step::Nothing);
+                };
+                let cancelled = (kind == ControlKind::Cancel)
+                    .then(|| {
+                        member(&scan.params, "requestId")
+                            .and_then(Id::from_raw)
+                            .map(Id::key)
+                    })
+                    .flatten();
+                Ok(Step::Notify(kind, cancelled))
+            }
+            Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),
+            Kind::Response { id: None, .. } => {
+                self.note(
+                    "client_answer_without_id",
+                    "an error without an id was not passed on",
+                );
+                Ok(Step::Nothing)
+            }
+        }
+    }
+
+    fn read_request(
+        &mut self,
+        id: Id<'_>,
+        method: &str,
+        scan: &Scan<'_>,
+        received_ns: u64,
+    ) -> Step {
+        let key = id.key();
+        let refuse = |answer| Step::Request {
+            id: id.raw().to_owned(),
+            key: id.key(),
+            step: RequestStep::Refuse(answer),
+        };
+        if self.table.has(&key) {
+            return refuse(frames::error(
+                id.raw(),
+                -32600,
+                "this id is already in use by a call under way",
+                None,
+            ));
+        }
+        if self.table.is_full() {
+            return refuse(frames::upstream_fault(id.raw(), UpstreamFault::Busy));
+        }
+        self.learn_of_client(method, scan);
+        let step = match self.classify(method, scan) {
+            Class::Control(kind) => {
+                let open = if method == "initialize" {
+                    OpenKind::Initialize
+                } else {
+                    OpenKind::Plain
+                };
+                RequestStep::Pass(kind, open)
+            }
+            Class::List(list) => RequestStep::Pass(ControlKind::List, OpenKind::List(list)),
+            Class::Judged(reaches_for) => {
+                match describe::client_request(method, reaches_for, scan, &self.context()) {
+                    Ok(facts) => RequestStep::Judge(
+                        Box::new(facts),
+                        Box::new(self.origin(id.raw(), scan, received_ns)),
+                    ),
+                    Err(message) => {
+                        RequestStep::Refuse(frames::error(id.raw(), -32602, message, None))
+                    }
+                }
+            }
+        };
+        Step::Request {
+            id: id.raw().to_owned(),
+            key,
+            step,
+        }
+    }
+
+    /// A subscription that names no resource is the protocol's own traffic.
+    fn classify(&self, method: &str, scan: &Scan<'_>) -> Class {
+        let names_resources = || {
+            member(&scan.params, "notifications")
+                .is_some_and(|filter| filter.contains("resourceSubscriptions"))
+        };
+        if method == "subscriptions/listen" && !names_resources() {
+            return Class::Control(ControlKind::Handshake);
+        }
+        method::of_client_request(method)
+    }
+
+    /// Learns era and client program from what every first request says.
+    fn learn_of_client(&mut self, method: &str, scan: &Scan<'_>) {
+        let info = if method == "initialize" {
+            self.era = Some(Era::Legacy);
+            member(&scan.params, "clientInfo").map(str::to_owned)
+        } else if self.era == Some(Era::Modern) {
+            return;
+        } else {
+            let Some(meta) = member(&scan.params, "_meta") else {
+                return;
+            };
+            let Ok(meta) = serde_json::from_str::<serde_json::Value>(meta) else {
+                return;
+            };
+            if meta.get(META_PROTOCOL_VERSION).is_none() {
+                return;
+            }
+            self.era = Some(Era::Modern);
+            meta.get("io.modelcontextprotocol/clientInfo")
+                .map(ToString::to_string)
+        };
+        let name = info
+            .and_then(|info| serde_json::from_str::<serde_json::Value>(&info).ok())
+            .and_then(|info| {
+                info.get("name")?
+                    .as_str()
+                    .map(|name| name.chars().take(128).collect::<String>())
+            });
+        self.client_id = name.map(Into::into);
+    }
+
+    fn origin(&self, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
+        Origin {
+            request_id: id.chars().take(256).collect(),
+            session_id: self.session_id.clone(),
+            era: self.era.map(Era::label),
+            client_id: self.client_id.clone(),
+            transport: "stdio",
+            arguments_digest: member(&scan.params, "arguments")
+                .map(|raw| self.gate.digest(raw.as_bytes())),
+            received_ns,
+        }
+    }
+
+    /// The client answers a request of the server.
+    fn on_client_answer(&mut self, key: &IdKey, frame: Vec<u8>) -> Flow {
+        if let Some(at) = self.table.server_pings.iter().position(|k| k == key) {
+            self.table.server_pings.remove(at);
+            let pass = self.gate.control(ControlKind::Ping, Frame(frame));
+            return sent(self.upstream.send(pass));
+        }
+        let Some(flight) = self.table.server_requests.remove(key) else {
+            self.note(
+                "client_answer_unknown",
+                "an answer to no open request of the server was not passed on",
+            );
+            return Flow::Go;
+        };
+        let mut flight = flight;
+        flight.reply_arrived();
+        match self.upstream.send(flight.answer(Frame(frame))) {
+            Ok(flight) => {
+                flight.finish(Outcome {
+                    status: Status::Success,
+                    ..Outcome::default()
+                });
+                Flow::Go
+            }
+            Err(_) => Flow::UpstreamGone,
+        }
+    }
+
+    /// Tells the client that its frame could not be taken.
+    pub(super) fn complain(&mut self, frame: &[u8], fault: &WireError) -> Flow {
+        self.note(fault.kind.label(), fault.message);
+        let id =
+            frames::salvage_id(frame.get(..4096).unwrap_or(frame)).unwrap_or_else(|| "null".into());
+        // An id out of a broken frame may be in use; then the answer would go to the wrong call.
+        let used = Id::from_raw(&id).is_some_and(|id| self.table.has(&id.key()));
+        self.tell_client(&frames::bad_frame(if used { "null" } else { &id }, fault))
+    }
+
+    fn batches_allowed(&self) -> bool {
+        self.era != Some(Era::Modern) && self.revision.is_none_or(wire::Revision::has_batches)
+    }
+
+    /// The revision that the answer to `initialize` settles on.
+    pub(super) fn version_of(result: &str) -> Option<wire::Revision> {
+        let scan = wire::scan_reply(result.as_bytes(), &Bounds::default()).ok()?;
+        wire::Revision::parse(&string(member(&scan.members, "protocolVersion")?)?)
+    }
+}

@@ -1,0 +1,116 @@
+//! What is under way: calls of the client by id, calls of the server by id, batches.
+
+use std::collections::{HashMap, VecDeque};
+
+use gate::InFlight;
+use wire::id::IdKey;
+
+use crate::method::List;
+
+/// Most calls of the client under way at once.
+pub const IN_FLIGHT_MAX: usize = 1_024;
+/// Most requests of the server under way at once.
+pub const SERVER_REQUESTS_MAX: usize = 256;
+/// Most ids of ended calls that are remembered, so that a late answer is known for what it is.
+const ENDED_MAX: usize = 1_024;
+
+/// A call of the client that its server has not answered.
+#[derive(Debug)]
+pub struct Open {
+    /// The id as the client spelled it.
+    pub id: String,
+    /// What to do with the answer.
+    pub kind: OpenKind,
+    /// The batch that the answer belongs to.
+    pub batch: Option<u64>,
+    /// When it is given up, on the gate's monotonic clock.
+    pub deadline_ns: u64,
+}
+
+/// What to do with an answer.
+#[derive(Debug)]
+pub enum OpenKind {
+    /// Pass it on and settle the operation.
+    Call(InFlight),
+    /// Filter it.
+    List(List),
+    /// Learn the revision from it, then pass it on.
+    Initialize,
+    /// Pass it on.
+    Plain,
+}
+
+/// A batch whose answers are being collected.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Answers that are still to come.
+    pub missing: usize,
+    /// Answers so far.
+    pub parts: Vec<Vec<u8>>,
+}
+
+/// Everything under way.
+#[derive(Debug, Default)]
+pub struct Table {
+    calls: HashMap<IdKey, Open>,
+    ended: VecDeque<IdKey>,
+    /// Requests of the server that the client has not answered.
+    pub server_requests: HashMap<IdKey, InFlight>,
+    /// Pings of the server that the client has not answered.
+    pub server_pings: VecDeque<IdKey>,
+    /// Batches being collected.
+    pub batches: HashMap<u64, Batch>,
+}
+
+impl Table {
+    /// Whether this id is in use.
+    pub fn has(&self, key: &IdKey) -> bool {
+        self.calls.contains_key(key)
+    }
+
+    /// Whether no further call may be under way.
+    pub fn is_full(&self) -> bool {
+        self.calls.len() >= IN_FLIGHT_MAX
+    }
+
+    /// Whether no call is under way.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Notes a call that was sent.
+    pub fn insert(&mut self, key: IdKey, open: Open) {
+        self.calls.insert(key, open);
+    }
+
+    /// Takes a call that has ended.
+    pub fn take(&mut self, key: &IdKey) -> Option<Open> {
+        let open = self.calls.remove(key)?;
+        self.ended.push_back(key.clone());
+        if self.ended.len() > ENDED_MAX {
+            self.ended.pop_front();
+        }
+        Some(open)
+    }
+
+    /// Whether a call of this id has ended before.
+    pub fn has_ended(&self, key: &IdKey) -> bool {
+        self.ended.contains(key)
+    }
+
+    /// Takes every call whose time is over.
+    pub fn take_overdue(&mut self, now_ns: u64) -> Vec<Open> {
+        let keys: Vec<IdKey> = self
+            .calls
+            .iter()
+            .filter(|(_, o)| o.deadline_ns <= now_ns)
+            .map(|(k, _)| k.clone())
+            .collect();
+        keys.iter().filter_map(|key| self.take(key)).collect()
+    }
+
+    /// Takes every call.
+    pub fn take_all(&mut self) -> Vec<Open> {
+        self.calls.drain().map(|(_, open)| open).collect()
+    }
+}

@@ -1,0 +1,331 @@
+//! The loop, and the end.
+
+use std::io;
+use std::time::Duration;
+
+use gate::journal::{Record, System};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use wire::FrameEvent;
+
+use crate::frames::UpstreamFault;
+
+use super::{Ending, Flow, Session};
+
+/// How often deadlines, notes and the journal's health are looked at, in milliseconds.
+const TICK_MS: u64 = 250;
+
+/// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
+const SIGXFSZ: i32 = 25;
+
+/// What woke the loop.
+enum Event {
+    Client(io::Result<bool>),
+    Server(io::Result<bool>),
+    ClientFlushed(io::Result<()>),
+    ServerFlushed(io::Result<()>),
+    Tick,
+    Signal,
+}
+
+/// Signals that ask for the end.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    /// A file-size limit would end the process before it could say why; taking the signal makes the
+    /// write fail instead.
+    _file_size: Signal,
+}
+
+impl Signals {
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+impl Session {
+    /// Runs until either side or the journal ends it. The server is stopped and the session's last
+    /// record written before this returns.
+    ///
+    /// # Errors
+    /// Where signals cannot be listened to.
+    pub async fn run(mut self) -> io::Result<Ending> {
+        let mut signals = Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
+        };
+        let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut ending: Option<Ending> = None;
+        let mut drain_until_ns = u64::MAX;
+        loop {
+            if ending.is_none() && self.gate.has_failed() {
+                ending = Some(Ending::JournalFailed);
+            }
+            if ending.is_some() && drain_until_ns == u64::MAX {
+                self.gate.drain();
+                drain_until_ns = self
+                    .gate
+                    .mono_ns()
+                    .saturating_add(self.options.drain_ms.saturating_mul(1_000_000));
+            }
+            if let Some(ending) = &ending
+                && (self.is_done(ending) || self.gate.mono_ns() >= drain_until_ns)
+            {
+                break;
+            }
+            let event = self.next_event(&mut tick, &mut signals).await;
+            match self.on_event(event).await {
+                None => {}
+                Some(Ending::ServerEnded(how)) => {
+                    ending = Some(Ending::ServerEnded(how));
+                    break;
+                }
+                // Nobody is left to answer.
+                Some(Ending::ClientClosed) if !self.client_reader.has_ended() => {
+                    ending = Some(Ending::ClientClosed);
+                    break;
+                }
+                Some(Ending::Signal) if ending.is_some() => break,
+                Some(reached) => ending = ending.or(Some(reached)),
+            }
+        }
+        Ok(self.end(ending.unwrap_or(Ending::ClientClosed)).await)
+    }
+
+    /// Whether nothing is left to wait for.
+    fn is_done(&self, ending: &Ending) -> bool {
+        self.client_writer.is_empty()
+            && (self.table.is_empty() || matches!(ending, Ending::ServerEnded(_)))
+    }
+
+    async fn next_event(
+        &mut self,
+        tick: &mut tokio::time::Interval,
+        signals: &mut Signals,
+    ) -> Event {
+        let client_congested = self.client_writer.is_congested();
+        let (server_reader, mut server_writer) = self.upstream.streams();
+        let server_queued = server_writer.as_ref().is_some_and(|w| !w.is_empty());
+        let server_congested = server_writer.as_ref().is_some_and(|w| w.is_congested());
+        tokio::select! {
+            biased;
+            read = server_reader.fill(), if !client_congested => Event::Server(read),
+            read = self.client_reader.fill(), if !server_congested && !self.client_reader.has_ended() => Event::Client(read),
+            flushed = self.client_writer.flush(), if !self.client_writer.is_empty() => Event::ClientFlushed(flushed),
+            flushed = flush(&mut server_writer), if server_queued => Event::ServerFlushed(flushed),
+            () = signals.any() => Event::Signal,
+            _ = tick.tick() => Event::Tick,
+        }
+    }
+
+    async fn on_event(&mut self, event: Event) -> Option<Ending> {
+        let flow = match event {
+            Event::Client(read) => {
+                let flow = self.drain_client().await;
+                match read {
+                    Ok(true) => flow,
+                    Ok(false) | Err(_) if flow == Flow::Go => return self.client_closed(),
+                    Ok(false) | Err(_) => flow,
+                }
+            }
+            Event::Server(read) => {
+                let flow = self.drain_server().await;
+                if matches!(read, Ok(true)) {
+                    flow
+                } else {
+                    flow.or(Flow::UpstreamGone)
+                }
+            }
+            Event::ClientFlushed(flushed) => {
+                if flushed.is_ok() {
+                    Flow::Go
+                } else {
+                    Flow::ClientGone
+                }
+            }
+            Event::ServerFlushed(flushed) => {
+                if flushed.is_ok() {
+                    Flow::Go
+                } else {
+                    Flow::UpstreamGone
+                }
+            }
+            Event::Signal => return Some(Ending::Signal),
+            Event::Tick => self.on_tick(),
+        };
+        match flow {
+            Flow::Go => None,
+            Flow::ClientGone => Some(Ending::ClientClosed),
+            Flow::UpstreamGone => {
+                // What it had written before it ended still counts.
+                while matches!(self.upstream.streams().0.fill().await, Ok(true)) {
+                    let _ = self.drain_server().await;
+                }
+                Some(Ending::ServerEnded(self.how_the_server_ended().await))
+            }
+        }
+    }
+
+    fn client_closed(&mut self) -> Option<Ending> {
+        let rest = self.client_reader.remainder().trim_ascii().to_vec();
+        if !rest.is_empty() {
+            let fault = wire::WireError {
+                kind: wire::WireErrorKind::Syntax,
+                at: rest.len(),
+                message: "the stream ended in the middle of a frame",
+            };
+            let _ = self.complain(&rest, &fault);
+        }
+        Some(Ending::ClientClosed)
+    }
+
+    async fn drain_client(&mut self) -> Flow {
+        let received_ns = self.gate.mono_ns();
+        loop {
+            let frame = match self.client_reader.next() {
+                None => return Flow::Go,
+                Some(FrameEvent::Frame(frame)) => frame.to_vec(),
+                Some(FrameEvent::TooLong(head)) => {
+                    let fault = wire::WireError {
+                        kind: wire::WireErrorKind::TooLong,
+                        at: wire::frame::FRAME_BYTES_MAX,
+                        message: "the frame is longer than 16 MiB",
+                    };
+                    let flow = self.complain(&head, &fault);
+                    if flow != Flow::Go {
+                        return flow;
+                    }
+                    continue;
+                }
+            };
+            let flow = self.on_client_frame(frame, received_ns).await;
+            if flow != Flow::Go {
+                return flow;
+            }
+        }
+    }
+
+    async fn drain_server(&mut self) -> Flow {
+        loop {
+            let frame = match self.upstream.streams().0.next() {
+                None => return Flow::Go,
+                Some(FrameEvent::Frame(frame)) => Ok(frame.to_vec()),
+                Some(FrameEvent::TooLong(head)) => Err(head),
+            };
+            let flow = match frame {
+                Ok(frame) => self.on_server_frame(frame).await,
+                Err(head) => {
+                    self.note(
+                        "server_frame_too_long",
+                        "a frame of the server was longer than 16 MiB and was dropped",
+                    );
+                    self.fail_salvaged(&head, UpstreamFault::Oversize)
+                }
+            };
+            if flow != Flow::Go {
+                return flow;
+            }
+        }
+    }
+
+    fn on_tick(&mut self) -> Flow {
+        self.notes
+            .flush(&self.gate, &self.session_id, &self.options.backend_id);
+        // A journal that fails here fails the gate as well, at its next record.
+        if let Err(error) = self.gate.tick() {
+            tracing::error!(reason = error.label(), "{error}");
+        }
+        let overdue = self.table.take_overdue(self.gate.mono_ns());
+        let mut flow = Flow::Go;
+        for open in overdue {
+            let cancel = format!(
+                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"timeout\"}}}}",
+                open.id
+            );
+            let pass = self.gate.control(
+                gate::ControlKind::Cancel,
+                crate::upstream::Frame(cancel.into_bytes()),
+            );
+            let sent = self.upstream.send(pass);
+            flow = flow
+                .or(self.fail(open, UpstreamFault::Timeout))
+                .or(super::sent(sent));
+        }
+        flow
+    }
+
+    async fn how_the_server_ended(&mut self) -> String {
+        const WAIT_MS: u64 = 1_000;
+        match self.upstream.wait_at_most(WAIT_MS).await {
+            Some(status) => crate::upstream::describe(status),
+            None => "its output was closed".into(),
+        }
+    }
+
+    /// Answers what is open, stops the server, writes the session's last record.
+    async fn end(mut self, ending: Ending) -> Ending {
+        /// How long the client may take to read what is left, in milliseconds.
+        const LAST_FLUSH_MS: u64 = 1_000;
+        for open in self.table.take_all() {
+            match ending {
+                Ending::ServerEnded(_) => {
+                    let _ = self.fail(open, UpstreamFault::Died);
+                }
+                Ending::Signal | Ending::JournalFailed if self.options.drain_ms > 0 => {
+                    let _ = self.fail(open, UpstreamFault::Timeout);
+                }
+                // Nobody is left to read an answer: dropping it settles the call as cancelled.
+                Ending::ClientClosed | Ending::Signal | Ending::JournalFailed => drop(open),
+            }
+        }
+        self.table.server_requests.clear();
+        let _ = tokio::time::timeout(
+            Duration::from_millis(LAST_FLUSH_MS),
+            self.client_writer.flush(),
+        )
+        .await;
+        self.upstream.stop().await;
+        self.notes
+            .flush(&self.gate, &self.session_id, &self.options.backend_id);
+        let mut message = match &ending {
+            Ending::ServerEnded(how) => format!("the server ended: {how}; control:"),
+            _ => "control:".to_owned(),
+        };
+        for (kind, count) in self.gate.control_counts() {
+            message.push_str(&format!(" {kind}={count}"));
+        }
+        if self.dropped_notifications > 0 {
+            message.push_str(&format!(
+                "; notifications dropped: {}",
+                self.dropped_notifications
+            ));
+        }
+        let record = System {
+            event: "session_ended",
+            level: Some("info"),
+            component: Some("mcp"),
+            message: Some(&message),
+            reason: Some(ending.label()),
+            session_id: Some(&self.session_id),
+            backend_id: Some(&self.options.backend_id),
+            ..System::default()
+        };
+        drop(self.gate.record(&Record::System(&record)));
+        if self.gate.has_failed() {
+            Ending::JournalFailed
+        } else {
+            ending
+        }
+    }
+}
+
+async fn flush(writer: &mut Option<&mut net::stdio::FrameWriter>) -> io::Result<()> {
+    match writer {
+        Some(writer) => writer.flush().await,
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,283 @@
+//! Frames from the server.
+
+use gate::journal::{ResponseSummary, Status};
+use gate::{Admission, Call, ControlKind, Origin, Outcome, Pass as _, Reason};
+use wire::jsonrpc::{Envelope, Kind};
+use wire::scan::Scan;
+use wire::{Bounds, Era, Id, scan_reply, scan_request};
+
+use crate::frames::{self, UpstreamFault};
+use crate::method::{self, Class, List};
+use crate::upstream::Frame;
+use crate::{describe, listing};
+
+use super::open::{Open, OpenKind, SERVER_REQUESTS_MAX};
+use super::{Flow, Session, sent};
+
+impl Session {
+    /// Takes one frame of the server.
+    pub(super) async fn on_server_frame(&mut self, frame: Vec<u8>) -> Flow {
+        let bounds = Bounds::default();
+        let scan = match scan_reply(&frame, &bounds) {
+            Ok(scan) => scan,
+            Err(fault) => return self.server_garbage(&frame, fault.message),
+        };
+        if let Some(elements) = &scan.batch {
+            if self.era == Some(Era::Modern) || self.revision.is_some_and(|r| !r.has_batches()) {
+                return self.server_garbage(
+                    &frame,
+                    "the server sent a batch, and this revision has none",
+                );
+            }
+            let elements: Vec<Vec<u8>> = elements.iter().map(|e| e.as_bytes().to_vec()).collect();
+            let mut flow = Flow::Go;
+            for element in elements {
+                flow = flow.or(self.on_server_message(element).await);
+            }
+            return flow;
+        }
+        self.on_server_message(frame).await
+    }
+
+    async fn on_server_message(&mut self, frame: Vec<u8>) -> Flow {
+        let bounds = Bounds::default();
+        let Ok(scan) = scan_reply(&frame, &bounds) else {
+            return self.server_garbage(&frame, "an element of a batch is not a message");
+        };
+        let envelope = match Envelope::of(&scan) {
+            Ok(envelope) => envelope,
+            Err(fault) => return self.server_garbage(&frame, fault.message),
+        };
+        match &envelope.kind {
+            Kind::Response {
+                id: Some(id),
+                is_error,
+            } => self.on_server_answer(
+                &frame,
+                &scan,
+                *id,
+                *is_error,
+                envelope.payload.unwrap_or_default(),
+            ),
+            Kind::Response { id: None, .. } => {
+                self.note(
+                    "server_error_without_id",
+                    "an error without an id was not passed on",
+                );
+                Flow::Go
+            }
+            Kind::Notification { method } => self.on_server_notification(&frame, method),
+            Kind::Request { id, method } => {
+                let (raw, method) = (id.raw().to_owned(), method.to_string());
+                if let Err(fault) = scan_request(&frame, &bounds) {
+                    return self.server_garbage(&frame, fault.message);
+                }
+                self.on_server_request(frame, &raw, &method).await
+            }
+        }
+    }
+
+    fn on_server_answer(
+        &mut self,
+        frame: &[u8],
+        scan: &Scan<'_>,
+        id: Id<'_>,
+        is_error: bool,
+        payload: &str,
+    ) -> Flow {
+        let key = id.key();
+        let Some(open) = self.table.take(&key) else {
+            let (event, message) = if self.table.has_ended(&key) {
+                (
+                    "server_answered_again",
+                    "a second or late answer to a call was dropped",
+                )
+            } else {
+                (
+                    "server_answer_unknown",
+                    "an answer to no call under way was dropped",
+                )
+            };
+            self.note(event, message);
+            return Flow::Go;
+        };
+        let Open {
+            id: wanted,
+            kind,
+            batch,
+            ..
+        } = open;
+        let mut answer = if id.raw() == wanted {
+            None
+        } else {
+            Some(frames::with_id(scan, &wanted))
+        };
+        match kind {
+            OpenKind::Plain => {}
+            OpenKind::Initialize => {
+                if !is_error {
+                    self.revision = Session::version_of(payload);
+                }
+            }
+            OpenKind::List(list) if !is_error => match self.filtered(list, frame, payload) {
+                Ok(None) => {}
+                Ok(Some(result)) => {
+                    let renamed = answer.take();
+                    let source = renamed.as_deref().unwrap_or(frame);
+                    answer = scan_reply(source, &Bounds::default())
+                        .ok()
+                        .map(|scan| frames::with_result(&scan, &result));
+                }
+                Err(message) => {
+                    self.note("server_list_unreadable", message);
+                    answer = Some(frames::upstream_fault(&wanted, UpstreamFault::Garbage));
+                }
+            },
+            OpenKind::List(_) => {}
+            OpenKind::Call(mut flight) => {
+                flight.reply_arrived();
+                let flow = self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame));
+                flight.finish(self.outcome(frame, is_error, payload));
+                return flow;
+            }
+        }
+        self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
+    }
+
+    fn outcome(&self, frame: &[u8], is_error: bool, payload: &str) -> Outcome {
+        let tool_error = !is_error && payload.contains("\"isError\"") && says_is_error(payload);
+        Outcome {
+            status: if is_error || tool_error {
+                Status::Failure
+            } else {
+                Status::Success
+            },
+            error_code: if is_error {
+                frames::error_code(payload)
+            } else {
+                None
+            },
+            reason: tool_error.then_some("tool_error"),
+            response: Some(ResponseSummary {
+                size_bytes: u64::try_from(frame.len()).unwrap_or(u64::MAX),
+                body_hash: Some(self.gate.digest(payload.as_bytes())),
+            }),
+        }
+    }
+
+    /// The list's result as the client may see it; `None` where it may see all.
+    fn filtered(
+        &mut self,
+        list: List,
+        frame: &[u8],
+        payload: &str,
+    ) -> Result<Option<String>, &'static str> {
+        // Lists are checked as strictly as requests: what is shown must be what was judged.
+        scan_request(frame, &Bounds::default()).map_err(|fault| fault.message)?;
+        let filtered = listing::filter(list, payload, &self.gate, &self.context())?;
+        for (name, schema) in &filtered.schemas {
+            self.schemas.learn(name, schema);
+        }
+        Ok(filtered.result)
+    }
+
+    fn on_server_notification(&mut self, frame: &[u8], method: &str) -> Flow {
+        if self.client_writer.is_congested() && method::is_droppable(method) {
+            self.dropped_notifications += 1;
+            return Flow::Go;
+        }
+        let (frame, ()) = self.gate.control(ControlKind::News, frame).spend();
+        self.tell_client(frame)
+    }
+
+    /// A request of the server to its client: judged like any other call, in the other direction.
+    async fn on_server_request(&mut self, frame: Vec<u8>, id: &str, method: &str) -> Flow {
+        let Some(key) = Id::from_raw(id).map(Id::key) else {
+            return Flow::Go;
+        };
+        let full =
+            self.table.server_requests.len() + self.table.server_pings.len() >= SERVER_REQUESTS_MAX;
+        if full || self.table.server_requests.contains_key(&key) {
+            let message = "too many requests under way, or this id is in use";
+            return self.answer_server(frames::error(id, -32600, message, None));
+        }
+        if let Class::Control(kind) = method::of_server_request(method) {
+            self.table.server_pings.push_back(key);
+            let (frame, ()) = self.gate.control(kind, Frame(frame)).spend();
+            return self.tell_client(&frame.0);
+        }
+        let facts = describe::server_request(method, &self.context());
+        let origin = Origin {
+            request_id: id.chars().take(256).collect(),
+            session_id: self.session_id.clone(),
+            era: self.era.map(Era::label),
+            client_id: self.client_id.clone(),
+            transport: "stdio",
+            arguments_digest: Some(self.gate.digest(&frame)),
+            received_ns: self.gate.mono_ns(),
+        };
+        let refusal = match self
+            .gate
+            .admit(Call {
+                facts,
+                origin,
+                request: Frame(frame),
+            })
+            .await
+        {
+            Admission::Permit(permit) => {
+                let (frame, flight) = permit.spend();
+                self.table.server_requests.insert(key, flight);
+                return self.tell_client(&frame.0);
+            }
+            Admission::Pending(ticket) => self.gate.decline(*ticket, Reason::ApprovalNotBuilt),
+            Admission::Refused(refusal) => refusal,
+        };
+        self.answer_server(frames::refused(id, &refusal))
+    }
+
+    /// Tells the server that its request did not pass.
+    fn answer_server(&mut self, answer: Vec<u8>) -> Flow {
+        let pass = self.gate.control(ControlKind::Complaint, Frame(answer));
+        sent(self.upstream.send(pass))
+    }
+
+    /// A frame of the server that is no message. Where it still shows the id of a call under way,
+    /// that call is answered with an error; else it is dropped and noted.
+    pub(super) fn server_garbage(&mut self, frame: &[u8], message: &str) -> Flow {
+        self.note("server_garbage", message);
+        self.fail_salvaged(frame, UpstreamFault::Garbage)
+    }
+
+    /// Answers the call whose id a broken frame still shows.
+    pub(super) fn fail_salvaged(&mut self, frame: &[u8], fault: UpstreamFault) -> Flow {
+        let head = frame.get(..64 * 1024).unwrap_or(frame);
+        let raw = frames::salvage_id(head);
+        let open = raw
+            .as_deref()
+            .and_then(Id::from_raw)
+            .and_then(|id| self.table.take(&id.key()));
+        open.map_or(Flow::Go, |open| self.fail(open, fault))
+    }
+
+    /// Answers a call that its server did not.
+    pub(super) fn fail(&mut self, open: Open, fault: UpstreamFault) -> Flow {
+        let answer = frames::upstream_fault(&open.id, fault);
+        let flow = self.deliver(open.batch, answer);
+        if let OpenKind::Call(flight) = open.kind {
+            flight.finish(Outcome {
+                status: Status::Failure,
+                error_code: Some(i64::from(frames::UPSTREAM_CODE)),
+                reason: Some(fault.label()),
+                response: None,
+            });
+        }
+        flow
+    }
+}
+
+/// Whether a tool's result says of itself that it is an error.
+fn says_is_error(payload: &str) -> bool {
+    scan_reply(payload.as_bytes(), &Bounds::default())
+        .is_ok_and(|scan| wire::jsonrpc::member(&scan.members, "isError") == Some("true"))
+}

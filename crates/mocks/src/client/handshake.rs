@@ -1,0 +1,85 @@
+//! How each era begins.
+
+use super::{Client, ClientError, Era, Reply};
+use crate::server::{META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN_VERSION};
+use serde_json::{Value, json};
+
+impl Client {
+    /// Begins in an era: `initialize` and `notifications/initialized`, or `server/discover`. Every
+    /// capability a client can have is declared. Returns the server's answer.
+    ///
+    /// # Errors
+    /// When the server refuses, settles on another revision, or the exchange fails.
+    pub fn handshake(&mut self, era: Era) -> Result<Reply, ClientError> {
+        match era {
+            Era::Legacy(version) => self.initialize(version),
+            Era::Modern => self.discover(),
+        }
+    }
+
+    /// The Legacy handshake, which must settle on this very revision.
+    ///
+    /// # Errors
+    /// As [`Client::handshake`].
+    pub fn initialize(&mut self, version: &'static str) -> Result<Reply, ClientError> {
+        self.era = Some(Era::Legacy(version));
+        let params = json!({"protocolVersion": version, "capabilities": capabilities(), "clientInfo": client_info()});
+        let reply = self.request("initialize", params)?;
+        let settled = reply
+            .result()
+            .ok()
+            .and_then(|result| result.get("protocolVersion"));
+        if settled.and_then(Value::as_str) != Some(version) {
+            return Err(ClientError::Handshake {
+                line: reply.line().to_owned(),
+            });
+        }
+        self.notify("notifications/initialized", &json!({}))?;
+        Ok(reply)
+    }
+
+    /// The Modern probe, which must list 2026-07-28.
+    ///
+    /// # Errors
+    /// As [`Client::handshake`].
+    pub fn discover(&mut self) -> Result<Reply, ClientError> {
+        self.era = Some(Era::Modern);
+        let reply = self.request("server/discover", json!({}))?;
+        let versions = reply
+            .result()
+            .ok()
+            .and_then(|result| result.get("supportedVersions"))
+            .and_then(Value::as_array);
+        if !versions.is_some_and(|versions| versions.contains(&MODERN_VERSION.into())) {
+            return Err(ClientError::Handshake {
+                line: reply.line().to_owned(),
+            });
+        }
+        Ok(reply)
+    }
+
+    /// Adds to `params` what the era requires of a request; what is there stays.
+    pub(super) fn dress(&self, mut params: Value) -> Value {
+        if self.era == Some(Era::Modern)
+            && let Some(members) = params.as_object_mut()
+            && let Some(meta) = members
+                .entry("_meta")
+                .or_insert_with(|| json!({}))
+                .as_object_mut()
+        {
+            meta.entry(META_VERSION)
+                .or_insert_with(|| MODERN_VERSION.into());
+            meta.entry(META_CAPABILITIES).or_insert_with(capabilities);
+            meta.entry(META_CLIENT).or_insert_with(client_info);
+        }
+        params
+    }
+}
+
+fn capabilities() -> Value {
+    json!({"roots": {}, "sampling": {}, "elicitation": {}})
+}
+
+fn client_info() -> Value {
+    json!({"name": "raw-client", "version": env!("CARGO_PKG_VERSION")})
+}

@@ -1,0 +1,149 @@
+//! A server that returns what it was given, in chosen size and after a chosen time.
+
+use crate::json::{self, quote, text_result_raw};
+use crate::server::{Called, Fault, Identity, Surface};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::time::Duration;
+
+/// The longest wait a call may ask for, in microseconds (ten minutes).
+const DELAY_US_MAX: u64 = 600_000_000;
+/// The longest text a call may ask for, in bytes.
+const REPLY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+const TOOLS: &str = include_str!("tools.json");
+const PROMPTS: &str = r#"[{"name":"greeting","title":"Greeting","description":"Greets by name.","arguments":[{"name":"name","required":true}]}]"#;
+const RESOURCES: &str = r#"[{"uri":"mock://echo/motd","name":"motd","title":"Message of the day","description":"A line of text.","mimeType":"text/plain"}]"#;
+const TEMPLATES: &str = r#"[{"uriTemplate":"mock://echo/word/{word}","name":"word","title":"A word","description":"Returns the word.","mimeType":"text/plain"}]"#;
+
+/// Options of the echo server that shape its answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Echo {
+    /// How long every call takes, unless it names its own delay.
+    pub(crate) delay: Duration,
+    /// How long the text of `sized` is when the call names no size, in bytes.
+    pub(crate) reply_bytes: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text<'a> {
+    #[serde(borrow)]
+    text: &'a RawValue,
+    delay_us: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Size {
+    bytes: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Name {
+    name: String,
+}
+
+impl Surface for Echo {
+    fn identity(&self) -> Identity {
+        Identity {
+            name: "mock-echo",
+            title: "Echo",
+            instructions: "Call echo with a text; it comes back.",
+        }
+    }
+
+    fn tools(&mut self) -> String {
+        json::one_line(TOOLS)
+    }
+
+    fn call(&mut self, tool: &str, arguments: &str) -> Result<Called, Fault> {
+        let answer = match tool {
+            "echo" => echo(arguments, false),
+            "delayed" => echo(arguments, true),
+            "sized" => self.sized(arguments),
+            _ => return Err(Fault::InvalidParams(format!("unknown tool {tool}"))),
+        };
+        // Bad input is a tool error, which a model can read, not a protocol error (SEP-1303).
+        Ok(match answer {
+            Ok((members, delay)) => Called {
+                members,
+                after: delay.unwrap_or(self.delay),
+            },
+            Err(complaint) => Called::now(json::text_result(&format!("{tool}: {complaint}"), true)),
+        })
+    }
+
+    fn prompts(&mut self) -> Option<String> {
+        Some(PROMPTS.into())
+    }
+
+    fn prompt(&mut self, name: &str, arguments: &str) -> Result<String, Fault> {
+        if name != "greeting" {
+            return Err(Fault::InvalidParams(format!("unknown prompt {name}")));
+        }
+        let Name { name } = json::object(arguments.as_bytes())
+            .map_err(|error| Fault::InvalidParams(format!("greeting: {error}")))?;
+        let text = quote(&format!("Say hello to {name}."));
+        Ok(format!(
+            r#""description":"Greets by name.","messages":[{{"role":"user","content":{{"type":"text","text":{text}}}}}]"#
+        ))
+    }
+
+    fn resources(&mut self) -> Option<String> {
+        Some(RESOURCES.into())
+    }
+
+    fn templates(&mut self) -> String {
+        TEMPLATES.into()
+    }
+
+    fn read(&mut self, uri: &str) -> Result<String, Fault> {
+        let text = match uri.strip_prefix("mock://echo/") {
+            Some("motd") => "every word comes back",
+            Some(rest) => rest
+                .strip_prefix("word/")
+                .filter(|word| !word.is_empty())
+                .ok_or_else(|| Fault::UnknownResource { uri: uri.into() })?,
+            None => return Err(Fault::UnknownResource { uri: uri.into() }),
+        };
+        Ok(format!(
+            r#""contents":[{{"uri":{},"mimeType":"text/plain","text":{}}}]"#,
+            quote(uri),
+            quote(text)
+        ))
+    }
+}
+
+/// The text goes back in the spelling it came in.
+fn echo(arguments: &str, may_delay: bool) -> Result<(String, Option<Duration>), String> {
+    let Text { text, delay_us } =
+        json::object(arguments.as_bytes()).map_err(|error| error.to_string())?;
+    if !text.get().starts_with('"') {
+        return Err("text is not a string".into());
+    }
+    if delay_us.is_some() && !may_delay {
+        return Err("unknown field `delay_us`; the tool delayed has it".into());
+    }
+    if delay_us.is_some_and(|us| us > DELAY_US_MAX) {
+        return Err(format!("delay_us is more than {DELAY_US_MAX}"));
+    }
+    Ok((
+        text_result_raw(text.get(), false),
+        delay_us.map(Duration::from_micros),
+    ))
+}
+
+impl Echo {
+    fn sized(&self, arguments: &str) -> Result<(String, Option<Duration>), String> {
+        let Size { bytes } =
+            json::object(arguments.as_bytes()).map_err(|error| error.to_string())?;
+        let bytes = bytes.unwrap_or(self.reply_bytes);
+        if bytes > REPLY_BYTES_MAX {
+            return Err(format!("bytes is more than {REPLY_BYTES_MAX}"));
+        }
+        let text = "x".repeat(usize::try_from(bytes).map_err(|error| error.to_string())?);
+        Ok((text_result_raw(&format!("\"{text}\""), false), None))
+    }
+}

@@ -1,0 +1,382 @@
+//! From a frame to its answer.
+
+use super::era::{self, Era, Eras, META_SERVER, MODERN_VERSION, Params};
+use super::{Action, Fault, Machine, Surface};
+use crate::count::Count;
+use crate::json::{self, Envelope, quote};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// A [`Surface`] behind the protocol of both eras.
+#[derive(Debug)]
+pub(crate) struct Server<S> {
+    pub(crate) surface: S,
+    eras: Eras,
+    /// The revision that `initialize` settled on.
+    session: Option<&'static str>,
+    count: Option<Count>,
+}
+
+/// The result of one method, before the envelope of its era.
+struct Outcome {
+    members: String,
+    cached: bool,
+    after: Duration,
+}
+
+/// One response frame.
+struct Answer {
+    id: String,
+    frame: Vec<u8>,
+    after: Duration,
+}
+
+impl Outcome {
+    fn now(members: String) -> Self {
+        Self {
+            members,
+            cached: false,
+            after: Duration::ZERO,
+        }
+    }
+
+    fn cached(members: String) -> Self {
+        Self {
+            members,
+            cached: true,
+            after: Duration::ZERO,
+        }
+    }
+}
+
+impl<S: Surface> Machine for Server<S> {
+    fn handle(&mut self, frame: &[u8], actions: &mut Vec<Action>) {
+        let frame = frame.trim_ascii();
+        match frame.first() {
+            None => {}
+            Some(b'[') => self.batch(frame, actions),
+            Some(_) => {
+                if let Some(answer) = self.answer(frame, actions) {
+                    actions.push(answer.action());
+                }
+            }
+        }
+    }
+}
+
+impl Answer {
+    fn action(self) -> Action {
+        match self.after {
+            Duration::ZERO => Action::Send(self.frame),
+            after => Action::SendLater {
+                id: self.id,
+                after,
+                frame: self.frame,
+            },
+        }
+    }
+}
+
+impl<S: Surface> Server<S> {
+    pub(crate) fn new(surface: S, eras: Eras, count: Option<Count>) -> Self {
+        Self {
+            surface,
+            eras,
+            session: None,
+            count,
+        }
+    }
+
+    /// The era that answers are dressed for when a request could not be read that far.
+    fn default_era(&self) -> Era {
+        self.session.map_or(Era::Modern, Era::Legacy)
+    }
+
+    fn batch(&mut self, frame: &[u8], actions: &mut Vec<Action>) {
+        let refuse =
+            |text: &str| Fault::InvalidRequest(text.into()).frame("null", self.default_era());
+        if !era::batches(self.session) {
+            return actions.push(Action::Send(refuse(
+                "a frame holds one message in this revision",
+            )));
+        }
+        let members: Vec<&RawValue> = match serde_json::from_slice(frame) {
+            Ok(members) => members,
+            Err(error) => {
+                return actions.push(Action::Send(
+                    Fault::Unreadable(error.to_string()).frame("null", self.default_era()),
+                ));
+            }
+        };
+        if members.is_empty() {
+            return actions.push(Action::Send(refuse("the batch is empty")));
+        }
+        let answers: Vec<Answer> = members
+            .iter()
+            .filter_map(|member| self.answer(member.get().as_bytes(), actions))
+            .collect();
+        let Some(after) = answers.iter().map(|answer| answer.after).max() else {
+            return;
+        };
+        let frames: Vec<Cow<'_, str>> = answers
+            .iter()
+            .map(|answer| String::from_utf8_lossy(&answer.frame))
+            .collect();
+        let frame = format!("[{}]", frames.join(",")).into_bytes();
+        actions.push(
+            Answer {
+                id: String::new(),
+                frame,
+                after,
+            }
+            .action(),
+        );
+    }
+
+    fn answer(&mut self, frame: &[u8], actions: &mut Vec<Action>) -> Option<Answer> {
+        let unreadable = |text: String, era| Answer {
+            id: "null".into(),
+            frame: Fault::Unreadable(text).frame("null", era),
+            after: Duration::ZERO,
+        };
+        let envelope: Envelope<'_> = match json::object(frame) {
+            Ok(envelope) => envelope,
+            Err(error) => {
+                return Some(unreadable(
+                    format!("the frame cannot be read: {error}"),
+                    self.default_era(),
+                ));
+            }
+        };
+        if envelope.method.is_empty() && (envelope.result.is_some() || envelope.error.is_some()) {
+            return None; // a response, and this server asks nothing
+        }
+        let counted = self.note(&envelope);
+        let Some(id) = envelope.id else {
+            Self::notification(&envelope, actions);
+            return None;
+        };
+        let (outcome, era) = match counted {
+            Ok(()) => self.request(&envelope, id.get()),
+            Err(fault) => (Err(fault), self.default_era()),
+        };
+        let id = if json::is_request_id(id.get()) {
+            id.get()
+        } else {
+            "null"
+        };
+        let after = outcome
+            .as_ref()
+            .map_or(Duration::ZERO, |outcome| outcome.after);
+        let frame = match outcome {
+            Ok(outcome) => self.success(id, era, &outcome),
+            Err(fault) => fault.frame(id, era),
+        };
+        Some(Answer {
+            id: id.into(),
+            frame,
+            after,
+        })
+    }
+
+    fn success(&self, id: &str, era: Era, outcome: &Outcome) -> Vec<u8> {
+        let mut frame = String::with_capacity(outcome.members.len() + 320);
+        frame.push_str(r#"{"jsonrpc":"2.0","id":"#);
+        frame.push_str(id);
+        frame.push_str(r#","result":{"#);
+        frame.push_str(&outcome.members);
+        if era == Era::Modern {
+            if !outcome.members.is_empty() {
+                frame.push(',');
+            }
+            frame.push_str(r#""resultType":"complete","#);
+            if outcome.cached {
+                frame.push_str(&format!(
+                    r#""ttlMs":{},"cacheScope":"public","#,
+                    self.surface.ttl_ms()
+                ));
+            }
+            frame.push_str(&format!(
+                r#""_meta":{{"{META_SERVER}":{}}}"#,
+                self.server_info()
+            ));
+        }
+        frame.push_str("}}");
+        frame.into_bytes()
+    }
+
+    fn server_info(&self) -> String {
+        let identity = self.surface.identity();
+        format!(
+            r#"{{"name":"{}","title":"{}","version":"{}"}}"#,
+            identity.name,
+            identity.title,
+            env!("CARGO_PKG_VERSION")
+        )
+    }
+
+    fn notification(envelope: &Envelope<'_>, actions: &mut Vec<Action>) {
+        let Ok(params) = Params::read(envelope.params) else {
+            return;
+        };
+        if envelope.method == "notifications/cancelled"
+            && let Some(id) = params.request_id
+        {
+            actions.push(Action::Withdraw {
+                id: id.get().into(),
+            });
+        }
+    }
+
+    /// Counts a call that arrived, whatever becomes of it: also one without an id, which does nothing.
+    fn note(&mut self, envelope: &Envelope<'_>) -> Result<(), Fault> {
+        let Some(count) = self
+            .count
+            .as_mut()
+            .filter(|_| envelope.method == "tools/call")
+        else {
+            return Ok(());
+        };
+        let params = Params::read(envelope.params).unwrap_or_default();
+        let raw = |value: Option<&RawValue>| {
+            value.map_or("null".to_owned(), |value| value.get().to_owned())
+        };
+        count
+            .note(&raw(params.name), &raw(params.arguments))
+            .map_err(|error| Fault::Internal(format!("cannot count the call: {error}")))
+    }
+
+    fn request(&mut self, envelope: &Envelope<'_>, id: &str) -> (Result<Outcome, Fault>, Era) {
+        let fallback = self.default_era();
+        if envelope.jsonrpc != "2.0" {
+            return (
+                Err(Fault::InvalidRequest("jsonrpc is not \"2.0\"".into())),
+                fallback,
+            );
+        }
+        if !json::is_request_id(id) || envelope.method.is_empty() {
+            return (
+                Err(Fault::InvalidRequest(
+                    "a request has a method, and an id that is a string or a number".into(),
+                )),
+                fallback,
+            );
+        }
+        let params = match Params::read(envelope.params) {
+            Ok(params) => params,
+            Err(fault) => return (Err(fault), fallback),
+        };
+        if envelope.method == "initialize" {
+            return (self.initialize(&params), Era::Legacy("2025-11-25"));
+        }
+        match self.eras.of(&envelope.method, &params, self.session) {
+            Ok(era) => (self.serve(&envelope.method, &params, era), era),
+            Err(fault) => (Err(fault), fallback),
+        }
+    }
+
+    fn initialize(&mut self, params: &Params<'_>) -> Result<Outcome, Fault> {
+        let requested = text(params.version, "protocolVersion")?;
+        let version = self.eras.negotiate(&requested)?;
+        self.session = Some(version);
+        let (capabilities, info) = (self.capabilities(), self.server_info());
+        let instructions = quote(self.surface.identity().instructions);
+        Ok(Outcome::now(format!(
+            r#""protocolVersion":"{version}","capabilities":{capabilities},"serverInfo":{info},"instructions":{instructions}"#
+        )))
+    }
+
+    fn discover(&mut self) -> Outcome {
+        let capabilities = self.capabilities();
+        let instructions = quote(self.surface.identity().instructions);
+        Outcome::cached(format!(
+            r#""supportedVersions":["{MODERN_VERSION}"],"capabilities":{capabilities},"instructions":{instructions}"#
+        ))
+    }
+
+    fn capabilities(&mut self) -> String {
+        let mut capabilities = format!(
+            r#"{{"tools":{{"listChanged":{}}}"#,
+            self.surface.tools_change()
+        );
+        if self.surface.prompts().is_some() {
+            capabilities.push_str(r#","prompts":{}"#);
+        }
+        if self.surface.resources().is_some() {
+            capabilities.push_str(r#","resources":{}"#);
+        }
+        capabilities.push('}');
+        capabilities
+    }
+
+    fn serve(&mut self, method: &str, params: &Params<'_>, era: Era) -> Result<Outcome, Fault> {
+        let unknown = || Fault::UnknownMethod(method.into());
+        let list = |name: &str, items: String| Outcome::cached(format!(r#""{name}":{items}"#));
+        match (method, era) {
+            ("tools/call", _) => self.call(params),
+            ("tools/list", _) => Ok(list("tools", self.surface.tools())),
+            ("prompts/list", _) => self
+                .surface
+                .prompts()
+                .map(|items| list("prompts", items))
+                .ok_or_else(unknown),
+            ("prompts/get", _) if self.surface.prompts().is_some() => {
+                let name = text(params.name, "name")?;
+                self.surface
+                    .prompt(&name, arguments(params)?)
+                    .map(Outcome::now)
+            }
+            ("resources/list", _) => self
+                .surface
+                .resources()
+                .map(|items| list("resources", items))
+                .ok_or_else(unknown),
+            ("resources/templates/list", _) if self.surface.resources().is_some() => {
+                Ok(list("resourceTemplates", self.surface.templates()))
+            }
+            ("resources/read", _) if self.surface.resources().is_some() => {
+                let uri = text(params.uri, "uri")?;
+                self.surface.read(&uri).map(Outcome::cached)
+            }
+            ("server/discover", Era::Modern) => Ok(self.discover()),
+            ("ping", Era::Legacy(_)) => Ok(Outcome::now(String::new())),
+            _ => Err(unknown()),
+        }
+    }
+
+    fn call(&mut self, params: &Params<'_>) -> Result<Outcome, Fault> {
+        let name = text(params.name, "name")?;
+        let called = self.surface.call(&name, arguments(params)?)?;
+        Ok(Outcome {
+            members: called.members,
+            cached: false,
+            after: called.after,
+        })
+    }
+}
+
+/// A member that must be a string, borrowed where it holds no escape.
+fn text<'a>(value: Option<&'a RawValue>, member: &str) -> Result<Cow<'a, str>, Fault> {
+    let refused = || Fault::InvalidParams(format!("params.{member} is not a string"));
+    let raw = value.ok_or_else(refused)?.get();
+    match raw
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+    {
+        Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
+        _ => serde_json::from_str(raw)
+            .map(Cow::Owned)
+            .map_err(|_| refused()),
+    }
+}
+
+fn arguments<'a>(params: &Params<'a>) -> Result<&'a str, Fault> {
+    match params.arguments.map(RawValue::get) {
+        None => Ok("{}"),
+        Some(raw) if raw.starts_with('{') => Ok(raw),
+        Some(_) => Err(Fault::InvalidParams(
+            "params.arguments is not an object".into(),
+        )),
+    }
+}

@@ -1,0 +1,151 @@
+//! Protocol revisions and the rules by which a request chooses one.
+//! Source: the MCP specification, revisions 2024-11-05 to 2026-07-28.
+
+use super::fault::Fault;
+use crate::json;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// The revisions with an `initialize` handshake, oldest first.
+pub const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// The revision without a handshake.
+pub const MODERN_VERSION: &str = "2026-07-28";
+/// `_meta` key: the revision a Modern request speaks. Required.
+pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// `_meta` key: what the client of a Modern request can do. Required.
+pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// `_meta` key: who the client of a Modern request is.
+pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+/// `_meta` key: who the server of a Modern result is.
+pub const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The revisions in which one frame may hold several messages.
+const BATCH_VERSIONS: [&str; 2] = ["2024-11-05", "2025-03-26"];
+
+/// Which eras a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Eras {
+    /// Legacy and Modern, chosen per request.
+    #[default]
+    Both,
+    /// Only revisions with `initialize`.
+    Legacy,
+    /// Only 2026-07-28.
+    Modern,
+}
+
+/// The era one request is served in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    Legacy(&'static str),
+    Modern,
+}
+
+/// The members of `params` that route a request, in any method.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Params<'a> {
+    #[serde(borrow, default)]
+    pub(crate) name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) uri: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta")]
+    pub(crate) meta: Option<Meta<'a>>,
+    #[serde(borrow, default, rename = "protocolVersion")]
+    pub(crate) version: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "requestId")]
+    pub(crate) request_id: Option<&'a RawValue>,
+}
+
+/// The members of `_meta` that a server acts on.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Meta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: Option<&'a RawValue>,
+}
+
+impl<'a> Params<'a> {
+    pub(crate) fn read(raw: Option<&'a RawValue>) -> Result<Self, Fault> {
+        let Some(raw) = raw else {
+            return Ok(Self::default());
+        };
+        json::object(raw.get().as_bytes())
+            .map_err(|error| Fault::InvalidParams(format!("params cannot be read: {error}")))
+    }
+}
+
+impl Eras {
+    fn legacy(self) -> bool {
+        self != Self::Modern
+    }
+
+    fn modern(self) -> bool {
+        self != Self::Legacy
+    }
+
+    /// The era of a request other than `initialize`, given the revision `initialize` settled on.
+    pub(crate) fn of(
+        self,
+        method: &str,
+        params: &Params<'_>,
+        session: Option<&'static str>,
+    ) -> Result<Era, Fault> {
+        let named = params
+            .meta
+            .as_ref()
+            .and_then(|meta| meta.version.as_deref());
+        if self.modern()
+            && let Some(version) = named
+        {
+            return modern(version, params);
+        }
+        match session {
+            Some(version) => Ok(Era::Legacy(version)),
+            None if self.legacy() && method == "ping" => Ok(Era::Legacy("2025-11-25")),
+            None if self.modern() => Err(Fault::InvalidParams(format!(
+                "_meta lacks {META_VERSION}; name a revision, or send initialize first"
+            ))),
+            None if method == "server/discover" => Err(Fault::UnknownMethod(method.into())),
+            None => Err(Fault::InvalidRequest(
+                "the session is not initialized; send initialize first".into(),
+            )),
+        }
+    }
+
+    /// The Legacy revision for a client that asked for `requested`: the same if spoken, else the newest.
+    pub(crate) fn negotiate(self, requested: &str) -> Result<&'static str, Fault> {
+        if !self.legacy() {
+            return Err(Fault::UnsupportedVersion {
+                requested: requested.into(),
+            });
+        }
+        Ok(LEGACY_VERSIONS
+            .into_iter()
+            .find(|version| *version == requested)
+            .unwrap_or("2025-11-25"))
+    }
+}
+
+fn modern(version: &str, params: &Params<'_>) -> Result<Era, Fault> {
+    if version != MODERN_VERSION {
+        return Err(Fault::UnsupportedVersion {
+            requested: version.into(),
+        });
+    }
+    let capabilities = params.meta.as_ref().and_then(|meta| meta.capabilities);
+    if capabilities.is_some_and(|value| value.get().starts_with('{')) {
+        return Ok(Era::Modern);
+    }
+    Err(Fault::InvalidParams(format!(
+        "_meta lacks {META_CAPABILITIES}, an object; send {{}} if there are none"
+    )))
+}
+
+/// Whether a session of this revision may send several messages in one frame.
+pub(crate) fn batches(session: Option<&'static str>) -> bool {
+    session.is_some_and(|version| BATCH_VERSIONS.contains(&version))
+}

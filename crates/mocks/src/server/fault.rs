@@ -1,0 +1,72 @@
+//! What a server answers when it cannot serve a request, with the code each era prescribes.
+
+use super::era::{Era, MODERN_VERSION};
+use crate::json::quote;
+
+/// A request that gets an error instead of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Unreadable(String),
+    InvalidRequest(String),
+    UnknownMethod(String),
+    InvalidParams(String),
+    UnknownResource { uri: String },
+    UnsupportedVersion { requested: String },
+    Internal(String),
+}
+
+impl Fault {
+    /// JSON-RPC 2.0 §5.1; -32002 became -32602 with 2026-07-28, which also brought -32022.
+    fn code(&self, era: Era) -> i32 {
+        match self {
+            Self::Unreadable(_) => -32700,
+            Self::InvalidRequest(_) => -32600,
+            Self::UnknownMethod(_) => -32601,
+            Self::InvalidParams(_) => -32602,
+            Self::UnknownResource { .. } => match era {
+                Era::Legacy(_) => -32002,
+                Era::Modern => -32602,
+            },
+            Self::UnsupportedVersion { .. } => -32022,
+            Self::Internal(_) => -32603,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Unreadable(text)
+            | Self::InvalidRequest(text)
+            | Self::InvalidParams(text)
+            | Self::Internal(text) => text.clone(),
+            Self::UnknownMethod(method) => format!("unknown method {method}"),
+            Self::UnknownResource { uri } => format!("unknown resource {uri}"),
+            Self::UnsupportedVersion { requested } => {
+                format!("unsupported protocol version {requested}; use {MODERN_VERSION}")
+            }
+        }
+    }
+
+    fn data(&self) -> Option<String> {
+        match self {
+            Self::UnsupportedVersion { requested } => Some(format!(
+                r#"{{"supported":["{MODERN_VERSION}"],"requested":{}}}"#,
+                quote(requested)
+            )),
+            Self::UnknownResource { uri } => Some(format!(r#"{{"uri":{}}}"#, quote(uri))),
+            _ => None,
+        }
+    }
+
+    /// The whole error response; `id` is raw JSON.
+    pub(crate) fn frame(&self, id: &str, era: Era) -> Vec<u8> {
+        let data = self
+            .data()
+            .map(|data| format!(r#","data":{data}"#))
+            .unwrap_or_default();
+        let (code, message) = (self.code(era), quote(&self.message()));
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}{data}}}}}"#
+        )
+        .into_bytes()
+    }
+}

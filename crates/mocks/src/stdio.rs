@@ -1,0 +1,213 @@
+//! Drives a [`Machine`] over standard input and output with blocking calls: one read and one write a
+//! call. Delayed answers are kept in a queue, so that a cancel or another call can overtake them.
+
+use crate::frame::{FRAME_BYTES_MAX, Line, Lines};
+use crate::server::{Action, Machine};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::{
+    fs::File,
+    io::{self, Write},
+    os::fd::AsFd,
+    time::{Duration, Instant},
+};
+
+/// How many delayed answers may wait; beyond it, no further frame is read until one has gone.
+const DELAYED_MAX: usize = 4096;
+
+struct Delayed {
+    due: Instant,
+    id: String,
+    frame: Vec<u8>,
+}
+
+struct Driver {
+    input: File,
+    output: File,
+    delayed: Vec<Delayed>,
+    /// Set once the input has ended but the machine stays.
+    linger_until: Option<Instant>,
+}
+
+/// Serves until the input ends, the other side hangs up or the machine ends; returns the exit code.
+///
+/// # Errors
+/// When standard input or output fails otherwise.
+pub fn serve(machine: &mut dyn Machine) -> io::Result<u8> {
+    let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let mut driver = Driver {
+        input,
+        output,
+        delayed: Vec::new(),
+        linger_until: None,
+    };
+    match driver.run(machine) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        other => other,
+    }
+}
+
+impl Driver {
+    fn run(&mut self, machine: &mut dyn Machine) -> io::Result<u8> {
+        let mut lines = Lines::new(FRAME_BYTES_MAX);
+        let mut actions = Vec::new();
+        loop {
+            self.send_due()?;
+            if self.delayed.len() >= DELAYED_MAX {
+                self.wait(false)?;
+                continue;
+            }
+            match lines.next_line() {
+                Line::Frame(frame) => machine.handle(frame, &mut actions),
+                Line::TooLong => machine.too_long(&mut actions),
+                Line::Incomplete => {
+                    if !self.delayed.is_empty() && !self.wait(true)? {
+                        continue;
+                    }
+                    if self.read(&mut lines)? == 0 {
+                        machine.end_of_input(&mut actions);
+                        let ended = self.perform(&mut actions)?;
+                        return self.linger(ended);
+                    }
+                }
+            }
+            if let Some(code) = self.perform(&mut actions)? {
+                return Ok(code);
+            }
+        }
+    }
+
+    fn read(&mut self, lines: &mut Lines) -> io::Result<usize> {
+        loop {
+            match lines.fill(&mut self.input) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    poll_one(&self.input, PollFlags::IN, None)?;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Performs and empties `actions`; an exit code ends the process.
+    fn perform(&mut self, actions: &mut Vec<Action>) -> io::Result<Option<u8>> {
+        for action in actions.drain(..) {
+            match action {
+                Action::Send(mut frame) => {
+                    frame.push(b'\n');
+                    write_all(&mut self.output, &frame)?;
+                }
+                Action::SendLater { id, after, frame } => {
+                    let due = Instant::now() + after;
+                    self.delayed.push(Delayed { due, id, frame });
+                }
+                Action::Withdraw { id } => self.delayed.retain(|delayed| delayed.id != id),
+                Action::SendRaw(bytes) => write_all(&mut self.output, &bytes)?,
+                Action::Complain { bytes } => complain(bytes),
+                Action::Linger(longest) => self.linger_until = Some(Instant::now() + longest),
+                Action::End(code) => return Ok(Some(code)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn send_due(&mut self) -> io::Result<()> {
+        if self.delayed.is_empty() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        let mut due: Vec<Delayed> = self
+            .delayed
+            .extract_if(.., |delayed| delayed.due <= now)
+            .collect();
+        due.sort_by_key(|delayed| delayed.due);
+        for mut delayed in due {
+            delayed.frame.push(b'\n');
+            write_all(&mut self.output, &delayed.frame)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the next delayed answer, or for input if `input` is set; true when there is input.
+    fn wait(&self, input: bool) -> io::Result<bool> {
+        let next = self.delayed.iter().map(|delayed| delayed.due).min();
+        let left = next.map(|due| due.saturating_duration_since(Instant::now()));
+        if input {
+            poll_one(&self.input, PollFlags::IN, left)
+        } else {
+            pause(left)
+        }
+    }
+
+    /// Stays after the end of input where the machine asked for it.
+    fn linger(&mut self, ended: Option<u8>) -> io::Result<u8> {
+        while let (None, Some(until)) = (ended, self.linger_until) {
+            self.send_due()?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let next = self
+                .delayed
+                .iter()
+                .map(|delayed| delayed.due.saturating_duration_since(Instant::now()))
+                .min();
+            pause(Some(next.map_or(left, |next| next.min(left))))?;
+        }
+        Ok(ended.unwrap_or(0))
+    }
+}
+
+fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match output.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                poll_one(output, PollFlags::OUT, None)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A log flood; that nobody reads it, or that it was closed, is the other side's business.
+fn complain(bytes: usize) {
+    let line = [b"mock: ".as_slice(), &[b'!'; 121], b"\n"].concat();
+    let mut error = io::stderr().lock();
+    for _ in 0..bytes.div_ceil(line.len()) {
+        if error.write_all(&line).is_err() {
+            return;
+        }
+    }
+}
+
+/// Polls one descriptor; false when the time ran out.
+pub(crate) fn poll_one(
+    fd: &impl AsFd,
+    flags: PollFlags,
+    longest: Option<Duration>,
+) -> io::Result<bool> {
+    let mut fds = [PollFd::new(fd, flags)];
+    match poll(&mut fds, timespec(longest).as_ref()) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn pause(longest: Option<Duration>) -> io::Result<bool> {
+    match poll(&mut [], timespec(longest).as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(crate) fn timespec(duration: Option<Duration>) -> Option<Timespec> {
+    duration.map(|duration| Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    })
+}

@@ -1,0 +1,16 @@
+//! The mocks as processes, driven by the raw client.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod common;
+mod echo;
+mod envelope;
+mod eras;
+mod files;
+mod hostile;
+mod relay;

@@ -1,0 +1,91 @@
+//! A readable or writable descriptor of any kind.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
+use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+/// Where bytes come from.
+pub(super) enum Source {
+    Pipe(pipe::Receiver),
+    Socket(UnixStream),
+    /// Files and terminals, read on a helper thread.
+    Slow(Pin<Box<dyn tokio::io::AsyncRead + Send>>),
+}
+
+/// Where bytes go.
+pub(super) enum Sink {
+    Pipe(pipe::Sender),
+    Socket(UnixStream),
+    /// Files and terminals, written on a helper thread.
+    Slow(Pin<Box<dyn AsyncWrite + Send>>),
+}
+
+fn file_type(fd: &OwnedFd) -> io::Result<FileType> {
+    Ok(FileType::from_raw_mode(fstat(fd)?.st_mode))
+}
+
+fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
+    fcntl_setfl(&fd, fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
+    UnixStream::from_std(fd.into())
+}
+
+impl Source {
+    pub(super) fn of(fd: OwnedFd) -> io::Result<Self> {
+        match file_type(&fd)? {
+            FileType::Fifo => Ok(Self::Pipe(pipe::Receiver::from_owned_fd(fd)?)),
+            FileType::Socket => Ok(Self::Socket(socket(fd)?)),
+            _ => Ok(Self::Slow(Box::pin(tokio::fs::File::from_std(
+                std::fs::File::from(fd),
+            )))),
+        }
+    }
+
+    /// Reads what there is, at least a byte unless the stream has ended. Cancel-safe.
+    pub(super) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Pipe(pipe) => pipe.read(buffer).await,
+            Self::Socket(socket) => socket.read(buffer).await,
+            Self::Slow(file) => file.read(buffer).await,
+        }
+    }
+}
+
+impl Sink {
+    pub(super) fn of(fd: OwnedFd) -> io::Result<Self> {
+        match file_type(&fd)? {
+            FileType::Fifo => Ok(Self::Pipe(pipe::Sender::from_owned_fd(fd)?)),
+            FileType::Socket => Ok(Self::Socket(socket(fd)?)),
+            _ => Ok(Self::Slow(Box::pin(tokio::fs::File::from_std(
+                std::fs::File::from(fd),
+            )))),
+        }
+    }
+
+    /// Writes what can be written at once.
+    pub(super) fn try_write(&self, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Pipe(pipe) => pipe.try_write_vectored(parts),
+            Self::Socket(socket) => socket.try_write_vectored(parts),
+            Self::Slow(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// Writes some of `bytes` as soon as the descriptor takes any. Cancel-safe except for files and
+    /// terminals, where what was handed over is on its way.
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Pipe(pipe) => pipe.write(bytes).await,
+            Self::Socket(socket) => socket.write(bytes).await,
+            Self::Slow(file) => {
+                let written = file.write(bytes).await?;
+                file.flush().await?;
+                Ok(written)
+            }
+        }
+    }
+}

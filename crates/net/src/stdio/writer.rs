@@ -1,0 +1,84 @@
+//! Writing frames: at once where the descriptor takes them, else from a queue.
+
+use std::io;
+
+use super::stream::Sink;
+
+/// From here on the other side's reader should pause, in bytes.
+pub const QUEUE_BYTES_HIGH: usize = 4 * 1024 * 1024;
+
+/// Writes newline-framed messages.
+pub struct FrameWriter {
+    sink: Sink,
+    queue: Vec<u8>,
+    /// How much of the queue has been written.
+    done: usize,
+}
+
+impl FrameWriter {
+    pub(super) fn new(sink: Sink) -> Self {
+        Self {
+            sink,
+            queue: Vec::new(),
+            done: 0,
+        }
+    }
+
+    /// Sends a frame: with one system call where nothing is queued and the descriptor takes it,
+    /// else the rest is queued for [`FrameWriter::flush`].
+    ///
+    /// # Errors
+    /// What the descriptor says; a closed reader is `BrokenPipe`.
+    pub fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        let mut written = 0;
+        if self.is_empty() {
+            match self
+                .sink
+                .try_write(&[io::IoSlice::new(frame), io::IoSlice::new(b"\n")])
+            {
+                Ok(count) => written = count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if written <= frame.len() {
+            self.queue
+                .extend_from_slice(frame.get(written..).unwrap_or_default());
+            self.queue.push(b'\n');
+        }
+        Ok(())
+    }
+
+    /// Writes until the queue is empty. Cancel-safe: what is written is not written again.
+    ///
+    /// # Errors
+    /// What the descriptor says.
+    pub async fn flush(&mut self) -> io::Result<()> {
+        while !self.is_empty() {
+            let count = self
+                .sink
+                .write(self.queue.get(self.done..).unwrap_or_default())
+                .await?;
+            if count == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.done += count;
+        }
+        self.queue.clear();
+        self.queue.shrink_to(QUEUE_BYTES_HIGH);
+        self.done = 0;
+        Ok(())
+    }
+
+    /// Whether all is written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.done == self.queue.len()
+    }
+
+    /// Whether so much is queued that whoever fills it should pause.
+    #[must_use]
+    pub fn is_congested(&self) -> bool {
+        self.queue.len() - self.done >= QUEUE_BYTES_HIGH
+    }
+}

@@ -1,0 +1,140 @@
+//! What a log is written on, narrow enough that a test can make it fail.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock, fstat, stat};
+use rustix::io::Errno;
+
+use super::LogError;
+
+/// What the path of a log names at this moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// Nothing.
+    Nothing,
+    /// A file, but not the one that was opened.
+    Another,
+    /// The file that was opened, with its length in bytes.
+    Ours {
+        /// Length in bytes.
+        len_bytes: u64,
+    },
+}
+
+/// The five things that a log does to its file.
+pub trait Medium: Send + Sync {
+    /// Looks at what the path names now.
+    ///
+    /// # Errors
+    /// Whatever the operating system reports, except that the path names nothing.
+    fn look(&self) -> io::Result<Named>;
+
+    /// Writes at the end, once; may take less than it was given.
+    ///
+    /// # Errors
+    /// Whatever the operating system reports.
+    fn write(&self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Cuts the file to a length in bytes.
+    ///
+    /// # Errors
+    /// Whatever the operating system reports.
+    fn truncate(&self, len_bytes: u64) -> io::Result<()>;
+
+    /// Returns once what was written has reached the disk.
+    ///
+    /// # Errors
+    /// Whatever the operating system reports.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// A real file, held under an exclusive lock for as long as it is open.
+#[derive(Debug)]
+pub struct FileMedium {
+    file: File,
+    /// Absolute, and ready for the system call that every append makes.
+    path: CString,
+    device: u64,
+    inode: u64,
+}
+
+impl FileMedium {
+    /// Creates a file that must not exist yet, `0600`, and locks it.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] when it exists or cannot be created, [`LogError::Full`] when there is no room.
+    pub fn create(path: &Path) -> Result<FileMedium, LogError> {
+        FileMedium::with(
+            path,
+            OpenOptions::new().append(true).create_new(true).mode(0o600),
+        )
+    }
+
+    /// Opens an existing file for appending and locks it.
+    ///
+    /// # Errors
+    /// [`LogError::Locked`] when another process writes it, [`LogError::Io`] otherwise.
+    pub fn open(path: &Path) -> Result<FileMedium, LogError> {
+        FileMedium::with(path, OpenOptions::new().append(true))
+    }
+
+    fn with(path: &Path, options: &OpenOptions) -> Result<FileMedium, LogError> {
+        // An absolute path keeps its meaning when the working directory changes.
+        let path =
+            std::path::absolute(path).map_err(|error| LogError::from_io("locate", &error))?;
+        let file = options
+            .open(&path)
+            .map_err(|error| LogError::from_io("open", &error))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
+            Errno::WOULDBLOCK => LogError::Locked,
+            other => LogError::from_io("lock", &other.into()),
+        })?;
+        let status = fstat(&file).map_err(|errno| LogError::from_io("inspect", &errno.into()))?;
+        let path = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| LogError::from_io("locate", &io::ErrorKind::InvalidFilename.into()))?;
+        Ok(FileMedium {
+            file,
+            path,
+            device: status.st_dev,
+            inode: status.st_ino,
+        })
+    }
+}
+
+impl Medium for FileMedium {
+    fn look(&self) -> io::Result<Named> {
+        match stat(self.path.as_c_str()) {
+            Ok(status) if status.st_dev == self.device && status.st_ino == self.inode => {
+                Ok(Named::Ours {
+                    len_bytes: u64::try_from(status.st_size).unwrap_or(0),
+                })
+            }
+            Ok(_) => Ok(Named::Another),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(Named::Nothing),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        // A signal that arrives before the first byte is the only failure after which trying again is sound.
+        loop {
+            match rustix::io::write(&self.file, bytes) {
+                Err(Errno::INTR) => {}
+                other => return other.map_err(io::Error::from),
+            }
+        }
+    }
+
+    fn truncate(&self, len_bytes: u64) -> io::Result<()> {
+        self.file.set_len(len_bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}

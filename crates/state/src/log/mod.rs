@@ -1,0 +1,40 @@
+//! An append-only log of bytes.
+//!
+//! [`Log`] is what a writer needs; [`FileLog`] is the embedded implementation: one file, one write per append (concurrent
+//! appends share one), and a look at the path before every write, so that a file which was unlinked, replaced, cut or
+//! written by somebody else is noticed before anything is added to it.
+
+mod error;
+mod file;
+mod medium;
+mod queue;
+mod sync;
+
+pub use error::LogError;
+pub use file::{FileLog, RECORD_BYTES_MAX};
+pub use medium::{FileMedium, Medium, Named};
+pub use sync::{INTERVAL_MS_DEFAULT, SyncPolicy};
+
+/// An append-only sequence of bytes, in which a record is either whole or absent.
+pub trait Log: Send + Sync {
+    /// Appends one record as it stands and returns the offset, in bytes, of the byte behind it.
+    ///
+    /// # Errors
+    /// Any [`LogError`]: the record is then not in the log, and every later append fails too.
+    fn append(&self, record: &[u8]) -> Result<u64, LogError>;
+
+    /// Looks at the log without writing: is it still ours, whole and unfailed?
+    ///
+    /// # Errors
+    /// The failure that an append would now meet; it is remembered.
+    fn check(&self) -> Result<(), LogError>;
+
+    /// Returns once everything appended so far has reached the medium.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] when the medium reports that it lost something, and what an earlier failure left.
+    fn sync(&self) -> Result<(), LogError>;
+
+    /// Bytes accepted so far.
+    fn len_bytes(&self) -> u64;
+}

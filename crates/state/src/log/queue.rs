@@ -1,0 +1,91 @@
+//! The state of a file log that its threads share.
+
+use super::LogError;
+
+/// Batches are numbered. Two exist at any moment at most: one being written, one being collected.
+#[derive(Default)]
+pub(super) struct Queue {
+    pub(super) batch: Vec<u8>,
+    pub(super) spare: Vec<u8>,
+    /// Records in `batch`.
+    pub(super) members: u32,
+    /// The last batch had several.
+    pub(super) crowded: bool,
+    /// Number of the batch being collected.
+    pub(super) collecting: u64,
+    /// Batches below this number are settled: written or failed.
+    pub(super) settled: u64,
+    pub(super) leading: bool,
+    waiting_even: u32,
+    waiting_odd: u32,
+    pub(super) written_bytes: u64,
+    /// Bytes written, and those in batches.
+    pub(super) accepted_bytes: u64,
+    pub(super) synced_bytes: u64,
+    pub(super) helper_idle: bool,
+    pub(super) stopping: bool,
+    pub(super) failure: Option<LogError>,
+    /// The first batch that was not written because of the failure.
+    failed_batch: u64,
+}
+
+impl Queue {
+    /// The state of a log whose file has this length and is as good as synced.
+    pub(super) fn starting_at(len_bytes: u64) -> Queue {
+        Queue {
+            written_bytes: len_bytes,
+            accepted_bytes: len_bytes,
+            synced_bytes: len_bytes,
+            ..Queue::default()
+        }
+    }
+
+    /// How many sleep for a batch, or for one two before or after it.
+    pub(super) fn waiting(&mut self, batch: u64) -> &mut u32 {
+        if batch.is_multiple_of(2) {
+            &mut self.waiting_even
+        } else {
+            &mut self.waiting_odd
+        }
+    }
+
+    /// Remembers a failure outside of a write: what is being collected will not be written.
+    pub(super) fn fail(&mut self, error: LogError) {
+        if self.failure.is_none() {
+            self.failure = Some(error);
+            self.failed_batch = self.collecting;
+        }
+    }
+
+    /// Remembers that batch `id` could not be written, and settles what was collected meanwhile as failed too.
+    pub(super) fn end(&mut self, error: LogError, id: u64) {
+        self.failed_batch = if self.failure.is_some() {
+            self.failed_batch.min(id)
+        } else {
+            id
+        };
+        self.failure.get_or_insert(error);
+        self.abandon();
+    }
+
+    /// Nobody will write what is being collected: settles it as failed.
+    pub(super) fn abandon(&mut self) {
+        self.batch.clear();
+        self.collecting = self.collecting.saturating_add(1);
+        self.settled = self.collecting;
+    }
+
+    /// What the members of a settled batch are told: the first that failed learns why, later ones that the log has failed.
+    pub(super) fn outcome(&self, batch: u64) -> Result<(), LogError> {
+        match &self.failure {
+            Some(error) if batch == self.failed_batch => Err(error.clone()),
+            Some(error) if batch > self.failed_batch => Err(error.poison()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The error that a new append meets.
+    pub(super) fn refused(&self) -> Option<LogError> {
+        self.failure.as_ref().map(LogError::poison)
+    }
+}

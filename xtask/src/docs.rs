@@ -1,0 +1,182 @@
+//! Reference pages that the binary itself prints, so that they cannot drift from the code.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use crate::command::{self, Error};
+use crate::tidy::finding::Finding;
+
+/// One generated page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    /// The file, relative to the repository root.
+    pub(crate) file: &'static str,
+    /// The name that `durward __docs` knows it by.
+    pub(crate) name: &'static str,
+}
+
+/// Every generated page. An entry here needs the same name in the binary's `__docs` command.
+pub(crate) const PAGES: &[Page] = &[
+    Page {
+        file: "docs/reference/commands.md",
+        name: "commands",
+    },
+    Page {
+        file: "docs/reference/reasons.md",
+        name: "reasons",
+    },
+    Page {
+        file: "docs/reference/policy.md",
+        name: "policy",
+    },
+];
+
+/// Writes every page again and says which files changed. Always `true`: nothing is judged.
+pub(crate) fn write_all(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
+    write_pages(root, PAGES, |page| print_page(root, page), out)?;
+    Ok(true)
+}
+
+/// Compares every page with what the binary prints now.
+pub(crate) fn check(root: &Path) -> Result<Vec<Finding>, Error> {
+    compare(root, PAGES, |page| print_page(root, page))
+}
+
+fn print_page(root: &Path, page: Page) -> Result<Vec<u8>, Error> {
+    command::output(
+        root,
+        "cargo",
+        &[
+            "run",
+            "--quiet",
+            "--package",
+            "durward",
+            "--",
+            "__docs",
+            page.name,
+        ],
+    )
+}
+
+fn write_pages(
+    root: &Path,
+    pages: &[Page],
+    print: impl Fn(Page) -> Result<Vec<u8>, Error>,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    if pages.is_empty() {
+        writeln!(
+            out,
+            "no page is generated yet; xtask/src/docs.rs lists them"
+        )?;
+    }
+    for &page in pages {
+        let path = root.join(page.file);
+        let text = print(page)?;
+        if fs::read(&path).is_ok_and(|old| old == text) {
+            continue;
+        }
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(Error::io(page.file))?;
+        }
+        fs::write(&path, text).map_err(Error::io(page.file))?;
+        writeln!(out, "{}", page.file)?;
+    }
+    Ok(())
+}
+
+fn compare(
+    root: &Path,
+    pages: &[Page],
+    print: impl Fn(Page) -> Result<Vec<u8>, Error>,
+) -> Result<Vec<Finding>, Error> {
+    let mut findings = Vec::new();
+    for &page in pages {
+        let now = print(page)?;
+        let kept = fs::read(root.join(page.file)).unwrap_or_default();
+        if let Some(line) = first_difference(&kept, &now) {
+            findings.push(Finding::new(
+                page.file,
+                line,
+                format!("the page differs from `durward __docs {}`", page.name),
+                "run `cargo xtask docs` and commit the result",
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+/// The first line, counted from 1, in which two texts differ.
+fn first_difference(kept: &[u8], now: &[u8]) -> Option<usize> {
+    if kept == now {
+        return None;
+    }
+    let same = kept
+        .split(|&b| b == b'\n')
+        .zip(now.split(|&b| b == b'\n'))
+        .take_while(|(a, b)| a == b)
+        .count();
+    Some(same + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: Page = Page {
+        file: "docs/reference/reasons.md",
+        name: "reasons",
+    };
+
+    fn folder(name: &str) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("xtask-docs-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_page_that_drifted_is_found_and_then_rewritten() {
+        let root = folder("drift");
+        let print = |_: Page| Ok(b"one\ntwo\nthree\n".to_vec());
+        fs::create_dir_all(root.join("docs/reference")).unwrap();
+        fs::write(root.join(PAGE.file), "one\n2\nthree\n").unwrap();
+
+        let found = compare(&root, &[PAGE], print).unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0]
+                .to_string()
+                .starts_with("docs/reference/reasons.md:2: "),
+            "{}",
+            found[0]
+        );
+
+        let mut out = Vec::new();
+        write_pages(&root, &[PAGE], print, &mut out).unwrap();
+        assert_eq!(out, b"docs/reference/reasons.md\n");
+        assert!(compare(&root, &[PAGE], print).unwrap().is_empty());
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_page_that_was_never_written_is_found() {
+        let root = folder("missing");
+        let found = compare(&root, &[PAGE], |_| Ok(b"one\n".to_vec())).unwrap();
+        assert_eq!(found.len(), 1);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_printed_is_an_error() {
+        let root = folder("unprintable");
+        let print = |_: Page| {
+            Err(Error::Failed {
+                program: "durward".into(),
+                stderr: "no such page".into(),
+            })
+        };
+        assert!(compare(&root, &[PAGE], print).is_err());
+        fs::remove_dir_all(root).unwrap();
+    }
+}

@@ -1,0 +1,280 @@
+//! Which crate may use which: one table, checked against the manifests.
+//!
+//! The arrows are the architecture: a crate that is not in a row may not be used there. Dev dependencies are free.
+
+use super::finding::Finding;
+use super::metadata::{Dependency, Package};
+use super::tree::Tree;
+
+const TABLE_FILE: &str = "xtask/src/tidy/arrows.rs";
+
+/// What a crate may use of the workspace.
+#[derive(Clone, Copy)]
+enum May {
+    Use(&'static [&'static str]),
+    UseAll,
+}
+
+/// Every crate of the house, whether it exists yet or not.
+const ARROWS: &[(&str, May)] = &[
+    ("wire", May::Use(&[])),
+    ("state", May::Use(&[])),
+    ("gate", May::Use(&["state"])),
+    ("net", May::Use(&["wire"])),
+    ("toolkit", May::Use(&["gate", "wire"])),
+    ("mcp", May::Use(&["gate", "wire", "net", "toolkit"])),
+    (
+        "models",
+        May::Use(&["gate", "wire", "net", "state", "mocks"]),
+    ),
+    (
+        "agents",
+        May::Use(&["gate", "wire", "models", "mcp", "state"]),
+    ),
+    ("ssh", May::Use(&["toolkit", "gate", "net", "state"])),
+    ("pbpk", May::Use(&[])),
+    (
+        "simulation",
+        May::Use(&["toolkit", "gate", "pbpk", "state"]),
+    ),
+    ("stores", May::Use(&["state"])),
+    ("console", May::Use(&["gate", "net", "state"])),
+    ("mocks", May::Use(&["wire", "net"])),
+    ("lab", May::Use(&["wire", "net", "mocks"])),
+    ("durward", May::UseAll),
+    ("xtask", May::Use(&[])),
+];
+
+/// Crates of others that one of ours may not use, and why.
+const BANS: &[(&str, &[&str], &str)] = &[
+    (
+        "wire",
+        &["tokio", "hyper", "rustls", "tracing", "rustix"],
+        "`wire` does no I/O and no logging",
+    ),
+    (
+        "gate",
+        &["tokio", "hyper", "rustls", "tracing"],
+        "`gate` knows no protocol, no socket and no runtime",
+    ),
+    (
+        "state",
+        &["tokio", "hyper", "rustls"],
+        "`state` opens no socket",
+    ),
+    (
+        "pbpk",
+        &["tokio", "hyper", "rustls", "serde", "serde_json"],
+        "`pbpk` is a pure library",
+    ),
+];
+
+/// The arrows between our crates, and the bans on others'.
+pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
+    packages
+        .iter()
+        .flat_map(|package| check_package(tree, package, packages))
+        .collect()
+}
+
+fn check_package(tree: &Tree, package: &Package, all: &[Package]) -> Vec<Finding> {
+    let name = package.name.as_str();
+    let manifest = package.manifest_path.as_str();
+    let at =
+        |dependency: &Dependency| tree.line_of(manifest, |line| declares(line, &dependency.name));
+    let Some((_, may)) = ARROWS.iter().find(|(known, _)| *known == name) else {
+        let wrong = format!("crate `{name}` is not in the table of arrows");
+        return vec![Finding::new(
+            manifest,
+            1,
+            wrong,
+            format!("add it to {TABLE_FILE} with what it may use"),
+        )];
+    };
+    let mut findings = Vec::new();
+    for dependency in package.dependencies.iter().filter(|d| d.ships()) {
+        let ours = all.iter().any(|p| p.name == dependency.name);
+        if let May::Use(allowed) = may
+            && ours
+            && !allowed.contains(&dependency.name.as_str())
+        {
+            let wrong = format!("`{name}` may not use `{}`", dependency.name);
+            let remedy = match allowed {
+                [] => "it uses no crate of the workspace: move the code to a crate that may"
+                    .to_owned(),
+                some => format!(
+                    "it may use {}: move the code to a crate that may",
+                    some.join(", ")
+                ),
+            };
+            findings.push(Finding::new(manifest, at(dependency), wrong, remedy));
+        }
+        if let Some((_, _, why)) = BANS
+            .iter()
+            .find(|(ours, banned, _)| *ours == name && banned.contains(&dependency.name.as_str()))
+        {
+            let wrong = format!(
+                "`{name}` may not use the external crate `{}`",
+                dependency.name
+            );
+            findings.push(Finding::new(
+                manifest,
+                at(dependency),
+                wrong,
+                format!("{why}: move the code to `net` or above"),
+            ));
+        }
+    }
+    findings
+}
+
+/// Whether a line of a manifest declares a dependency: `name = …`, `name.workspace = …` or `[dependencies.name]`.
+fn declares(line: &str, name: &str) -> bool {
+    let line = line.trim_start();
+    let rest = line
+        .strip_prefix(name)
+        .or_else(|| line.strip_prefix("[dependencies.")?.strip_prefix(name));
+    rest.is_some_and(|rest| rest.starts_with([' ', '=', '.', ']']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, uses: &[(&str, Option<&str>)]) -> Package {
+        Package {
+            name: name.to_owned(),
+            manifest_path: format!("crates/{name}/Cargo.toml"),
+            dependencies: uses
+                .iter()
+                .map(|(name, kind)| Dependency {
+                    name: (*name).to_owned(),
+                    kind: kind.map(str::to_owned),
+                })
+                .collect(),
+        }
+    }
+
+    fn found(packages: &[Package]) -> Vec<String> {
+        let manifest =
+            "[dependencies]\nstate.workspace = true\nnet.workspace = true\ntokio = \"1\"\n";
+        let files: Vec<(&str, &str)> = packages
+            .iter()
+            .map(|p| (p.manifest_path.as_str(), manifest))
+            .collect();
+        check(&Tree::of(&files), packages)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn an_arrow_that_is_drawn_passes() {
+        assert_eq!(
+            found(&[package("state", &[]), package("gate", &[("state", None)])]),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn an_arrow_that_is_not_drawn_is_found_at_its_line() {
+        let found = found(&[package("net", &[]), package("gate", &[("net", None)])]);
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0].starts_with("crates/gate/Cargo.toml:3: `gate` may not use `net`; "),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn dev_dependencies_are_free_and_build_dependencies_are_not() {
+        let net = package("net", &[]);
+        assert_eq!(
+            found(&[net.clone(), package("gate", &[("net", Some("dev"))])]).len(),
+            0
+        );
+        assert_eq!(
+            found(&[net, package("gate", &[("net", Some("build"))])]).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn the_lab_never_links_the_gate_or_a_face() {
+        for face in ["gate", "mcp", "models", "agents", "console"] {
+            assert_eq!(
+                found(&[package(face, &[]), package("lab", &[(face, None)])]).len(),
+                1,
+                "{face}"
+            );
+        }
+    }
+
+    #[test]
+    fn faces_do_not_use_each_other() {
+        assert_eq!(
+            found(&[package("mcp", &[]), package("models", &[("mcp", None)])]).len(),
+            1
+        );
+        assert_eq!(
+            found(&[package("mcp", &[]), package("agents", &[("mcp", None)])]).len(),
+            0
+        );
+    }
+
+    #[test]
+    fn the_binary_may_use_everything() {
+        let all: Vec<Package> = ARROWS
+            .iter()
+            .filter(|(n, _)| *n != "durward")
+            .map(|(n, _)| package(n, &[]))
+            .collect();
+        let uses: Vec<(&str, Option<&str>)> = all.iter().map(|p| (p.name.as_str(), None)).collect();
+        let durward = package("durward", &uses);
+        assert_eq!(found(&[all.clone(), vec![durward]].concat()).len(), 0);
+    }
+
+    #[test]
+    fn a_crate_outside_the_table_is_found() {
+        let found = found(&[package("helpers", &[])]);
+        assert!(
+            found[0].contains("`helpers` is not in the table"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn external_bans_are_found() {
+        for (ours, banned, _) in BANS {
+            for name in *banned {
+                assert_eq!(
+                    found(&[package(ours, &[(name, None)])]).len(),
+                    1,
+                    "{ours} {name}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_arrow_points_at_a_crate_of_the_table_and_there_is_no_cycle() {
+        let uses = |name: &str| ARROWS.iter().find(|(n, _)| *n == name).map(|(_, may)| *may);
+        for (start, _) in ARROWS {
+            let mut open = vec![*start];
+            let mut seen = Vec::new();
+            while let Some(name) = open.pop() {
+                let Some(May::Use(next)) = uses(name) else {
+                    assert_eq!(name, "durward", "an arrow points outside the table");
+                    continue;
+                };
+                for &next in next {
+                    assert_ne!(next, *start, "{start} reaches itself");
+                    if !seen.contains(&next) {
+                        seen.push(next);
+                        open.push(next);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Lints are answered with `#[expect(…, reason = …)]`, and nothing is unsafe.
+
+use super::finding::Finding;
+use super::tree::Tree;
+
+/// `#[allow]` and `#[expect]` without a reason outside tests; `unsafe` anywhere.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.shipped() {
+        let at = |line: &usize, wrong, remedy| Finding::new(file.path, *line, wrong, remedy);
+        let allow = |line| {
+            at(
+                line,
+                "`#[allow]` outside a test",
+                "use `#[expect(…, reason = \"…\")]`",
+            )
+        };
+        let bare = |line| at(line, "`#[expect]` without a reason", "add `reason = \"…\"`");
+        findings.extend(file.survey.allows.iter().map(allow));
+        findings.extend(file.survey.bare_expects.iter().map(bare));
+    }
+    for file in tree.rust() {
+        let unsafe_here = |line: &usize| {
+            Finding::new(
+                file.path,
+                *line,
+                "`unsafe`",
+                "use a safe interface, such as `rustix`",
+            )
+        };
+        findings.extend(file.survey.unsafes.iter().map(unsafe_here));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> Vec<String> {
+        check(&Tree::of(&[(path, text)]))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn allow_is_found_outside_tests() {
+        for text in [
+            "#![allow(missing_docs)]\n",
+            "#[allow(dead_code)]\nfn f() {}",
+            "#[cfg_attr(unix, allow(dead_code))]\nfn f() {}",
+            "fn f() {\n    #[allow(unused)]\n    let x = 1;\n}",
+            "struct S {\n    #[allow(dead_code)]\n    x: u8,\n}",
+        ] {
+            assert_eq!(found("crates/a/src/lib.rs", text).len(), 1, "{text}");
+            assert_eq!(found("crates/a/tests/run.rs", text).len(), 0, "{text}");
+        }
+        assert_eq!(
+            found(
+                "crates/a/src/lib.rs",
+                "#[cfg(test)]\nmod tests {\n    #![allow(missing_docs)]\n}"
+            )
+            .len(),
+            0
+        );
+    }
+
+    #[test]
+    fn expect_needs_a_reason() {
+        assert_eq!(
+            found("crates/a/src/lib.rs", "#[expect(dead_code)]\nfn f() {}").len(),
+            1
+        );
+        assert_eq!(
+            found(
+                "crates/a/src/lib.rs",
+                "#[expect(dead_code, reason = \"soon\")]\nfn f() {}"
+            )
+            .len(),
+            0
+        );
+    }
+
+    #[test]
+    fn unsafe_is_found_everywhere() {
+        for text in [
+            "fn f() {\n    unsafe { g() }\n}",
+            "unsafe fn f() {}",
+            "m! { unsafe { g() } }",
+        ] {
+            for path in [
+                "crates/a/src/lib.rs",
+                "crates/a/tests/run.rs",
+                "crates/a/fuzz/frame.rs",
+            ] {
+                assert_eq!(found(path, text).len(), 1, "{path}: {text}");
+            }
+        }
+        assert_eq!(
+            found(
+                "crates/a/src/lib.rs",
+                "#![forbid(unsafe_code)]\n// unsafe\n"
+            )
+            .len(),
+            0
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! The rules of the house that the compiler does not check.
+//!
+//! Each rule is a function from the tree to findings; a rule keeps no state and reads no file of its own.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::command::Error;
+use crate::docs;
+use finding::Finding;
+
+mod arrows;
+mod attributes;
+pub(crate) mod finding;
+mod headers;
+mod metadata;
+mod outbound;
+mod panics;
+mod ratchet;
+mod sizes;
+mod survey;
+mod tree;
+mod words;
+
+/// Checks everything, prints every finding in order and returns whether there was none.
+pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
+    let tree = tree::Tree::load(root)?;
+    let packages = metadata::load(root)?;
+    let (mut findings, sizes) = check(&tree, &packages);
+    findings.extend(docs::check(root)?);
+    findings.sort();
+    findings.dedup();
+    for finding in &findings {
+        writeln!(out, "{finding}")?;
+    }
+    let verdict = match findings.len() {
+        0 => "tidy".to_owned(),
+        1 => "1 finding".to_owned(),
+        n => format!("{n} findings"),
+    };
+    writeln!(out, "tidy: {sizes}; {verdict}")?;
+    Ok(findings.is_empty())
+}
+
+/// All rules over one tree, and the measured sizes in words.
+fn check(tree: &tree::Tree, packages: &[metadata::Package]) -> (Vec<Finding>, sizes::Sizes) {
+    let (mut findings, sizes) = sizes::check(tree);
+    findings.extend(arrows::check(tree, packages));
+    findings.extend(attributes::check(tree));
+    findings.extend(headers::check(tree));
+    findings.extend(outbound::check(tree));
+    findings.extend(panics::check(tree));
+    findings.extend(words::check(tree));
+    findings.extend(tree.unparsed());
+    (findings, sizes)
+}
