@@ -239,11 +239,13 @@ fn advance(
     }
 }
 
-/// The code of an individual at its start, for cross-checks with other solvers: rates, Jacobian, outputs.
+/// The code and scaled states of an individual at its start, after the events of that time: for cross-checks with other
+/// solvers.
 ///
 /// # Errors
-/// Formulas that go in circles after numbers replaced others.
+/// Formulas that go in circles.
 pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
-    let state = State::new(instance, instance.start_time())?;
+    let mut state = State::new(instance, instance.start_time())?;
+    state.test_events(instance.start_time())?;
     Ok((state.engine, state.y))
 }
