@@ -43,6 +43,8 @@ pub enum Command {
     Demo,
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
+    /// Read, run and analyse Open Systems Pharmacology models
+    Sim(pbpk::cli::Args),
     /// Measure, and mock servers to measure against
     #[command(subcommand)]
     Lab(lab::Args),

@@ -51,7 +51,7 @@ impl Session {
                 let fault = WireError {
                     kind: WireErrorKind::BatchNotAllowed,
                     at: 0,
-                    message: "this revision of the protocol has no batches; send the messages one by one",
+                    message: "no revision of the protocol that has batches is agreed on; send the messages one by one",
                 };
                 return self.complain(b"", &fault);
             }
@@ -100,7 +100,11 @@ impl Session {
     ) -> Flow {
         let step = match self.read_client_message(&frame, received_ns) {
             Ok(step) => step,
-            Err(fault) => return self.complain(&frame, &fault),
+            Err(fault) => {
+                let answer = self.complaint(&frame, &fault);
+                self.expect_batch_part(batch);
+                return self.deliver(batch, answer);
+            }
         };
         match step {
             Step::Nothing => Flow::Go,
@@ -114,15 +118,7 @@ impl Session {
             }
             Step::Answer(key) => self.on_client_answer(&key, frame),
             Step::Request { id, key, step } => {
-                if let (Some(number), true) = (
-                    batch,
-                    self.table.batches.contains_key(&batch.unwrap_or_default()),
-                ) {
-                    self.table
-                        .batches
-                        .entry(number)
-                        .and_modify(|b| b.missing += 1);
-                }
+                self.expect_batch_part(batch);
                 let open = |kind, deadline_ns| Open {
                     id: id.clone(),
                     kind,
@@ -227,14 +223,12 @@ impl Session {
             step: RequestStep::Refuse(answer),
         };
         if self.table.has(&key) {
-            return refuse(frames::error(
-                id.raw(),
-                -32600,
-                "this id is already in use by a call under way",
-                None,
-            ));
+            let message = "this id is already in use by a call under way";
+            self.note("client_id_in_use", message);
+            return refuse(frames::error(id.raw(), -32600, message, None));
         }
         if self.table.is_full() {
+            self.note(UpstreamFault::Busy.label(), UpstreamFault::Busy.sentence());
             return refuse(frames::upstream_fault(id.raw(), UpstreamFault::Busy));
         }
         self.learn_of_client(method, scan);
@@ -255,6 +249,7 @@ impl Session {
                         Box::new(self.origin(id.raw(), scan, received_ns)),
                     ),
                     Err(message) => {
+                        self.note("client_params_unusable", message);
                         RequestStep::Refuse(frames::error(id.raw(), -32602, message, None))
                     }
                 }
@@ -353,16 +348,23 @@ impl Session {
 
     /// Tells the client that its frame could not be taken.
     pub(super) fn complain(&mut self, frame: &[u8], fault: &WireError) -> Flow {
+        let answer = self.complaint(frame, fault);
+        self.tell_client(&answer)
+    }
+
+    /// Notes that a frame could not be taken, and words the answer.
+    fn complaint(&mut self, frame: &[u8], fault: &WireError) -> Vec<u8> {
         self.note(fault.kind.label(), fault.message);
         let id =
             frames::salvage_id(frame.get(..4096).unwrap_or(frame)).unwrap_or_else(|| "null".into());
         // An id out of a broken frame may be in use; then the answer would go to the wrong call.
         let used = Id::from_raw(&id).is_some_and(|id| self.table.has(&id.key()));
-        self.tell_client(&frames::bad_frame(if used { "null" } else { &id }, fault))
+        frames::bad_frame(if used { "null" } else { &id }, fault)
     }
 
+    /// Only where a revision that has them is agreed on: `initialize` itself may not be in one.
     fn batches_allowed(&self) -> bool {
-        self.era != Some(Era::Modern) && self.revision.is_none_or(wire::Revision::has_batches)
+        self.era != Some(Era::Modern) && self.revision.is_some_and(wire::Revision::has_batches)
     }
 
     /// The revision that the answer to `initialize` settles on.

@@ -53,6 +53,19 @@ pub enum Ending {
     JournalFailed,
 }
 
+impl Ending {
+    /// The word used in the journal.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::ClientClosed => "client_closed",
+            Self::Signal => "signal",
+            Self::ServerEnded(_) => "server_ended",
+            Self::JournalFailed => "journal_failed",
+        }
+    }
+}
+
 /// A session over standard streams.
 pub struct Session {
     gate: Arc<Gate>,
@@ -147,6 +160,13 @@ impl Session {
         match batch {
             None => self.tell_client(answer),
             Some(number) => self.batch_step(number, Some(answer.to_vec())),
+        }
+    }
+
+    /// One more part of a batch will have an answer.
+    fn expect_batch_part(&mut self, batch: Option<u64>) {
+        if let Some(batch) = batch.and_then(|number| self.table.batches.get_mut(&number)) {
+            batch.missing += 1;
         }
     }
 

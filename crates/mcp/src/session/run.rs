@@ -13,6 +13,10 @@ use super::{Ending, Flow, Session};
 
 /// How often deadlines, notes and the journal's health are looked at, in milliseconds.
 const TICK_MS: u64 = 250;
+/// How long calls that arrive after the journal's failure are still refused by name, in milliseconds.
+const LAST_REFUSALS_MS: u64 = 500;
+/// How long what a gone server has left behind is read, in milliseconds.
+const LEFT_BEHIND_MS: u64 = 1_000;
 
 /// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
 const SIGXFSZ: i32 = 25;
@@ -61,21 +65,22 @@ impl Session {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut ending: Option<Ending> = None;
         let mut drain_until_ns = u64::MAX;
+        let mut stay_until_ns = 0;
         loop {
             if ending.is_none() && self.gate.has_failed() {
                 ending = Some(Ending::JournalFailed);
+                stay_until_ns = later(self.gate.mono_ns(), LAST_REFUSALS_MS);
             }
             if ending.is_some() && drain_until_ns == u64::MAX {
                 self.gate.drain();
-                drain_until_ns = self
-                    .gate
-                    .mono_ns()
-                    .saturating_add(self.options.drain_ms.saturating_mul(1_000_000));
+                drain_until_ns = later(self.gate.mono_ns(), self.options.drain_ms);
             }
-            if let Some(ending) = &ending
-                && (self.is_done(ending) || self.gate.mono_ns() >= drain_until_ns)
-            {
-                break;
+            if let Some(ending) = &ending {
+                let now_ns = self.gate.mono_ns();
+                let stays = now_ns < stay_until_ns && !self.client_reader.has_ended();
+                if now_ns >= drain_until_ns || (!stays && self.is_done(ending)) {
+                    break;
+                }
             }
             let event = self.next_event(&mut tick, &mut signals).await;
             match self.on_event(event).await {
@@ -111,10 +116,11 @@ impl Session {
         let (server_reader, mut server_writer) = self.upstream.streams();
         let server_queued = server_writer.as_ref().is_some_and(|w| !w.is_empty());
         let server_congested = server_writer.as_ref().is_some_and(|w| w.is_congested());
+        let client_paused = client_congested || server_congested || self.client_reader.has_ended();
+        // In no fixed order: a side that always has something to say must not silence the others.
         tokio::select! {
-            biased;
             read = server_reader.fill(), if !client_congested => Event::Server(read),
-            read = self.client_reader.fill(), if !server_congested && !self.client_reader.has_ended() => Event::Client(read),
+            read = self.client_reader.fill(), if !client_paused => Event::Client(read),
             flushed = self.client_writer.flush(), if !self.client_writer.is_empty() => Event::ClientFlushed(flushed),
             flushed = flush(&mut server_writer), if server_queued => Event::ServerFlushed(flushed),
             () = signals.any() => Event::Signal,
@@ -161,10 +167,15 @@ impl Session {
             Flow::Go => None,
             Flow::ClientGone => Some(Ending::ClientClosed),
             Flow::UpstreamGone => {
-                // What it had written before it ended still counts.
-                while matches!(self.upstream.streams().0.fill().await, Ok(true)) {
-                    let _ = self.drain_server().await;
-                }
+                // What it had written before it ended still counts. It may also live on and say nothing.
+                let left_behind = async {
+                    while matches!(self.upstream.streams().0.fill().await, Ok(true)) {
+                        let _ = self.drain_server().await;
+                    }
+                };
+                drop(
+                    tokio::time::timeout(Duration::from_millis(LEFT_BEHIND_MS), left_behind).await,
+                );
                 Some(Ending::ServerEnded(self.how_the_server_ended().await))
             }
         }
@@ -262,7 +273,7 @@ impl Session {
         const WAIT_MS: u64 = 1_000;
         match self.upstream.wait_at_most(WAIT_MS).await {
             Some(status) => crate::upstream::describe(status),
-            None => "its output was closed".into(),
+            None => "its input or output was closed".into(),
         }
     }
 
@@ -291,7 +302,10 @@ impl Session {
         self.upstream.stop().await;
         self.notes
             .flush(&self.gate, &self.session_id, &self.options.backend_id);
-        let mut message = format!("{ending:?}; control:");
+        let mut message = match &ending {
+            Ending::ServerEnded(how) => format!("the server ended: {how}; control:"),
+            _ => "control:".to_owned(),
+        };
         for (kind, count) in self.gate.control_counts() {
             message.push_str(&format!(" {kind}={count}"));
         }
@@ -306,6 +320,7 @@ impl Session {
             level: Some("info"),
             component: Some("mcp"),
             message: Some(&message),
+            reason: Some(ending.label()),
             session_id: Some(&self.session_id),
             backend_id: Some(&self.options.backend_id),
             ..System::default()
@@ -317,6 +332,10 @@ impl Session {
             ending
         }
     }
+}
+
+fn later(now_ns: u64, wait_ms: u64) -> u64 {
+    now_ns.saturating_add(wait_ms.saturating_mul(1_000_000))
 }
 
 async fn flush(writer: &mut Option<&mut net::stdio::FrameWriter>) -> io::Result<()> {

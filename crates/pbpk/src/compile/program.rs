@@ -201,82 +201,88 @@ impl<'a> Emitter<'a> {
 
     fn emit(&mut self, nodes: &[Id]) -> Program {
         let mut program = Program::default();
-        let graph = self.graph;
         for &id in nodes {
-            let instruction = match graph.node(id) {
-                Node::Literal(_) | Node::Quantity(_) => {
-                    self.slot(id);
-                    continue;
-                }
-                Node::Time | Node::State(_) => continue,
-                Node::Unary(op, a) => {
-                    let a = self.slot(*a);
-                    Instruction::Unary {
-                        to: self.slot(id),
-                        op: *op,
-                        a,
-                    }
-                }
-                Node::Binary(op, a, b) => {
-                    let (a, b) = (self.slot(*a), self.slot(*b));
-                    let to = self.slot(id);
-                    match op {
-                        Binary::Multiply => Instruction::Multiply { to, a, b },
-                        Binary::Divide => Instruction::Divide { to, a, b },
-                        Binary::Add => Instruction::Add { to, a, b },
-                        Binary::Subtract => Instruction::Subtract { to, a, b },
-                        _ => Instruction::Binary { to, op: *op, a, b },
-                    }
-                }
-                Node::Select(c, a, b) => {
-                    let (c, a, b) = (self.slot(*c), self.slot(*a), self.slot(*b));
-                    Instruction::Select {
-                        to: self.slot(id),
-                        c,
-                        a,
-                        b,
-                    }
-                }
-                Node::Table(table, x) => {
-                    let x = self.slot(*x);
-                    Instruction::Table {
-                        to: self.slot(id),
-                        table: *table,
-                        x,
-                    }
-                }
-                Node::Slope(table, x) => {
-                    let x = self.slot(*x);
-                    Instruction::Slope {
-                        to: self.slot(id),
-                        table: *table,
-                        x,
-                    }
-                }
-                Node::Opaque(a) => {
-                    let a = self.slot(*a);
-                    Instruction::Copy {
-                        to: self.slot(id),
-                        a,
-                    }
-                }
-                Node::Linear(terms, constant) => {
-                    let start = program.pairs.len() as u32;
-                    let constant = self.slot(*constant);
-                    for (coefficient, term) in terms {
-                        let pair = (self.slot(*coefficient), self.slot(*term));
-                        program.pairs.push(pair);
-                    }
-                    Instruction::Linear {
-                        to: self.slot(id),
-                        constant,
-                        start,
-                        end: program.pairs.len() as u32,
-                    }
-                }
-            };
-            program.code.push(instruction);
+            let instruction = self.instruction(id, &mut program.pairs);
+            program.code.extend(instruction);
         }
         program
+    }
+
+    /// The instruction that computes a node; `None` where its slot is filled from outside.
+    fn instruction(&mut self, id: Id, pairs: &mut Vec<(u32, u32)>) -> Option<Instruction> {
+        let graph = self.graph;
+        Some(match graph.node(id) {
+            Node::Literal(_) | Node::Quantity(_) => {
+                self.slot(id);
+                return None;
+            }
+            Node::Time | Node::State(_) => return None,
+            Node::Binary(op, a, b) => self.binary(id, *op, *a, *b),
+            Node::Linear(terms, constant) => {
+                let start = pairs.len() as u32;
+                let constant = self.slot(*constant);
+                for (coefficient, term) in terms {
+                    pairs.push((self.slot(*coefficient), self.slot(*term)));
+                }
+                Instruction::Linear {
+                    to: self.slot(id),
+                    constant,
+                    start,
+                    end: pairs.len() as u32,
+                }
+            }
+            Node::Unary(op, a) => {
+                let a = self.slot(*a);
+                Instruction::Unary {
+                    to: self.slot(id),
+                    op: *op,
+                    a,
+                }
+            }
+            Node::Select(c, a, b) => {
+                let (c, a, b) = (self.slot(*c), self.slot(*a), self.slot(*b));
+                Instruction::Select {
+                    to: self.slot(id),
+                    c,
+                    a,
+                    b,
+                }
+            }
+            Node::Table(table, x) => {
+                let x = self.slot(*x);
+                Instruction::Table {
+                    to: self.slot(id),
+                    table: *table,
+                    x,
+                }
+            }
+            Node::Slope(table, x) => {
+                let x = self.slot(*x);
+                Instruction::Slope {
+                    to: self.slot(id),
+                    table: *table,
+                    x,
+                }
+            }
+            Node::Opaque(a) => {
+                let a = self.slot(*a);
+                Instruction::Copy {
+                    to: self.slot(id),
+                    a,
+                }
+            }
+        })
+    }
+
+    fn binary(&mut self, id: Id, op: Binary, a: Id, b: Id) -> Instruction {
+        let (a, b) = (self.slot(a), self.slot(b));
+        let to = self.slot(id);
+        match op {
+            Binary::Multiply => Instruction::Multiply { to, a, b },
+            Binary::Divide => Instruction::Divide { to, a, b },
+            Binary::Add => Instruction::Add { to, a, b },
+            Binary::Subtract => Instruction::Subtract { to, a, b },
+            _ => Instruction::Binary { to, op, a, b },
+        }
     }
 }

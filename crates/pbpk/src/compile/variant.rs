@@ -90,21 +90,7 @@ impl Variant {
         let rhs_roots = rates(&mut lowering, model, states);
         let gradients = derivative::gradients(&mut lowering.graph, &rhs_roots);
         let (pattern, jacobian_roots) = by_column(&gradients);
-        let condition_roots: Vec<Id> = model
-            .events
-            .iter()
-            .map(|e| lowering.formula(e.condition, Mode::Faithful))
-            .collect();
-        let assignment_roots: Vec<Vec<Id>> = model
-            .events
-            .iter()
-            .map(|e| {
-                e.assignments
-                    .iter()
-                    .map(|a| lowering.formula(a.formula, Mode::Faithful))
-                    .collect()
-            })
-            .collect();
+        let (condition_roots, assignment_roots) = event_roots(&mut lowering, model);
         let output_roots: Vec<Id> = outputs
             .iter()
             .map(|q| lowering.quantity(*q, Mode::Faithful))
@@ -160,6 +146,26 @@ impl Variant {
             dependencies,
         })
     }
+}
+
+/// What each event's condition and assignments compute.
+fn event_roots(lowering: &mut Lowering<'_>, model: &Model) -> (Vec<Id>, Vec<Vec<Id>>) {
+    let conditions = model
+        .events
+        .iter()
+        .map(|e| lowering.formula(e.condition, Mode::Faithful))
+        .collect();
+    let assignments = model
+        .events
+        .iter()
+        .map(|e| {
+            e.assignments
+                .iter()
+                .map(|a| lowering.formula(a.formula, Mode::Faithful))
+                .collect()
+        })
+        .collect();
+    (conditions, assignments)
 }
 
 /// The formula that defines each quantity between events.

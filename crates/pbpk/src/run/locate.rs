@@ -72,17 +72,29 @@ pub(super) fn advance(
         from = moment;
         before = state.truths(moment, &state.y.clone());
         if !state.has_open_events() {
-            let mut system = Running {
-                engine: &mut state.engine,
-                interrupt: options.interrupt,
-                warnings,
-            };
-            let advanced = solver.advance_to(&mut system, end, target);
-            advanced.map_err(|source| state.failure(end, source))?;
-            state.y.copy_from_slice(target);
-            return Ok(());
+            return to_the_end(solver, state, end, options, warnings, target);
         }
     }
+}
+
+/// Nothing can become true any more: straight to the end.
+fn to_the_end(
+    solver: &mut Bdf,
+    state: &mut State,
+    end: f64,
+    options: &RunOptions<'_>,
+    warnings: &mut Vec<String>,
+    target: &mut [f64],
+) -> Result<(), RunError> {
+    let mut system = Running {
+        engine: &mut state.engine,
+        interrupt: options.interrupt,
+        warnings,
+    };
+    let advanced = solver.advance_to(&mut system, end, target);
+    advanced.map_err(|source| state.failure(end, source))?;
+    state.y.copy_from_slice(target);
+    Ok(())
 }
 
 fn newly_true(before: &[bool], after: &[bool]) -> bool {

@@ -103,43 +103,53 @@ fn simulate(
     results.settings = settings;
     let schedule = Schedule::new(instance, &times);
     let mut state = State::new(instance, start)?;
-    let check = settings.check_negative;
-    if check {
+    if settings.check_negative {
         negative::check_start(structure, &state.y, start)?;
     }
-    let abs_tol = settings.abs_tol;
     results.reserve(times.len());
-    results.store(&mut state, start, abs_tol);
+    results.store(&mut state, start, settings.abs_tol);
     state.test_events(start)?;
+    follow(instance, &schedule, &mut state, options, results, warnings)
+}
 
+/// From point to point of the schedule: integrate, store, test events.
+fn follow(
+    instance: &Instance,
+    schedule: &Schedule,
+    state: &mut State,
+    options: &RunOptions<'_>,
+    results: &mut Results,
+    warnings: &mut Vec<String>,
+) -> Result<(), RunError> {
+    let (settings, start) = (results.settings, instance.start_time());
+    let end = schedule.points.last().map_or(start, |point| point.time);
+    let structure = instance.structure();
     let mut solver = if state.y.is_empty() {
         None
     } else {
-        Some(start_solver(
-            &mut state, start, settings, options, warnings,
-        )?)
+        Some(start_solver(state, start, settings, options, warnings)?)
     };
     let mut target = vec![0.0; state.y.len()];
     for (i, point) in schedule.points.iter().enumerate() {
         if let Some(solver) = &mut solver {
             solver.set_stop(schedule.stop_from(i));
-            advance(solver, &mut state, point, options, warnings, &mut target)?;
+            advance(solver, state, point, options, warnings, &mut target)?;
             results.statistics = solver.statistics();
         }
         if point.store {
-            results.store(&mut state, point.time, abs_tol);
-            if check {
-                negative::check(structure, &state.y, abs_tol, point.time)?;
+            results.store(state, point.time, settings.abs_tol);
+            if settings.check_negative {
+                negative::check(structure, &state.y, settings.abs_tol, point.time)?;
             }
             if let Some(progress) = options.progress {
-                progress(point.time_fraction(start, &times));
+                progress(point.time_fraction(start, end));
             }
         }
         let changed = state.test_events(point.time)?;
         if let Some(solver) = &mut solver
             && (changed || point.restart)
         {
-            restart(solver, &mut state, point.time, options, warnings)?;
+            restart(solver, state, point.time, options, warnings)?;
         }
         if solver.is_none()
             && let Some(cause) = options.interrupt.and_then(|ask| ask())
@@ -229,11 +239,13 @@ fn advance(
     }
 }
 
-/// The code of an individual at its start, for cross-checks with other solvers: rates, Jacobian, outputs.
+/// The code and scaled states of an individual at its start, after the events of that time: for cross-checks with other
+/// solvers.
 ///
 /// # Errors
-/// Formulas that go in circles after numbers replaced others.
+/// Formulas that go in circles.
 pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
-    let state = State::new(instance, instance.start_time())?;
+    let mut state = State::new(instance, instance.start_time())?;
+    state.test_events(instance.start_time())?;
     Ok((state.engine, state.y))
 }

@@ -143,47 +143,32 @@ impl<'a> Binder<'a> {
                 arguments: Vec::new(),
             },
             RawKind::Explicit(text) => {
-                let names: Vec<String> =
-                    raw.paths.iter().map(|p| self.alias(p).to_owned()).collect();
-                let arguments = raw
-                    .paths
-                    .iter()
-                    .map(|p| self.reference(p, user, quantity))
-                    .collect::<Result<_, _>>()?;
-                FormulaKind::Explicit {
-                    body: body(&mut self.bodies, id, text, names, raw)?,
-                    arguments,
-                }
+                let paths = raw.paths.iter();
+                let names = paths.clone().map(|p| self.alias(p).to_owned()).collect();
+                let arguments = paths.map(|p| self.reference(p, user, quantity));
+                let arguments = arguments.collect::<Result<_, _>>()?;
+                let body = body(&mut self.bodies, id, text, names, raw)?;
+                FormulaKind::Explicit { body, arguments }
             }
             RawKind::Table { points, slope_mode } => {
-                let table = match self.bodies.tables.get(id) {
+                let table = || Table::new(points, *slope_mode).map(Arc::new);
+                let shared = match self.bodies.tables.get(id) {
                     Some(table) => Arc::clone(table),
-                    None => Arc::new(
-                        Table::new(points, *slope_mode)
-                            .map_err(|e| invalid(format!("table '{}': {e}", raw.name)))?,
-                    ),
+                    None => table().map_err(|e| invalid(format!("table '{}': {e}", raw.name)))?,
                 };
-                self.bodies.tables.insert(id.to_owned(), Arc::clone(&table));
-                FormulaKind::Table(table)
+                self.bodies
+                    .tables
+                    .insert(id.to_owned(), Arc::clone(&shared));
+                FormulaKind::Table(shared)
             }
-            RawKind::Offset { table, offset } => match (reference(table)?, reference(offset)?) {
-                (Reference::Quantity(table), offset) => {
-                    FormulaKind::TableWithOffset { table, offset }
-                }
-                (Reference::Time, _) => {
-                    return Err(invalid(format!("the table of '{}' is the time", raw.name)));
-                }
+            RawKind::Offset { table, offset } => FormulaKind::TableWithOffset {
+                table: looked_up(raw, reference(table)?)?,
+                offset: reference(offset)?,
             },
-            RawKind::Argument { table, argument } => {
-                match (reference(table)?, reference(argument)?) {
-                    (Reference::Quantity(table), argument) => {
-                        FormulaKind::TableWithArgument { table, argument }
-                    }
-                    (Reference::Time, _) => {
-                        return Err(invalid(format!("the table of '{}' is the time", raw.name)));
-                    }
-                }
-            }
+            RawKind::Argument { table, argument } => FormulaKind::TableWithArgument {
+                table: looked_up(raw, reference(table)?)?,
+                argument: reference(argument)?,
+            },
             RawKind::Normal | RawKind::LogNormal | RawKind::Uniform | RawKind::Discrete => {
                 return Err(invalid(format!(
                     "'{}' uses a distribution formula but is no distributed parameter",
@@ -191,10 +176,8 @@ impl<'a> Binder<'a> {
                 )));
             }
             RawKind::Unsupported(kind) => {
-                return Err(invalid(format!(
-                    "'{}' uses a {kind}, which a model cannot hold",
-                    owner()
-                )));
+                let message = format!("'{}' uses a {kind}, which a model cannot hold", owner());
+                return Err(invalid(message));
             }
         };
         Ok(Formula {
@@ -204,11 +187,7 @@ impl<'a> Binder<'a> {
     }
 
     fn alias(&self, path: &'a super::formulas::RawPath) -> &'a str {
-        if path.time {
-            path.alias.as_str()
-        } else {
-            self.cache.string(&path.alias)
-        }
+        self.cache.string(&path.alias)
     }
 
     fn reference(
@@ -251,4 +230,15 @@ fn body(
     let body = Arc::new(parsed);
     bodies.explicit.insert(id.to_owned(), Arc::clone(&body));
     Ok(body)
+}
+
+/// The quantity that a table is looked up in; the time is none.
+fn looked_up(raw: &RawFormula, table: Reference) -> Result<usize, LoadError> {
+    match table {
+        Reference::Quantity(table) => Ok(table),
+        Reference::Time => Err(LoadError::Invalid {
+            line: raw.line,
+            message: format!("the table of '{}' is the time", raw.name),
+        }),
+    }
 }
