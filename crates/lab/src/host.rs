@@ -1,10 +1,10 @@
 //! The machine a measurement was made on, and how busy it was.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs;
 
 /// What must be known of a machine to judge figures from it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Host {
     /// The processor's name.
     pub(crate) processor: String,

@@ -96,14 +96,19 @@ where the upper end of the interval keeps it: added p50 ≤ {} µs, added p99 �
         budget::ADDED_P50_US_MAX,
         budget::ADDED_P99_US_MAX
     )?;
-    let mut warnings: Vec<&String> = Vec::new();
-    for warning in standard
-        .groups
-        .iter()
-        .flat_map(|group| &group.analysis.warnings)
-    {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
+    let mut warnings: Vec<String> = Vec::new();
+    for group in &standard.groups {
+        for warning in &group.analysis.warnings {
+            let of_arms = warning.starts_with("unstable");
+            let title = if of_arms {
+                format!("{}: ", group.title)
+            } else {
+                String::new()
+            };
+            let line = format!("{title}{warning}");
+            if !warnings.contains(&line) {
+                warnings.push(line);
+            }
         }
     }
     for warning in warnings {

@@ -66,7 +66,7 @@ pub(super) fn summary(
             "--percent-limit",
             "0.4",
         ])
-        .args(["--sort", "dso,symbol", "-i"])
+        .args(["--fields", "overhead,dso,symbol", "-i"])
         .arg(&data)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
