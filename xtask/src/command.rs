@@ -46,9 +46,18 @@ impl Error {
 }
 
 /// Runs `program` in `folder` without standard input and returns its standard output.
+///
+/// The caller's screen width and settings of ours are kept from it: what it says depends on the tree alone.
 pub(crate) fn output(folder: &Path, program: &str, args: &[&str]) -> Result<Vec<u8>, Error> {
     let line = || [&[program], args].concat().join(" ");
-    let done = Command::new(program)
+    let ours = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        name == "COLUMNS" || name == "LINES" || name.to_string_lossy().starts_with("DURWARD_")
+    });
+    let mut command = Command::new(program);
+    for name in ours {
+        command.env_remove(name);
+    }
+    let done = command
         .args(args)
         .current_dir(folder)
         .stdin(Stdio::null())
@@ -65,4 +74,20 @@ pub(crate) fn output(folder: &Path, program: &str, args: &[&str]) -> Result<Vec<
         program: line(),
         stderr,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_and_failure_are_told() {
+        let here = Path::new(".");
+        assert_eq!(output(here, "echo", &["a"]).unwrap(), b"a\n");
+        let failed = output(here, "sh", &["-c", "echo why >&2; exit 3"])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(failed, "`sh -c echo why >&2; exit 3` failed\nwhy");
+        assert!(output(here, "no-such-program", &[]).is_err());
+    }
 }

@@ -9,7 +9,13 @@ use clap::{Parser, Subcommand};
 #[command(name = "durward", version, about, after_help = EXAMPLES, propagate_version = true)]
 pub struct Cli {
     /// Where journal and keys are kept [default: $XDG_STATE_HOME/durward]
-    #[arg(long, global = true, value_name = "DIR", env = "DURWARD_STATE_DIR", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "DURWARD_STATE_DIR",
+        hide_env_values = true
+    )]
     pub state_dir: Option<PathBuf>,
     /// Say more on standard error; twice for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
@@ -37,6 +43,8 @@ pub enum Command {
     Demo,
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
+    /// Read, run and analyse Open Systems Pharmacology models
+    Sim(pbpk::cli::Args),
     /// Measure, and mock servers to measure against
     #[command(subcommand)]
     Lab(lab::Args),
@@ -59,7 +67,12 @@ Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the j
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
     /// The rules, as JSON
-    #[arg(long, value_name = "FILE", env = "DURWARD_POLICY", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "DURWARD_POLICY",
+        hide_env_values = true
+    )]
     pub policy: Option<PathBuf>,
     /// The server's name in rules (`backend_id`) and in the journal [default: from the command]
     #[arg(long, value_name = "NAME", value_parser = server_name)]

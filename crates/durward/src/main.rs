@@ -46,6 +46,9 @@ fn main() -> ExitCode {
             };
             audit::run(&args, &context, &mut out, &mut err)
         }
+        Command::Sim(args) => {
+            pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
+        }
         Command::Docs { page } => reference::print(&page, &mut out, &mut err),
         Command::Lab(args) => {
             let context = lab::Context {

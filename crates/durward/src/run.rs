@@ -134,14 +134,8 @@ fn finish(
             "nothing was forwarded after the journal failed{cause}"
         )));
     }
-    let reason = match ending {
-        Ending::ClientClosed => "client_closed",
-        Ending::Signal => "signal",
-        Ending::ServerEnded(_) => "server_ended",
-        Ending::JournalFailed => "journal_failed",
-    };
     journal
-        .close(local::now_ms(), reason)
+        .close(local::now_ms(), ending.label())
         .map_err(Failure::journal)?;
     match ending {
         Ending::ServerEnded(how) => Err(Failure::other(format!(

@@ -227,7 +227,7 @@ fn check_tools(
 
 /// The journal holds one decision per call in their order, verifies, and nothing refused reached the server.
 fn check_witnesses(world: &World, cases: &[Case], wrong: &mut Vec<String>) {
-    let shown = world.durward(&["audit", "show", "--json"]);
+    let shown = world.durward(&["audit", "show", "--json", "--limit", "100000"]);
     assert!(
         shown.status.success(),
         "{}",

@@ -67,11 +67,6 @@ fn measure(directory: &Path, out: &mut dyn Write) -> Outcome<()> {
             single(&at.join("operation"), SyncPolicy::default(), true)?,
         )?;
     }
-    writers_together(directory, out)?;
-    on_the_disk(directory, &line, out)
-}
-
-fn writers_together(directory: &Path, out: &mut dyn Write) -> Outcome<()> {
     writeln!(
         out,
         "{:<44}{:>10}",
@@ -87,13 +82,14 @@ fn writers_together(directory: &Path, out: &mut dyn Write) -> Outcome<()> {
         )?;
         writeln!(out, "{:<44}{rate:>10.0}", "sync: interval")?;
     }
-    Ok(())
-}
-
-fn on_the_disk(directory: &Path, line: &[u8], out: &mut dyn Write) -> Outcome<()> {
     // What was written before must not be synced on these measurements' time.
     fs::remove_dir_all(directory)?;
     fs::create_dir_all(directory)?;
+    on_the_disk(directory, &line, out)
+}
+
+/// What waiting for the disk costs, beside the disk's own price.
+fn on_the_disk(directory: &Path, line: &[u8], out: &mut dyn Write) -> Outcome<()> {
     writeln!(
         out,
         "{:<44}{:>10}{:>10}{:>10}",

@@ -1,5 +1,7 @@
-//! Least time of a run, in milliseconds: `speed FILE RUNS [RTOL [ATOL]]` prints one number and the counts.
+//! Least time of a run, in milliseconds: `speed FILE RUNS [RTOL [ATOL]]` prints one number and the counts, or with
+//! `--csv` as last argument the results.
 
+use pbpk::csv::Series;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,6 +21,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         abs_tol,
         ..Default::default()
     };
+    let mut out = std::io::stdout();
+    if arguments.next().is_some_and(|a| a == "--csv") {
+        let results = pbpk::run::run(&individual, &options).map_err(|failure| failure.error)?;
+        let series: Vec<Series> = results
+            .paths
+            .iter()
+            .zip(&results.units)
+            .enumerate()
+            .map(|(i, (path, unit))| Series {
+                name: path.clone(),
+                unit: unit.clone(),
+                values: results.column(i).collect(),
+            })
+            .collect();
+        return Ok(pbpk::csv::write(&mut out, &results.times, &series)?);
+    }
     let mut least = f64::INFINITY;
     let mut counts = None;
     for _ in 0..runs {
@@ -27,7 +45,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         least = least.min(started.elapsed().as_secs_f64() * 1e3);
         counts = Some((results.times.len(), results.statistics));
     }
-    let mut out = std::io::stdout();
     writeln!(out, "{least:.4}")?;
     if let Some((times, s)) = counts {
         writeln!(

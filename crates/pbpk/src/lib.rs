@@ -6,9 +6,12 @@
 //!
 //! The way of a model: [`read`] → [`model::Model`] → [`compile`] → [`run`].
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod compile;
 pub mod csv;
 pub mod error;
+pub mod export;
 pub mod formula;
 pub mod model;
 pub mod path;
@@ -20,3 +23,8 @@ pub mod solve;
 pub mod units;
 pub mod usage;
 pub mod xml;
+
+/// The README's code, compiled and run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

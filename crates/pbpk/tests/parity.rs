@@ -60,3 +60,23 @@ fn simmodel_files_first_half() {
 fn simmodel_files_second_half() {
     check_all(&XML[9..]);
 }
+
+/// The page lists every case, each within its bounds; the numbers themselves may differ in their last digit.
+#[test]
+fn page_is_complete() {
+    let page = std::fs::read_to_string(common::root().join("docs/parity.md")).unwrap();
+    for case in PKML.iter().chain(&RESTATED).chain(&XML) {
+        let file = case.file.rsplit('/').next().unwrap();
+        let row = page
+            .lines()
+            .find(|l| l.starts_with(&format!("| {file} |")))
+            .unwrap_or_else(|| panic!("{file} is not in docs/parity.md"));
+        let cells: Vec<f64> = row
+            .split('|')
+            .skip(2)
+            .filter_map(|c| c.trim().parse().ok())
+            .collect();
+        assert_eq!(cells.len(), 6, "{row}");
+        assert!(cells[2] <= cells[3] && cells[4] <= cells[5], "{row}");
+    }
+}

@@ -223,6 +223,19 @@ impl<'ast> Visit<'ast> for Surveyor {
         visit::visit_expr_method_call(self, call);
     }
 
+    fn visit_expr_try(&mut self, tried: &'ast syn::ExprTry) {
+        match &*tried.expr {
+            // What is followed by `?` returns a result of its own: a parser's `expect("word")?`.
+            Expr::MethodCall(call) if call.method == "expect" => {
+                self.visit_expr(&call.receiver);
+                call.args
+                    .iter()
+                    .for_each(|argument| self.visit_expr(argument));
+            }
+            _ => visit::visit_expr_try(self, tried),
+        }
+    }
+
     fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
         let mut names = path
             .path

@@ -46,6 +46,10 @@ pub fn meanings(text: &str, view: Option<&dyn PathView>) -> Meaning {
         return meaning;
     }
     read(text, view, &mut meaning);
+    if text.contains("://") && !is_file_uri(text) {
+        // Read as a path it would be relative; a server that knows URIs goes elsewhere.
+        meaning.add(text.to_owned());
+    }
     let trimmed = text.trim();
     if trimmed != text && !trimmed.is_empty() {
         read(trimmed, view, &mut meaning);
@@ -286,6 +290,11 @@ mod tests {
         check("file:///tmp/../etc/passwd", &["/etc/passwd"], false);
         check("file:///%2e%2e/etc", &["/%2e%2e/etc", "/etc"], false);
         check("FILE://localhost/etc", &["/etc"], false);
+        check(
+            "https://h/tmp/a",
+            &["/srv/https:/h/tmp/a", "https://h/tmp/a"],
+            false,
+        );
         check("file://host/etc", &["/file:/host/etc"], true);
         check("/tmp/e\u{301}", &["/tmp/\u{e9}"], false);
         check(" /etc/passwd", &["/srv/ /etc/passwd", "/etc/passwd"], false);

@@ -142,9 +142,16 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// An unknown name, with the nearest that is known.
+    /// An unknown name, with the nearest that is known. Points at the name.
     pub fn unknown(self, entry: &Entry<'a>, what: &str, known: &[&str]) -> PolicyError {
-        self.unknown_word(entry.value.get(), &entry.name, what, known)
+        let value = entry.value.get();
+        let offset = (value.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        let before = self.text.get(..offset).unwrap_or_default();
+        // An escaped name is not found by its text; then the value has to do.
+        let at = before
+            .rfind(&format!("\"{}\"", entry.name))
+            .and_then(|at| self.text.get(at..));
+        self.unknown_word(at.unwrap_or(value), &entry.name, what, known)
     }
 
     /// An unknown word, with the nearest that is known.

@@ -53,6 +53,19 @@ pub enum Ending {
     JournalFailed,
 }
 
+impl Ending {
+    /// The word used in the journal.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::ClientClosed => "client_closed",
+            Self::Signal => "signal",
+            Self::ServerEnded(_) => "server_ended",
+            Self::JournalFailed => "journal_failed",
+        }
+    }
+}
+
 /// A session over standard streams.
 pub struct Session {
     gate: Arc<Gate>,

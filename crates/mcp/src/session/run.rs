@@ -18,6 +18,9 @@ const LAST_REFUSALS_MS: u64 = 500;
 /// How long what a gone server has left behind is read, in milliseconds.
 const LEFT_BEHIND_MS: u64 = 1_000;
 
+/// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
+const SIGXFSZ: i32 = 25;
+
 /// What woke the loop.
 enum Event {
     Client(io::Result<bool>),
@@ -32,6 +35,9 @@ enum Event {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// A file-size limit would end the process before it could say why; taking the signal makes the
+    /// write fail instead.
+    _file_size: Signal,
 }
 
 impl Signals {
@@ -53,6 +59,7 @@ impl Session {
         let mut signals = Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
         };
         let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -295,7 +302,10 @@ impl Session {
         self.upstream.stop().await;
         self.notes
             .flush(&self.gate, &self.session_id, &self.options.backend_id);
-        let mut message = format!("{ending:?}; control:");
+        let mut message = match &ending {
+            Ending::ServerEnded(how) => format!("the server ended: {how}; control:"),
+            _ => "control:".to_owned(),
+        };
         for (kind, count) in self.gate.control_counts() {
             message.push_str(&format!(" {kind}={count}"));
         }
@@ -310,6 +320,7 @@ impl Session {
             level: Some("info"),
             component: Some("mcp"),
             message: Some(&message),
+            reason: Some(ending.label()),
             session_id: Some(&self.session_id),
             backend_id: Some(&self.options.backend_id),
             ..System::default()

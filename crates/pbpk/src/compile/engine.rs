@@ -36,6 +36,12 @@ impl Engine {
         &self.variant
     }
 
+    /// Structural pattern of the Jacobian, by column.
+    #[must_use]
+    pub fn pattern(&self) -> &crate::solve::Pattern {
+        &self.variant.pattern
+    }
+
     /// Takes over the numbers of all quantities and computes what does not vary.
     pub(crate) fn load(&mut self, values: &[f64]) {
         for &(slot, q) in &self.variant.inputs {

@@ -73,11 +73,17 @@ impl Formula {
         listed.iter().copied().chain(more.into_iter().flatten())
     }
 
-    /// The number, if the formula is nothing else.
+    /// The number, if the formula uses nothing else.
     #[must_use]
     pub fn as_number(&self) -> Option<f64> {
         match &self.kind {
-            FormulaKind::Explicit { body, .. } => body.as_number(),
+            FormulaKind::Explicit { body, .. } => {
+                let uses = body
+                    .nodes
+                    .iter()
+                    .any(|n| matches!(n, crate::formula::Expr::Argument(_)));
+                (!uses).then(|| body.evaluate(&mut Vec::new(), |_| f64::NAN))
+            }
             _ => None,
         }
     }

@@ -60,7 +60,7 @@ impl Grid {
                 0.0
             };
             all.extend((0..n).map(|i| {
-                if i + 1 == n {
+                if n > 1 && i + 1 == n {
                     interval.end
                 } else {
                     interval.start + i as f64 * step

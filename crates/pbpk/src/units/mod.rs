@@ -4,6 +4,9 @@
 
 pub mod normal;
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 /// One line a dimension: name, base unit, default unit, then `unit=factor` or `unit=factor+offset`, between tabs.
 const CATALOGUE: &str = include_str!("dimensions.tsv");
 
@@ -36,7 +39,11 @@ impl Dimension {
     /// The dimension of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::all().find(|d| d.name() == name)
+        static BY_NAME: OnceLock<HashMap<&str, Dimension>> = OnceLock::new();
+        BY_NAME
+            .get_or_init(|| Self::all().map(|d| (d.name(), d)).collect())
+            .get(name)
+            .copied()
     }
 
     fn field(self, i: usize) -> &'static str {

@@ -207,7 +207,7 @@ pub const XML: [Case; 32] = [
         4e-7,
         1e-5,
     ),
-    bounded("simmodel/S3_reduced.xml", "S3_reduced", 4.5e-6, 1e-3),
+    bounded("simmodel/S3_reduced.xml", "S3_reduced", 4e-6, 1e-3),
     bounded(
         "simmodel/PKModelCoreCaseStudy_01.xml",
         "PKModelCoreCaseStudy_01",

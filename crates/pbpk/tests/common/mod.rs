@@ -25,6 +25,11 @@ pub fn data(relative: &str) -> PathBuf {
         .join(relative)
 }
 
+/// The repository.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 pub fn load(relative: &str) -> Model {
     pbpk::read::file(&data(relative), &Default::default())
         .unwrap_or_else(|e| panic!("{relative}: {e}"))

@@ -140,6 +140,7 @@ impl FileLog {
                 return Err(error);
             }
         };
+        queue.members = queue.members.saturating_add(1);
         let added = queue.batch.len().saturating_sub(before);
         queue.accepted_bytes = queue.accepted_bytes.saturating_add(added as u64);
         let (mine, end_bytes) = (queue.collecting, queue.accepted_bytes);
@@ -151,7 +152,19 @@ impl FileLog {
     /// Returns once the batch `mine` is settled, written by this thread or by another.
     fn settle<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, mine: u64) -> Result<(), LogError> {
         if !queue.leading {
-            return self.lead(queue);
+            if !queue.crowded {
+                return self.lead(queue);
+            }
+            // Others are about to append: whoever comes back first leads for all of them.
+            drop(queue);
+            std::thread::yield_now();
+            queue = self.lock()?;
+            if queue.settled > mine {
+                return queue.outcome(mine);
+            }
+            if !queue.leading {
+                return self.lead(queue);
+            }
         }
         drop(queue);
         // A write is short: giving the processor away a few times is cheaper than sleeping and being woken.
@@ -195,6 +208,7 @@ impl FileLog {
             return outcome;
         }
         queue.leading = true;
+        queue.crowded = std::mem::take(&mut queue.members) > 1;
         queue.collecting = id.saturating_add(1);
         let spare = std::mem::take(&mut queue.spare);
         let mut batch = std::mem::replace(&mut queue.batch, spare);

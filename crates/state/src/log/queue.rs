@@ -7,6 +7,10 @@ use super::LogError;
 pub(super) struct Queue {
     pub(super) batch: Vec<u8>,
     pub(super) spare: Vec<u8>,
+    /// Records in `batch`.
+    pub(super) members: u32,
+    /// The last batch had several.
+    pub(super) crowded: bool,
     /// Number of the batch being collected.
     pub(super) collecting: u64,
     /// Batches below this number are settled: written or failed.

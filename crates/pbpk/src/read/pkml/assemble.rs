@@ -219,10 +219,14 @@ impl Assembly<'_> {
         }
     }
 
+    /// Whether an entity that is no quantity has a value all the same: parts of a distributed parameter, and processes,
+    /// whose value is their rate.
     fn is_hidden_parameter(&self, entity: usize) -> bool {
-        self.entities
-            .get(entity)
-            .is_some_and(|e| e.kind == EntityKind::Parameter)
+        let kind = self.entities.get(entity).map(|e| e.kind);
+        matches!(
+            kind,
+            Some(EntityKind::Parameter | EntityKind::Reaction | EntityKind::Transport)
+        )
     }
 
     fn reveal(&mut self, entity: usize) -> Result<(), LoadError> {

@@ -204,11 +204,7 @@ impl<'a> Binder<'a> {
     }
 
     fn alias(&self, path: &'a super::formulas::RawPath) -> &'a str {
-        if path.time {
-            path.alias.as_str()
-        } else {
-            self.cache.string(&path.alias)
-        }
+        self.cache.string(&path.alias)
     }
 
     fn reference(

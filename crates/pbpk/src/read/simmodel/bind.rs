@@ -78,6 +78,7 @@ pub(super) fn bind(raw: Raw, name: String, format: Format) -> Result<Model, Load
     let marked = lists
         .iter()
         .any(|(_, list)| list.iter().any(|q| q.persistable.is_some()));
+    let mut warnings = Vec::new();
     let mut quantities = Vec::with_capacity(variables + observers + raw.parameters.len());
     for (kind, list) in lists {
         for q in list {
@@ -86,7 +87,7 @@ pub(super) fn bind(raw: Raw, name: String, format: Format) -> Result<Model, Load
             } else {
                 join(&q.path, &q.name, delimiter)
             };
-            let mut quantity = quantity(q, kind, path, &objects)?;
+            let mut quantity = quantity(q, kind, path, &objects, &mut warnings)?;
             quantity.persistable = if marked {
                 q.persistable == Some(true)
             } else {
@@ -117,7 +118,7 @@ pub(super) fn bind(raw: Raw, name: String, format: Format) -> Result<Model, Load
         grid: raw.grid,
         solver,
         selections: Vec::new(),
-        warnings: Vec::new(),
+        warnings,
     })
 }
 
@@ -154,15 +155,17 @@ fn quantity(
     kind: Kind,
     path: String,
     objects: &Objects<'_>,
+    warnings: &mut Vec<String>,
 ) -> Result<Quantity, LoadError> {
     let source = match (&raw.formula, raw.value) {
         (Some(id), _) => Source::Formula(objects.formula(id, &path)?),
         (None, Some(value)) => Source::Constant(value),
         (None, None) => {
-            return Err(LoadError::Invalid {
-                line: raw.line,
-                message: format!("'{path}' has neither value nor formula"),
-            });
+            warnings.push(format!(
+                "line {}: '{path}' has neither value nor formula; it is not a number",
+                raw.line
+            ));
+            Source::Constant(f64::NAN)
         }
     };
     let mut rhs = Vec::with_capacity(raw.rhs.len());

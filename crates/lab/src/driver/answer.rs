@@ -1,0 +1,267 @@
+//! What came back, and whether it is what was asked for.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// How much of the answers of two arms must be equal for their times to be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Answers {
+    /// The whole result.
+    Same,
+    /// Only `content` of the result (some proxies add members of their own).
+    Content,
+    /// Nothing: each answer is only checked for errors.
+    Any,
+}
+
+/// The answer to a call.
+#[derive(Debug)]
+pub(crate) enum Answer<'a> {
+    /// The raw text of `result`.
+    Result(&'a str),
+    /// A JSON-RPC error.
+    Refused {
+        /// Its code.
+        code: i64,
+        /// Its message.
+        message: String,
+    },
+}
+
+/// The outer members of a JSON-RPC message.
+#[derive(Debug, Deserialize)]
+pub(super) struct Envelope<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+impl<'a> Envelope<'a> {
+    pub(super) fn read(line: &'a [u8]) -> Result<Self, String> {
+        serde_json::from_slice(line).map_err(|error| {
+            let start: String = String::from_utf8_lossy(line).chars().take(120).collect();
+            format!("wrote what is no JSON-RPC message ({error}): {start}")
+        })
+    }
+
+    /// Whether this is the answer to the request with this id.
+    pub(super) fn answers(&self, id: u64) -> bool {
+        self.method.is_none()
+            && self.id.is_some_and(|raw| raw.get().parse() == Ok(id))
+            && (self.result.is_some() || self.error.is_some())
+    }
+
+    /// What a message that answers nothing calls for: a refusal where the server asks something of
+    /// the client, nothing for a notification. An answer to another id is an error.
+    pub(super) fn stray(&self, id: u64) -> Result<Option<Vec<u8>>, String> {
+        let own = self.id.map(RawValue::get);
+        match (self.method, own) {
+            (None, own) => Err(format!(
+                "answered id {} instead of {id}",
+                own.unwrap_or("null")
+            )),
+            (Some(_), None) => Ok(None),
+            (Some(method), Some(own)) if method.get() == r#""ping""# => Ok(Some(
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":{own},\"result\":{{}}}}\n").into_bytes(),
+            )),
+            (Some(_), Some(own)) => Ok(Some(
+                format!(
+                    "{{\"jsonrpc\":\"2.0\",\"id\":{own},\"error\":{{\"code\":-32601,\"message\":\"the lab answers nothing\"}}}}\n"
+                )
+                .into_bytes(),
+            )),
+        }
+    }
+
+    pub(super) fn answer(self) -> Result<Answer<'a>, String> {
+        #[derive(Deserialize)]
+        struct Error {
+            code: i64,
+            message: String,
+        }
+        if let Some(result) = self.result {
+            return Ok(Answer::Result(result.get()));
+        }
+        let raw = self.error.ok_or("an answer without result and error")?;
+        let Error { code, message } = serde_json::from_str(raw.get())
+            .map_err(|error| format!("an error that cannot be read: {error}"))?;
+        Ok(Answer::Refused { code, message })
+    }
+}
+
+/// What every answer of an arm must be, learnt from its first.
+#[derive(Debug, Clone)]
+pub(crate) struct Expectation {
+    answers: Answers,
+    refused: bool,
+    raw: Option<String>,
+    value: Option<Value>,
+}
+
+impl Expectation {
+    /// Nothing learnt yet. With `refused`, answers must be refusals instead of results.
+    pub(crate) fn new(answers: Answers, refused: bool) -> Self {
+        Self {
+            answers,
+            refused,
+            raw: None,
+            value: None,
+        }
+    }
+
+    /// The part of the answer that other arms must give too; nothing for refusals and before the first.
+    pub(crate) fn value(&self) -> Option<&Value> {
+        self.value.as_ref()
+    }
+
+    /// Checks an answer against the first one.
+    pub(crate) fn check(&mut self, answer: &Answer<'_>) -> Result<(), String> {
+        match answer {
+            Answer::Refused { .. } if self.refused => Ok(()),
+            Answer::Refused { code, message } => {
+                Err(format!("the call was refused: {code} {message}"))
+            }
+            Answer::Result(_) if self.refused => {
+                Err("the call was answered where a refusal was expected".into())
+            }
+            Answer::Result(raw) if self.raw.as_deref() == Some(*raw) => Ok(()),
+            Answer::Result(raw) => self.learn(raw),
+        }
+    }
+
+    fn learn(&mut self, raw: &str) -> Result<(), String> {
+        let result: Value = serde_json::from_str(raw).map_err(|e| format!("a result {e}"))?;
+        if result.get("isError") == Some(&Value::Bool(true)) {
+            let text: String = raw.chars().take(200).collect();
+            return Err(format!("the answer is an error (isError): {text}"));
+        }
+        let value = match self.answers {
+            Answers::Same => result,
+            Answers::Content => result.get("content").cloned().unwrap_or_default(),
+            Answers::Any => Value::Null,
+        };
+        match &self.value {
+            Some(known) if *known != value => Err(format!(
+                "its answers differ from call to call: {}",
+                difference(known, &value)
+            )),
+            _ => {
+                self.raw = Some(raw.into());
+                self.value = Some(value);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Where two values part, in words.
+pub(crate) fn difference(left: &Value, right: &Value) -> String {
+    let short = |value: &Value| value.to_string().chars().take(160).collect::<String>();
+    if let (Value::Object(left), Value::Object(right)) = (left, right) {
+        for (key, value) in left {
+            match right.get(key) {
+                None => return format!("member {key} is missing"),
+                Some(other) if other != value => {
+                    return format!("{key}: {}", difference(value, other));
+                }
+                Some(_) => {}
+            }
+        }
+        if let Some(key) = right.keys().find(|key| !left.contains_key(*key)) {
+            return format!("member {key} is added");
+        }
+    }
+    format!("{} against {}", short(left), short(right))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn envelope(line: &str) -> Envelope<'_> {
+        Envelope::read(line.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn ids_and_strays() {
+        assert!(envelope(r#"{"id":7,"result":{}}"#).answers(7));
+        for other in [
+            r#"{"id":8,"result":{}}"#,
+            r#"{"id":"7","result":{}}"#,
+            r#"{"id":7,"method":"ping"}"#,
+            r#"{"id":7}"#,
+            r#"{"result":{}}"#,
+        ] {
+            assert!(!envelope(other).answers(7), "{other}");
+        }
+        assert!(envelope(r#"{"id":8,"result":{}}"#).stray(7).is_err());
+        assert_eq!(
+            envelope(r#"{"method":"notifications/x"}"#).stray(7),
+            Ok(None)
+        );
+        let ping = envelope(r#"{"id":"s","method":"ping"}"#).stray(7).unwrap();
+        assert_eq!(
+            ping.unwrap(),
+            b"{\"jsonrpc\":\"2.0\",\"id\":\"s\",\"result\":{}}\n"
+        );
+        assert!(Envelope::read(b"hello").is_err());
+    }
+
+    #[test]
+    fn what_makes_an_answer_invalid() {
+        let good = r#"{"content":[{"type":"text","text":"a"}]}"#;
+        let spaced = r#"{"content": [{"text":"a","type":"text"}]}"#;
+        let other = r#"{"content":[{"type":"text","text":"b"}]}"#;
+        let wrong = r#"{"content":[],"isError":true}"#;
+        let mut expect = Expectation::new(Answers::Same, false);
+        for answer in [good, good, spaced, good] {
+            expect.check(&Answer::Result(answer)).unwrap();
+        }
+        assert!(
+            expect
+                .check(&Answer::Result(other))
+                .unwrap_err()
+                .contains("differ")
+        );
+        assert!(
+            expect
+                .check(&Answer::Result(wrong))
+                .unwrap_err()
+                .contains("isError")
+        );
+        let refusal = Answer::Refused {
+            code: -32001,
+            message: "no".into(),
+        };
+        assert!(expect.check(&refusal).unwrap_err().contains("-32001"));
+        let mut deny = Expectation::new(Answers::Same, true);
+        deny.check(&refusal).unwrap();
+        assert!(deny.check(&Answer::Result(good)).is_err());
+    }
+
+    #[test]
+    fn content_alone_may_be_compared() {
+        let plain = r#"{"content":[1]}"#;
+        let more = r#"{"content":[1],"structuredContent":{}}"#;
+        let mut expect = Expectation::new(Answers::Content, false);
+        expect.check(&Answer::Result(plain)).unwrap();
+        expect.check(&Answer::Result(more)).unwrap();
+    }
+
+    #[test]
+    fn differences_name_the_member() {
+        let check = |left: &str, right: &str, expect: &str| {
+            let parse = |text| serde_json::from_str::<Value>(text).unwrap();
+            assert_eq!(difference(&parse(left), &parse(right)), expect);
+        };
+        check(r#"{"a":{"b":1}}"#, r#"{"a":{"b":2}}"#, "a: b: 1 against 2");
+        check(r#"{"a":1}"#, "{}", "member a is missing");
+        check("{}", r#"{"a":1}"#, "member a is added");
+    }
+}

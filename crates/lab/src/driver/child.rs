@@ -1,0 +1,191 @@
+//! A started arm: its pipes, the end of its standard error, and how it is ended.
+
+use super::guard::Guard;
+use crate::arm::Arm;
+use crate::error::LabError;
+use crate::processes;
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How much of its standard error is kept, in bytes.
+const COMPLAINT_BYTES_MAX: usize = 2 * 1024;
+/// How long a child may take to end after its input is closed.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// How often an ending child is looked at.
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// A child process with pipes on its standard streams.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(super) arm: String,
+    pub(super) spawned: Instant,
+    pub(super) input: ChildStdin,
+    pub(super) output: ChildStdout,
+    pub(super) guard: Guard,
+    child: Reaped,
+    complaint: Complaint,
+}
+
+/// Killed with its whole group when it is dropped before it ended.
+#[derive(Debug)]
+struct Reaped(Child);
+
+#[derive(Debug)]
+struct Complaint {
+    tail: Arc<Mutex<VecDeque<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+/// Starts an arm in a process group of its own. It inherits the processor affinity of this thread.
+pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Process, LabError> {
+    let failed = |source| LabError::Spawn {
+        arm: arm.name.clone(),
+        program: arm.program().to_string_lossy().into_owned(),
+        source,
+    };
+    let spawned = Instant::now();
+    let mut child = Reaped(
+        Command::new(arm.program())
+            .args(arm.arguments())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?,
+    );
+    let pipes = (
+        child.0.stdin.take(),
+        child.0.stdout.take(),
+        child.0.stderr.take(),
+    );
+    let (Some(input), Some(output), Some(errors)) = pipes else {
+        return Err(failed(io::ErrorKind::BrokenPipe.into()));
+    };
+    let guard = Guard::start(child.0.id(), timeout_ms);
+    Ok(Process {
+        arm: arm.name.clone(),
+        spawned,
+        input,
+        output,
+        guard,
+        child,
+        complaint: Complaint::collect(errors),
+    })
+}
+
+impl Process {
+    /// Its number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.0.id()
+    }
+
+    /// Why a call came to no answer.
+    pub(super) fn fault(&mut self, asked: &str, error: &io::Error) -> LabError {
+        if self.guard.has_fired() {
+            return LabError::Silent {
+                arm: self.arm.clone(),
+                asked: asked.into(),
+                waited_ms: self.guard.limit_ms,
+            };
+        }
+        let gone = matches!(
+            error.kind(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe
+        );
+        let mut what = if gone {
+            match self.child.wait(Duration::from_secs(1)) {
+                Some(status) => format!("the server ended during {asked} ({status})"),
+                None => format!("the server closed its output during {asked}"),
+            }
+        } else {
+            format!("{asked} failed: {error}")
+        };
+        let said = self.complaint.said();
+        if !said.is_empty() {
+            what.push_str("; its standard error ends: ");
+            what.push_str(&said);
+        }
+        LabError::Broken {
+            arm: self.arm.clone(),
+            what,
+        }
+    }
+
+    pub(super) fn close(self) {
+        let Self {
+            input,
+            output,
+            mut child,
+            ..
+        } = self;
+        drop(input);
+        drop(output);
+        // Who does not end by himself is ended when `child` is dropped.
+        let _ = child.wait(FAREWELL);
+    }
+}
+
+impl Reaped {
+    /// Waits so long for the end; nothing when it did not come.
+    fn wait(&mut self, limit: Duration) -> Option<std::process::ExitStatus> {
+        let start = Instant::now();
+        loop {
+            if let Ok(Some(status)) = self.0.try_wait() {
+                return Some(status);
+            }
+            if start.elapsed() >= limit {
+                return None;
+            }
+            std::thread::park_timeout(GLANCE);
+        }
+    }
+}
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        if !matches!(self.0.try_wait(), Ok(Some(_))) {
+            processes::kill_tree(self.0.id());
+            // It was killed: the wait is short.
+            let _ = self.0.wait();
+        }
+    }
+}
+
+impl Complaint {
+    fn collect(mut errors: ChildStderr) -> Self {
+        let tail = Arc::new(Mutex::new(VecDeque::new()));
+        let kept = Arc::clone(&tail);
+        let reader = std::thread::spawn(move || {
+            let mut piece = [0; 1024];
+            while let Ok(read @ 1..) = errors.read(&mut piece) {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend(piece.iter().take(read));
+                let excess = kept.len().saturating_sub(COMPLAINT_BYTES_MAX);
+                kept.drain(..excess);
+            }
+        });
+        Self {
+            tail,
+            reader: Some(reader),
+        }
+    }
+
+    /// What was written, on one line. Waits a moment for a reader that is about to finish.
+    fn said(&mut self) -> String {
+        let start = Instant::now();
+        while self.reader.as_ref().is_some_and(|r| !r.is_finished())
+            && start.elapsed() < Duration::from_millis(200)
+        {
+            std::thread::park_timeout(GLANCE);
+        }
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(tail.make_contiguous()).into_owned();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}

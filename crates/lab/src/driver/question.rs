@@ -1,0 +1,158 @@
+//! What is asked: a request rendered once, of which only the id changes.
+
+use serde_json::{Value, json};
+use std::io::Write as _;
+
+/// The protocol revision spoken to every arm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Protocol {
+    /// `initialize`, then the session.
+    #[value(name = "2025-11-25")]
+    Legacy,
+    /// No handshake; every request carries its revision.
+    #[value(name = "2026-07-28")]
+    Modern,
+}
+
+/// The kind of request that is timed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Operation {
+    /// `tools/call` of a tool with arguments.
+    Call {
+        /// The tool.
+        tool: String,
+        /// Its arguments, an object.
+        arguments: Value,
+    },
+    /// `tools/list`.
+    List,
+}
+
+/// A request, rendered but for its id.
+#[derive(Debug)]
+pub(crate) struct Question {
+    name: String,
+    tail: Vec<u8>,
+}
+
+const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+
+impl Protocol {
+    /// Its name on the wire.
+    pub(crate) fn revision(self) -> &'static str {
+        match self {
+            Self::Legacy => "2025-11-25",
+            Self::Modern => "2026-07-28",
+        }
+    }
+
+    /// The first request of a connection.
+    pub(super) fn hello(self) -> Question {
+        match self {
+            Self::Legacy => Question::new(
+                "initialize",
+                &json!({
+                    "protocolVersion": self.revision(),
+                    "capabilities": {},
+                    "clientInfo": { "name": "durward-lab", "version": env!("CARGO_PKG_VERSION") },
+                }),
+            ),
+            Self::Modern => Question::new("server/discover", &json!({ "_meta": self.meta() })),
+        }
+    }
+
+    /// The notification that ends a handshake.
+    pub(super) fn ready(self) -> Option<&'static [u8]> {
+        match self {
+            Self::Legacy => {
+                Some(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")
+            }
+            Self::Modern => None,
+        }
+    }
+
+    fn meta(self) -> Value {
+        json!({
+            "io.modelcontextprotocol/protocolVersion": self.revision(),
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo":
+                { "name": "durward-lab", "version": env!("CARGO_PKG_VERSION") },
+        })
+    }
+}
+
+impl Operation {
+    /// Its request in a revision.
+    pub(crate) fn question(&self, protocol: Protocol) -> Question {
+        let (method, mut params) = match self {
+            Self::Call { tool, arguments } => (
+                "tools/call",
+                json!({ "name": tool, "arguments": arguments }),
+            ),
+            Self::List => ("tools/list", json!({})),
+        };
+        if protocol == Protocol::Modern
+            && let Some(members) = params.as_object_mut()
+        {
+            members.insert("_meta".into(), protocol.meta());
+        }
+        Question::new(method, &params)
+    }
+
+    /// In words, for reports.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Call { tool, arguments } => format!("tools/call {tool} {arguments}"),
+            Self::List => "tools/list".into(),
+        }
+    }
+}
+
+impl Question {
+    fn new(method: &str, params: &Value) -> Self {
+        let tail = format!(r#","method":"{method}","params":{params}}}"#) + "\n";
+        Self {
+            name: method.into(),
+            tail: tail.into_bytes(),
+        }
+    }
+
+    /// The method.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes the frame with this id over what was in the buffer.
+    pub(super) fn render(&self, id: u64, into: &mut Vec<u8>) {
+        into.clear();
+        into.extend_from_slice(HEAD);
+        // Writing to a vector does not fail.
+        let _ = write!(into, "{id}");
+        into.extend_from_slice(&self.tail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_one_line_of_json_with_the_id() {
+        let call = Operation::Call {
+            tool: "echo".into(),
+            arguments: json!({ "text": "a\nb" }),
+        };
+        for protocol in [Protocol::Legacy, Protocol::Modern] {
+            let mut frame = b"old".to_vec();
+            call.question(protocol).render(42, &mut frame);
+            assert_eq!(frame.iter().filter(|b| **b == b'\n').count(), 1);
+            let value: Value = serde_json::from_slice(&frame).unwrap();
+            assert_eq!(value["id"], 42);
+            assert_eq!(value["params"]["arguments"]["text"], "a\nb");
+            assert_eq!(
+                value["params"]["_meta"].is_object(),
+                protocol == Protocol::Modern
+            );
+        }
+    }
+}

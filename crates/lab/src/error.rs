@@ -1,0 +1,111 @@
+//! Why a measurement could not be made, or may not be believed.
+
+use std::{fmt, io, path::PathBuf};
+
+/// Why the lab stopped.
+#[derive(Debug)]
+pub enum LabError {
+    /// The command line cannot be used as given; the text says what to change.
+    Usage(String),
+    /// The command of an arm could not be started.
+    Spawn {
+        /// The arm.
+        arm: String,
+        /// The program that was to run.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An arm did not answer within its time.
+    Silent {
+        /// The arm.
+        arm: String,
+        /// What it was asked.
+        asked: String,
+        /// How long it had, in milliseconds.
+        waited_ms: u64,
+    },
+    /// An arm ended, closed its pipes or wrote what is no frame.
+    Broken {
+        /// The arm.
+        arm: String,
+        /// What happened, with the end of its standard error where there is one.
+        what: String,
+    },
+    /// An arm answered, but not what was asked for: its times mean nothing.
+    Invalid {
+        /// The arm.
+        arm: String,
+        /// What was wrong with the answer.
+        what: String,
+    },
+    /// A file or a directory cannot be used.
+    Path {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system refused something else.
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+impl LabError {
+    /// The exit code: 2 for a wrong command line, else 1.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Spawn { .. }
+            | Self::Silent { .. }
+            | Self::Broken { .. }
+            | Self::Invalid { .. }
+            | Self::Path { .. }
+            | Self::System { .. } => 1,
+        }
+    }
+}
+
+impl fmt::Display for LabError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) => f.write_str(text),
+            Self::Spawn {
+                arm,
+                program,
+                source,
+            } => write!(f, "arm {arm}: cannot start {program}: {source}"),
+            Self::Silent {
+                arm,
+                asked,
+                waited_ms,
+            } => write!(
+                f,
+                "arm {arm}: no answer to {asked} within {waited_ms} ms; --timeout-ms allows more"
+            ),
+            Self::Broken { arm, what } => write!(f, "arm {arm}: {what}"),
+            Self::Invalid { arm, what } => {
+                write!(f, "arm {arm} is invalid, its times are discarded: {what}")
+            }
+            Self::Path { path, source } => write!(f, "cannot use {}: {source}", path.display()),
+            Self::System { what, source } => write!(f, "cannot {what}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for LabError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Usage(_) | Self::Silent { .. } | Self::Broken { .. } | Self::Invalid { .. } => {
+                None
+            }
+            Self::Spawn { source, .. }
+            | Self::Path { source, .. }
+            | Self::System { source, .. } => Some(source),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! From raw times to figures.
+
+use super::measure::{Lap, Launch, Plan};
+use crate::Context;
+use crate::arm::Arm;
+use crate::host::{self, Host};
+use crate::stats::{Interval, Sorted, mean, median, variance};
+use serde::Serialize;
+
+/// How arms and launches are arranged; stands in every result.
+const DESIGN: &str = "each launch starts every arm afresh; within it the arms take turns in random order, reversed \
+in every second round; call i of an arm is paired with call i of the baseline; a launch counts as the median \
+of its paired differences; intervals are Student's t over launches; percentiles are nearest-rank";
+/// A spread of standard deviation over median from which an arm counts as unstable, as in the access
+/// proxy's paper.
+const UNSTABLE: f64 = 0.5;
+/// A load average per core from which a warning is due.
+const BUSY: f64 = 0.8;
+
+/// Everything that is said about one measurement.
+#[derive(Debug, Serialize)]
+pub(crate) struct Analysis {
+    pub(crate) format: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) operation: String,
+    pub(crate) protocol: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) design: &'static str,
+    pub(crate) launches: u32,
+    pub(crate) runs: u32,
+    pub(crate) warmup: u32,
+    pub(crate) turn: u32,
+    pub(crate) delay_us: u64,
+    pub(crate) seed: u64,
+    pub(crate) confidence: f64,
+    /// The core that client, arms and servers shared.
+    pub(crate) pinned_core: Option<usize>,
+    pub(crate) host: Host,
+    pub(crate) load_average_before: Option<[f64; 3]>,
+    pub(crate) load_average_after: Option<[f64; 3]>,
+    pub(crate) arms: Vec<ArmFigures>,
+    pub(crate) comparisons: Vec<Comparison>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// One arm by itself.
+#[derive(Debug, Serialize)]
+pub(crate) struct ArmFigures {
+    #[serde(flatten)]
+    pub(crate) arm: Arm,
+    /// Counted calls of all launches.
+    pub(crate) calls: usize,
+    /// Percentiles of a launch, averaged over launches.
+    pub(crate) p50_us: Interval,
+    pub(crate) p95_us: Option<Interval>,
+    pub(crate) p99_us: Option<Interval>,
+    pub(crate) min_us: f64,
+    pub(crate) max_us: f64,
+    /// From spawn to the answer to the handshake.
+    pub(crate) start_us: Interval,
+    /// Standard deviation over median, the median of launches.
+    pub(crate) spread: f64,
+    pub(crate) stable: bool,
+    /// The part of the variance of a call that lies between launches.
+    pub(crate) variance_between_share: f64,
+}
+
+/// An arm against the baseline.
+#[derive(Debug, Serialize)]
+pub(crate) struct Comparison {
+    pub(crate) arm: String,
+    pub(crate) baseline: String,
+    /// Median of paired differences.
+    pub(crate) overhead_us: Interval,
+    pub(crate) added_p50_us: Interval,
+    pub(crate) added_p95_us: Option<Interval>,
+    pub(crate) added_p99_us: Option<Interval>,
+}
+
+impl Analysis {
+    /// Works out the figures.
+    pub(crate) fn of(
+        plan: &Plan,
+        launches: &[Launch],
+        load_average_before: Option<[f64; 3]>,
+        context: &Context,
+    ) -> Self {
+        let host = Host::read();
+        let laps = |arm: usize| launches.iter().filter_map(move |launch| launch.get(arm));
+        let arms: Vec<ArmFigures> = plan
+            .arms
+            .iter()
+            .enumerate()
+            .map(|(at, arm)| ArmFigures::of(arm, laps(at), plan.confidence))
+            .collect();
+        let comparisons = plan
+            .arms
+            .iter()
+            .enumerate()
+            .skip(1)
+            .filter_map(|(at, arm)| {
+                let baseline = &plan.arms.first()?.name;
+                let pairs: Vec<(&Lap, &Lap)> = laps(0).zip(laps(at)).collect();
+                Some(Comparison::of(&arm.name, baseline, &pairs, plan.confidence))
+            })
+            .collect();
+        let warnings = warnings(plan, &arms, load_average_before, host.cores);
+        Self {
+            format: "durward-lab-overhead/1",
+            version: context.version,
+            operation: plan.operation.describe(),
+            protocol: plan.protocol.revision(),
+            path: if plan.deny { "deny" } else { "allow" },
+            design: DESIGN,
+            launches: plan.launches,
+            runs: plan.runs,
+            warmup: plan.warmup,
+            turn: plan.turn,
+            delay_us: plan.delay_us,
+            seed: plan.seed,
+            confidence: plan.confidence,
+            pinned_core: plan.pin,
+            host,
+            load_average_before,
+            load_average_after: host::load_average(),
+            arms,
+            comparisons,
+            warnings,
+        }
+    }
+}
+
+impl ArmFigures {
+    fn of<'a>(arm: &Arm, laps: impl Iterator<Item = &'a Lap>, confidence: f64) -> Self {
+        let laps: Vec<&Lap> = laps.collect();
+        let sorted: Vec<Sorted> = laps
+            .iter()
+            .map(|lap| Sorted::new(lap.calls_us.clone()))
+            .collect();
+        let medians: Vec<f64> = sorted.iter().filter_map(|s| s.at(0.5)).collect();
+        let variances: Vec<f64> = laps.iter().map(|lap| variance(&lap.calls_us)).collect();
+        let spreads: Vec<f64> = variances
+            .iter()
+            .zip(&medians)
+            .map(|(variance, median)| variance.sqrt() / median.max(1e-9))
+            .collect();
+        let ends: Vec<(f64, f64)> = sorted.iter().filter_map(Sorted::ends).collect();
+        let starts: Vec<f64> = laps.iter().map(|lap| lap.start_us).collect();
+        let (between, within) = (variance(&medians), mean(&variances));
+        let spread = median(&spreads);
+        Self {
+            arm: arm.clone(),
+            calls: laps.iter().map(|lap| lap.calls_us.len()).sum(),
+            p50_us: Interval::over_launches(&medians, confidence),
+            p95_us: told(&sorted, 0.95, confidence),
+            p99_us: told(&sorted, 0.99, confidence),
+            min_us: ends.iter().map(|e| e.0).fold(f64::INFINITY, f64::min),
+            max_us: ends.iter().map(|e| e.1).fold(0.0, f64::max),
+            start_us: Interval::over_launches(&starts, confidence),
+            spread,
+            stable: spread < UNSTABLE,
+            variance_between_share: between / (between + within).max(1e-12),
+        }
+    }
+}
+
+/// A percentile of each launch, where every launch has calls enough for it.
+fn told(launches: &[Sorted], q: f64, confidence: f64) -> Option<Interval> {
+    let values: Option<Vec<f64>> = launches.iter().map(|launch| launch.told(q)).collect();
+    Some(Interval::over_launches(&values?, confidence))
+}
+
+impl Comparison {
+    fn of(arm: &str, baseline: &str, pairs: &[(&Lap, &Lap)], confidence: f64) -> Self {
+        let overheads: Vec<f64> = pairs
+            .iter()
+            .map(|(base, lap)| paired_median(&base.calls_us, &lap.calls_us))
+            .collect();
+        let sorted: Vec<(Sorted, Sorted)> = pairs
+            .iter()
+            .map(|(base, lap)| {
+                (
+                    Sorted::new(base.calls_us.clone()),
+                    Sorted::new(lap.calls_us.clone()),
+                )
+            })
+            .collect();
+        let added = |q: f64| {
+            let values: Option<Vec<f64>> = sorted
+                .iter()
+                .map(|(base, lap)| Some(lap.told(q)? - base.told(q)?))
+                .collect();
+            Some(Interval::over_launches(&values?, confidence))
+        };
+        let halves: Vec<f64> = sorted
+            .iter()
+            .filter_map(|(base, lap)| Some(lap.at(0.5)? - base.at(0.5)?))
+            .collect();
+        Self {
+            arm: arm.into(),
+            baseline: baseline.into(),
+            overhead_us: Interval::over_launches(&overheads, confidence),
+            added_p50_us: Interval::over_launches(&halves, confidence),
+            added_p95_us: added(0.95),
+            added_p99_us: added(0.99),
+        }
+    }
+}
+
+/// The median of the differences of calls with the same number.
+pub(crate) fn paired_median(base: &[f64], other: &[f64]) -> f64 {
+    let differences: Vec<f64> = base
+        .iter()
+        .zip(other)
+        .map(|(base, other)| other - base)
+        .collect();
+    median(&differences)
+}
+
+fn warnings(plan: &Plan, arms: &[ArmFigures], load: Option<[f64; 3]>, cores: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    if cfg!(debug_assertions) {
+        found.push("this is a debug build: its figures say nothing about a release".to_owned());
+    }
+    if plan.launches < 5 {
+        found.push("fewer than 5 launches: indicative only".to_owned());
+    }
+    if plan.pin.is_none() {
+        found.push(
+            "nothing is pinned: placement alone moves such figures by up to five times".to_owned(),
+        );
+    }
+    if let Some([minute, ..]) = load
+        && minute > BUSY * cores as f64
+    {
+        found.push(format!(
+            "the machine was busy before the start: load {minute} on {cores} cores"
+        ));
+    }
+    found.extend(arms.iter().filter(|arm| !arm.stable).map(|arm| {
+        format!(
+            "arm {} is unstable: standard deviation {:.0} % of the median",
+            arm.arm.name,
+            arm.spread * 100.0
+        )
+    }));
+    found
+}

@@ -1,0 +1,197 @@
+//! The command line of `lab overhead`.
+
+use super::Plan;
+use crate::arm::Arm;
+use crate::driver::{Answers, Operation, Protocol};
+use crate::error::LabError;
+use serde_json::Value;
+
+/// Measure what an arm adds to a direct call, with an interval.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example: what a bare relay costs, everything on core 1
+  durward lab overhead --pin 1 --direct 'durward lab mock echo' \\
+    --proxied 'durward lab mock relay -- durward lab mock echo'
+
+Exit codes: 0 measured; 1 an arm failed, was silent or is invalid; 2 wrong usage.")]
+pub struct OverheadArgs {
+    /// The command of the baseline arm, named direct
+    #[arg(long, value_name = "CMD")]
+    direct: Option<String>,
+    /// The command of an arm in the middle, named proxied (proxied2, ...); repeatable
+    #[arg(long, value_name = "CMD")]
+    proxied: Vec<String>,
+    /// A further arm; the first of all arms is the baseline; repeatable
+    #[arg(long, value_name = "NAME=CMD")]
+    arm: Vec<String>,
+    /// What is timed
+    #[arg(long, value_enum, default_value_t = Op::Call)]
+    op: Op,
+    /// The tool that is called
+    #[arg(long, value_name = "NAME", default_value = "echo")]
+    tool: String,
+    /// Its arguments
+    #[arg(long, value_name = "JSON", default_value = r#"{"text":"hello"}"#)]
+    tool_args: String,
+    /// Fresh starts of every arm
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    launches: u32,
+    /// Timed calls per arm and launch
+    #[arg(long, alias = "pairs", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    runs: u32,
+    /// Calls per arm and launch that are made first and not counted
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    warmup: u32,
+    /// Calls in a row before the next arm has its turn [default: a quarter of the runs; 1 with --delay-us]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    turn: Option<u32>,
+    /// Pause before every call of every arm, outside the watch, in microseconds
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=60_000_000))]
+    delay_us: u64,
+    /// Keep client, arms and servers on this core
+    #[arg(long, value_name = "CORE")]
+    pin: Option<usize>,
+    /// What the order of the turns is drawn from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How long an answer may take, in milliseconds
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    timeout_ms: u64,
+    /// Confidence of the intervals
+    #[arg(long, default_value_t = 0.95, value_parser = confidence)]
+    confidence: f64,
+    /// What the arms' answers must share
+    #[arg(long, value_enum, default_value_t = Answers::Same)]
+    answers: Answers,
+    /// What happens to the call on its way; with deny every arm but the baseline must refuse it
+    #[arg(long, value_enum, default_value_t = Path::Allow)]
+    path: Path,
+    /// The protocol revision
+    #[arg(long, value_enum, default_value_t = Protocol::Legacy)]
+    protocol: Protocol,
+    /// A named set of --warmup and --runs of the access proxy's paper
+    #[arg(long, value_enum, conflicts_with_all = ["runs", "warmup"])]
+    preset: Option<Preset>,
+    /// Three launches of 30 calls: indicative
+    #[arg(long, conflicts_with_all = ["runs", "launches", "preset"])]
+    quick: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(super) json: bool,
+    /// No progress on standard error
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Op {
+    /// tools/call
+    Call,
+    /// tools/list
+    List,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Path {
+    /// Every arm answers it.
+    Allow,
+    /// The arms in the middle refuse it.
+    Deny,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Preset {
+    /// 10 warm-up calls, 100 runs.
+    Seed,
+    /// 5 warm-up calls, 50 runs.
+    SeedRules,
+}
+
+fn confidence(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.5..=0.9999).contains(&share) => Ok(share),
+        _ => Err("a confidence is a number from 0.5 to 0.9999".into()),
+    }
+}
+
+impl OverheadArgs {
+    /// What is to be done.
+    pub(super) fn plan(&self) -> Result<Plan, LabError> {
+        let (launches, warmup, runs) = match (self.quick, self.preset) {
+            (true, _) => (3, 10, 30),
+            (_, Some(Preset::Seed)) => (self.launches, 10, 100),
+            (_, Some(Preset::SeedRules)) => (self.launches, 5, 50),
+            (false, None) => (self.launches, self.warmup, self.runs),
+        };
+        let turn = match self.turn {
+            Some(turn) => turn,
+            None if self.delay_us > 0 => 1,
+            None => runs.div_ceil(4),
+        };
+        Ok(Plan {
+            arms: self.arms()?,
+            operation: self.operation()?,
+            protocol: self.protocol,
+            launches,
+            runs,
+            warmup,
+            turn,
+            delay_us: self.delay_us,
+            pin: self.pin,
+            seed: self.seed,
+            timeout_ms: self.timeout_ms,
+            confidence: self.confidence,
+            answers: self.answers,
+            deny: self.path == Path::Deny,
+            quiet: self.quiet,
+        })
+    }
+
+    fn arms(&self) -> Result<Vec<Arm>, LabError> {
+        let mut arms = Vec::new();
+        if let Some(line) = &self.direct {
+            arms.push(Arm::parse("direct", line)?);
+        }
+        for (number, line) in (1..).zip(&self.proxied) {
+            let name = match number {
+                1 => "proxied".to_owned(),
+                more => format!("proxied{more}"),
+            };
+            arms.push(Arm::parse(&name, line)?);
+        }
+        for text in &self.arm {
+            let (name, line) = text
+                .split_once('=')
+                .filter(|(name, _)| !name.is_empty())
+                .ok_or_else(|| LabError::Usage(format!("--arm takes NAME=CMD, not {text}")))?;
+            arms.push(Arm::parse(name, line)?);
+        }
+        if arms.len() < 2 {
+            return Err(LabError::Usage(
+                "a comparison needs two commands: give --direct and --proxied, or --arm NAME=CMD twice"
+                    .into(),
+            ));
+        }
+        for (at, arm) in arms.iter().enumerate() {
+            if arms.iter().take(at).any(|other| other.name == arm.name) {
+                return Err(LabError::Usage(format!("two arms are named {}", arm.name)));
+            }
+        }
+        Ok(arms)
+    }
+
+    fn operation(&self) -> Result<Operation, LabError> {
+        if self.op == Op::List {
+            return Ok(Operation::List);
+        }
+        let arguments: Value = serde_json::from_str(&self.tool_args)
+            .map_err(|error| LabError::Usage(format!("--tool-args is not JSON: {error}")))?;
+        if !arguments.is_object() {
+            return Err(LabError::Usage("--tool-args is not a JSON object".into()));
+        }
+        Ok(Operation::Call {
+            tool: self.tool.clone(),
+            arguments,
+        })
+    }
+}

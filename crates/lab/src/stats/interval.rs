@@ -1,0 +1,69 @@
+//! An estimate over launches with its confidence interval. The launch is the unit: calls within a
+//! launch share its fate, so pooling them would promise far too narrow an interval.
+
+use super::{mean, student, variance};
+use serde::Serialize;
+
+/// A compared quantity. The unit is in the name of the field that holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Interval {
+    /// The estimate.
+    pub(crate) point: f64,
+    /// The lower end, where there are launches enough for one.
+    pub(crate) ci_low: Option<f64>,
+    /// The upper end.
+    pub(crate) ci_high: Option<f64>,
+    /// How many launches stand behind it.
+    pub(crate) n: usize,
+}
+
+impl Interval {
+    /// Mean and Student's t interval of one value per launch; no interval below two launches.
+    pub(crate) fn over_launches(values: &[f64], confidence: f64) -> Self {
+        let (n, point) = (values.len(), mean(values));
+        if n < 2 {
+            return Self {
+                point,
+                ci_low: None,
+                ci_high: None,
+                n,
+            };
+        }
+        let half =
+            student::two_sided(confidence, (n - 1) as f64) * (variance(values) / n as f64).sqrt();
+        Self {
+            point,
+            ci_low: Some(point - half),
+            ci_high: Some(point + half),
+            n,
+        }
+    }
+
+    /// The end that an absolute upper limit is held against; the point where there is no interval.
+    pub(crate) fn upper(&self) -> f64 {
+        self.ci_high.unwrap_or(self.point)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worked_example() {
+        // Mean 5, standard deviation √2.5, n = 5, t = 2.7764: half-width 1.9632.
+        let interval = Interval::over_launches(&[3.0, 4.0, 5.0, 6.0, 7.0], 0.95);
+        assert_eq!((interval.point, interval.n), (5.0, 5));
+        assert!((interval.ci_low.unwrap() - 3.0368).abs() < 1e-3);
+        assert!((interval.ci_high.unwrap() - 6.9632).abs() < 1e-3);
+    }
+
+    #[test]
+    fn one_launch_has_no_interval() {
+        let interval = Interval::over_launches(&[3.0], 0.95);
+        assert_eq!(
+            (interval.point, interval.ci_low, interval.ci_high),
+            (3.0, None, None)
+        );
+    }
+}

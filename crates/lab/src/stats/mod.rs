@@ -1,0 +1,30 @@
+//! The statistics of the lab. Pure functions over numbers: no clock, no process, no file.
+
+pub(crate) mod interval;
+pub(crate) mod percentile;
+pub(crate) mod random;
+mod student;
+
+#[cfg(test)]
+mod proofs;
+
+pub(crate) use interval::Interval;
+pub(crate) use percentile::{Sorted, median};
+pub(crate) use random::Random;
+
+/// Arithmetic mean; 0 for no values.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Sample variance (n − 1); 0 below two values.
+pub(crate) fn variance(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let centre = mean(values);
+    values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (values.len() - 1) as f64
+}

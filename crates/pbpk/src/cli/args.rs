@@ -1,0 +1,238 @@
+//! Arguments of every command, and their help.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+
+/// Read, run and analyse PBPK simulations (.pkml of PK-Sim and MoBi, SimModel xml)
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  durward sim info model.pkml
+  durward sim params model.pkml 'Organism|*|Volume'
+  durward sim run model.pkml --csv results.csv --param 'Organism|Weight=70 kg'
+  durward sim pk model.pkml --output '**|Plasma (Peripheral Venous Blood)'
+  durward sim plot model.pkml --output '**|VenousBlood|Plasma|*' --log
+
+Values are in base units unless a unit is given: minutes, litres, kilograms, µmol, dm.")]
+pub struct Args {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// What a file holds: name, quantities, events, output times, solver settings
+    Info(InfoArgs),
+    /// List parameters with values and units
+    Params(ParamsArgs),
+    /// Run and write the outputs
+    Run(RunArgs),
+    /// Pharmacokinetic parameters of outputs
+    Pk(PkArgs),
+    /// Draw outputs, in the terminal or as SVG
+    Plot(PlotArgs),
+    /// Write the model in another format
+    Export(ExportArgs),
+}
+
+/// Which model, and how it is read and changed.
+#[derive(Debug, ClapArgs)]
+pub struct ModelArgs {
+    /// Model file: .pkml or SimModel .xml
+    pub model: PathBuf,
+    /// Change a parameter or start value; may be repeated, and PATH may hold * and **
+    #[arg(long = "param", value_name = "PATH=VALUE[unit]")]
+    pub params: Vec<String>,
+    /// Refuse what the schema forbids but the genuine solver tolerates
+    #[arg(long)]
+    pub strict: bool,
+    /// Use the geometric deviation of log-normal parameters in version 3 files
+    #[arg(long)]
+    pub geometric_deviation: bool,
+}
+
+/// Which outputs.
+#[derive(Debug, ClapArgs)]
+pub struct OutputArgs {
+    /// Output path or pattern instead of the file's selection; may be repeated
+    #[arg(long = "output", value_name = "PATH")]
+    pub outputs: Vec<String>,
+    /// All persistable quantities instead of the file's selection
+    #[arg(long, conflicts_with = "outputs")]
+    pub all: bool,
+}
+
+/// How to run.
+#[derive(Debug, ClapArgs)]
+pub struct SolverArgs {
+    /// Relative tolerance instead of the file's
+    #[arg(long, value_name = "NUMBER")]
+    pub rtol: Option<f64>,
+    /// Absolute tolerance instead of the file's
+    #[arg(long, value_name = "NUMBER")]
+    pub atol: Option<f64>,
+    /// Internal steps per output interval instead of the file's
+    #[arg(long, value_name = "STEPS")]
+    pub max_steps: Option<u64>,
+    /// Output times in minutes instead of the file's grid: 0,10,20
+    #[arg(long, value_name = "TIMES", value_delimiter = ',')]
+    pub times: Vec<f64>,
+    /// Give up after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<f64>,
+    /// Fire state-dependent events at their true time, not at the next output time
+    #[arg(long)]
+    pub locate_events: bool,
+    /// Recognise equal output times in double precision (default: single)
+    #[arg(long)]
+    pub double_times: bool,
+}
+
+/// Arguments of `info`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  durward sim info model.pkml --json")]
+pub struct InfoArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `params`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim params model.pkml
+  durward sim params model.pkml 'Organism|**|Volume'
+  durward sim params model.pkml --used-by 'Organism|VenousBlood|Plasma|C1'")]
+pub struct ParamsArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Only paths that match
+    pub pattern: Option<String>,
+    /// Only parameters that the model's outputs, rates and events use
+    #[arg(long)]
+    pub used: bool,
+    /// Only parameters that this output depends on
+    #[arg(long, value_name = "PATH", conflicts_with = "used")]
+    pub used_by: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim run model.pkml --csv results.csv
+  durward sim run model.pkml --csv - --all --stats
+  durward sim run model.pkml --csv out.csv --param 'Applications|**|Dose=250 mg' --rtol 1e-6 --atol 1e-9
+
+The CSV starts with `Time [min]`, then one column per output path; base units, full double precision,
+nan inf -inf. Without --csv a summary of every output is printed.")]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    /// Write results to this file; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Report steps, evaluations and tolerances on standard error
+    #[arg(long)]
+    pub stats: bool,
+    /// Summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `pk`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim pk model.pkml --output '**|Plasma (Peripheral Venous Blood)'
+  durward sim pk model.pkml --output 'Organism|A' --dose 2.5 --user 'AUC_24h=AUC_tEnd,0,1440'
+
+Doses and application times are read from the model; --dose (µmol/kg) and --infusion (min) replace them by
+one application at the first time.")]
+pub struct PkArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    /// Dose per body weight in µmol/kg, as one application at the first time
+    #[arg(long, value_name = "NUMBER")]
+    pub dose: Option<f64>,
+    /// Infusion time of that application in minutes
+    #[arg(long, value_name = "MINUTES", requires = "dose")]
+    pub infusion: Option<f64>,
+    /// A parameter of your own: NAME=MEASURE,START,END in minutes, an end may be left empty; may be repeated
+    #[arg(long = "user", value_name = "DEFINITION")]
+    pub user: Vec<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `plot`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim plot model.pkml --output 'Organism|A' --output 'Organism|B'
+  durward sim plot model.pkml --output '**|Plasma|C1' --log --svg curves.svg")]
+pub struct PlotArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    /// Write an SVG file instead of drawing here; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Logarithmic values
+    #[arg(long)]
+    pub log: bool,
+    /// Heading; the simulation's name by default
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// Width in characters
+    #[arg(long, value_name = "COLUMNS", default_value_t = 80)]
+    pub width: usize,
+    /// Plain ASCII only
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// Formats that can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Systems Biology Markup Language
+    Sbml,
+    /// SimModel xml, version 4
+    Simmodel,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example:\n  durward sim export model.pkml --format simmodel --file model.xml\n\nWhat a format cannot say is refused by name."
+)]
+pub struct ExportArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Format to write
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// In sbml, write what never changes as numbers instead of formulas: other tools load it faster
+    #[arg(long)]
+    pub numbers: bool,
+    /// Write to this file; - for standard output
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub file: PathBuf,
+}

@@ -1,0 +1,37 @@
+//! `sim export`: write the model in another format.
+
+use std::io::Write;
+
+use super::args::{ExportArgs, ExportFormat};
+use super::failure::Failure;
+use super::model;
+use crate::export;
+use crate::model::Source;
+
+pub(super) fn run(
+    args: &ExportArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut opened = model::open(&args.model, err)?;
+    let outputs = opened.outputs();
+    let instance = model::individual(opened.clone(), outputs, &args.model)?;
+    // What the command line set is part of the model that is written.
+    let numbers = instance.values();
+    for (position, (quantity, value)) in opened.quantities.iter_mut().zip(numbers).enumerate() {
+        if instance.is_set(position) {
+            quantity.source = Source::Constant(*value);
+        }
+    }
+    // Written whole before the file is touched: a refusal leaves no half of a file behind.
+    let mut text = Vec::new();
+    let written = match args.format {
+        ExportFormat::Simmodel => export::simmodel(&opened, &mut text),
+        ExportFormat::Sbml => {
+            let numbers = args.numbers.then_some(numbers);
+            export::sbml(&opened, numbers, &mut text)
+        }
+    };
+    written.map_err(|e| Failure::failed(e.to_string()))?;
+    model::to_file(&args.file, &args.model.model, out, |w| w.write_all(&text))
+}

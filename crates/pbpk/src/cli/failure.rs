@@ -1,0 +1,116 @@
+//! Why a command failed, and what to do about it.
+
+use std::io::{self, Write};
+
+use super::{FAILED, MISUSED, OK};
+use crate::compile::CompileError;
+use crate::error::{LoadError, SetError};
+use crate::run::RunFailure;
+
+/// A message, perhaps a hint, and the exit code.
+pub(super) struct Failure {
+    message: String,
+    hint: Option<String>,
+    code: u8,
+}
+
+impl Failure {
+    /// A request that makes no sense.
+    pub(super) fn misuse(message: String) -> Self {
+        Self {
+            message,
+            hint: None,
+            code: MISUSED,
+        }
+    }
+
+    /// Something that did not work.
+    pub(super) fn failed(message: String) -> Self {
+        Self {
+            message,
+            hint: None,
+            code: FAILED,
+        }
+    }
+
+    pub(super) fn with_hint(mut self, hint: &str) -> Self {
+        self.hint = Some(hint.to_owned());
+        self
+    }
+
+    /// Writes the message and returns the code. A reader that went away is no failure.
+    pub(super) fn report(&self, err: &mut dyn Write) -> u8 {
+        if self.code == OK {
+            return OK;
+        }
+        let hint = self
+            .hint
+            .as_ref()
+            .map(|h| format!("hint: {h}\n"))
+            .unwrap_or_default();
+        // Nobody is left to be told if this fails.
+        let _ = write!(err, "error: {}\n{hint}", self.message);
+        self.code
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(e: io::Error) -> Self {
+        if e.kind() == io::ErrorKind::BrokenPipe {
+            return Self {
+                message: String::new(),
+                hint: None,
+                code: OK,
+            };
+        }
+        Self::failed(format!("cannot write: {e}"))
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(e: LoadError) -> Self {
+        let hint = match &e {
+            LoadError::UnsupportedRoot { .. } => {
+                Some("export the simulation itself (not a building block) from PK-Sim or MoBi")
+            }
+            LoadError::Xml { .. } => Some("the file may be cut off; export or copy it again"),
+            LoadError::ChangedWhileRead { .. } => {
+                Some("wait until the file is written, then try again")
+            }
+            _ => None,
+        };
+        Self {
+            message: e.to_string(),
+            hint: hint.map(str::to_owned),
+            code: FAILED,
+        }
+    }
+}
+
+impl From<SetError> for Failure {
+    fn from(e: SetError) -> Self {
+        let hint = match &e {
+            SetError::UnknownPath { .. } => Some(
+                "`params MODEL 'PATTERN'` lists paths; * stands for part of a name, ** for any number of levels",
+            ),
+            _ => None,
+        };
+        Self {
+            message: e.to_string(),
+            hint: hint.map(str::to_owned),
+            code: MISUSED,
+        }
+    }
+}
+
+impl From<CompileError> for Failure {
+    fn from(e: CompileError) -> Self {
+        Self::failed(e.to_string())
+    }
+}
+
+impl From<Box<RunFailure>> for Failure {
+    fn from(e: Box<RunFailure>) -> Self {
+        Self::failed(e.to_string())
+    }
+}

@@ -1,0 +1,44 @@
+//! The command line `sim`: info, params, run, pk, plot, export.
+//!
+//! Data goes to `out`, everything else to `err`; nothing is written anywhere but there and to files that the caller
+//! names. The caller turns the returned code into the exit code of its process.
+
+mod args;
+mod export;
+mod failure;
+mod info;
+mod json;
+mod model;
+mod params;
+mod pk;
+mod plot;
+mod simulate;
+mod table;
+
+use std::io::Write;
+
+pub use args::{Args, Command};
+use failure::Failure;
+
+/// Everything went well.
+pub const OK: u8 = 0;
+/// A model could not be read or run, or a file not be written.
+pub const FAILED: u8 = 1;
+/// The request itself makes no sense: an unknown path, a wrong unit, a value out of range.
+pub const MISUSED: u8 = 2;
+
+/// Carries out one command and returns the exit code.
+pub fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let done = match &args.command {
+        Command::Info(a) => info::run(a, out, err),
+        Command::Params(a) => params::run(a, out, err),
+        Command::Run(a) => simulate::run(a, out, err),
+        Command::Pk(a) => pk::run(a, out, err),
+        Command::Plot(a) => plot::run(a, out, err),
+        Command::Export(a) => export::run(a, out, err),
+    };
+    match done.and_then(|()| out.flush().map_err(Failure::from)) {
+        Ok(()) => OK,
+        Err(failure) => failure.report(err),
+    }
+}

@@ -1,0 +1,194 @@
+//! Opening a model, choosing outputs, running.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::args::{ModelArgs, OutputArgs, SolverArgs};
+use super::failure::Failure;
+use crate::compile::{Instance, Structure};
+use crate::csv::{Curves, Series};
+use crate::model::{Model, Precision};
+use crate::path;
+use crate::read::{self, Options};
+use crate::run::{Results, RunOptions};
+use crate::solve::Interrupt;
+
+/// Longest deadline accepted, in seconds.
+const TIMEOUT_SECONDS_MAX: f64 = 1e9;
+/// Progress is shown of runs that take longer than this.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// Reads the model; warnings go to `err`.
+pub(super) fn open(args: &ModelArgs, err: &mut dyn Write) -> Result<Model, Failure> {
+    let options = Options {
+        strict: args.strict,
+        geometric_deviation: args.geometric_deviation,
+        ..Options::default()
+    };
+    let model = read::file(&args.model, &options)?;
+    for warning in &model.warnings {
+        writeln!(err, "warning: {warning}")?;
+    }
+    Ok(model)
+}
+
+/// Positions of the outputs asked for: patterns, everything, or the file's selection.
+pub(super) fn outputs(
+    model: &Model,
+    args: &OutputArgs,
+    err: &mut dyn Write,
+) -> Result<Vec<usize>, Failure> {
+    if !args.outputs.is_empty() {
+        let mut chosen = Vec::new();
+        for pattern in &args.outputs {
+            for position in path::find(model, pattern)? {
+                if !chosen.contains(&position) {
+                    chosen.push(position);
+                }
+            }
+        }
+        return Ok(chosen);
+    }
+    if args.all || model.selections.is_empty() {
+        return Ok(model.outputs());
+    }
+    let mut chosen = Vec::new();
+    for selection in &model.selections {
+        match path::find_one(model, selection) {
+            Ok(position) => chosen.push(position),
+            Err(e) => writeln!(err, "warning: selected output: {e}")?,
+        }
+    }
+    Ok(chosen)
+}
+
+/// The individual of the file with the changes of the command line.
+pub(super) fn individual(
+    model: Model,
+    outputs: Vec<usize>,
+    args: &ModelArgs,
+) -> Result<Instance, Failure> {
+    let structure = Structure::new(Arc::new(model), outputs)?;
+    let mut instance = Instance::new(&structure);
+    for text in &args.params {
+        let (path, value, unit) = path::parse(text).map_err(Failure::misuse)?;
+        path::assign(&mut instance, path, value, unit)?;
+    }
+    Ok(instance)
+}
+
+/// Runs with the options of the command line; progress and warnings go to `err`.
+pub(super) fn run(
+    instance: &Instance,
+    args: &SolverArgs,
+    err: &mut dyn Write,
+) -> Result<Results, Failure> {
+    for (name, value) in [("rtol", args.rtol), ("atol", args.atol)] {
+        if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {
+            return Err(Failure::misuse(format!(
+                "--{name} must be a positive number"
+            )));
+        }
+    }
+    if let Some(bad) = args.times.iter().find(|t| !(t.is_finite() && **t >= 0.0)) {
+        return Err(Failure::misuse(format!("--times: {bad} is no time")));
+    }
+    if args
+        .timeout
+        .is_some_and(|s| !(s > 0.0 && s <= TIMEOUT_SECONDS_MAX))
+    {
+        return Err(Failure::misuse(
+            "--timeout must be a positive number of seconds".to_owned(),
+        ));
+    }
+    let begun = Instant::now();
+    let deadline = args.timeout.map(Duration::from_secs_f64);
+    let interrupt = || {
+        deadline
+            .filter(|d| begun.elapsed() >= *d)
+            .map(|_| Interrupt::Deadline)
+    };
+    let shown = RefCell::new((err, 0_u32));
+    let progress = |fraction: f64| {
+        let mut shown = shown.borrow_mut();
+        // Tenths of the way; a cast from float to integer saturates.
+        let tenths = (fraction * 10.0) as u32;
+        if tenths > shown.1 && begun.elapsed() > QUIET {
+            shown.1 = tenths;
+            // Progress that nobody reads is no failure.
+            let _ = writeln!(shown.0, "{} % done", tenths * 10);
+        }
+    };
+    let options = RunOptions {
+        rel_tol: args.rtol,
+        abs_tol: args.atol,
+        max_steps: args.max_steps,
+        precision: if args.double_times {
+            Precision::Double
+        } else {
+            Precision::Single
+        },
+        times: (!args.times.is_empty()).then_some(args.times.as_slice()),
+        locate_events: args.locate_events,
+        interrupt: deadline.is_some().then_some(&interrupt as _),
+        progress: Some(&progress),
+        ..RunOptions::default()
+    };
+    let done = crate::run::run(instance, &options);
+    let (err, _) = shown.into_inner();
+    let warnings = match &done {
+        Ok(results) => results.warnings.as_slice(),
+        // The last is the error itself.
+        Err(failure) => failure
+            .warnings
+            .split_last()
+            .map_or(&[][..], |(_, rest)| rest),
+    };
+    for warning in warnings {
+        writeln!(err, "warning: {warning}")?;
+    }
+    Ok(done?)
+}
+
+/// Results as curves.
+pub(super) fn curves(results: &Results) -> Curves {
+    let named = results.paths.iter().zip(&results.units).enumerate();
+    let series = named.map(|(i, (path, unit))| Series {
+        name: path.clone(),
+        unit: unit.clone(),
+        values: results.column(i).collect(),
+    });
+    Curves {
+        times: results.times.clone(),
+        series: series.collect(),
+    }
+}
+
+/// Calls `write` with the file named, or with `out` for `-`. The model's own file is never overwritten.
+pub(super) fn to_file(
+    file: &Path,
+    model: &Path,
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    if file.as_os_str() == "-" {
+        return Ok(write(out)?);
+    }
+    let same = match (file.canonicalize(), model.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    };
+    if same {
+        return Err(Failure::misuse(format!(
+            "{} is the model itself and is not overwritten",
+            file.display()
+        )));
+    }
+    let io = |e: std::io::Error| Failure::failed(format!("cannot write {}: {e}", file.display()));
+    let mut writer = BufWriter::new(File::create(file).map_err(io)?);
+    write(&mut writer).and_then(|()| writer.flush()).map_err(io)
+}

@@ -1,0 +1,159 @@
+//! `sim pk`: pharmacokinetic parameters of outputs.
+
+use std::io::Write;
+
+use super::args::PkArgs;
+use super::failure::Failure;
+use super::json::Json;
+use super::{model, table};
+use crate::compile::Instance;
+use crate::csv::Series;
+use crate::pk::{Application, Curve, Dosing, Measure, UserParameter, analyse};
+
+/// One computed parameter: output, name, value, unit.
+type Row = (String, String, f64, String);
+
+pub(super) fn run(args: &PkArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+    let user = args
+        .user
+        .iter()
+        .map(|text| definition(text))
+        .collect::<Result<Vec<_>, _>>()?;
+    let model = model::open(&args.model, err)?;
+    let outputs = model::outputs(&model, &args.output, err)?;
+    let instance = model::individual(model, outputs, &args.model)?;
+    let results = model::run(&instance, &args.solver, err)?;
+    let dosing = dosing(
+        args,
+        &instance,
+        results.times.first().copied().unwrap_or(0.0),
+    )?;
+    if dosing.applications().is_empty() {
+        writeln!(
+            err,
+            "warning: no application with start time and drug mass was found; dose-dependent parameters are not computed"
+        )?;
+    }
+    let curves = model::curves(&results);
+    let mut rows = Vec::new();
+    for series in &curves.series {
+        rows.extend(analysed(&curves.times, series, &dosing, &user)?);
+    }
+    if args.json {
+        let text = Json::object(|j| {
+            j.list(
+                "parameters",
+                rows.iter(),
+                |j, (output, name, value, unit)| {
+                    j.string("output", output);
+                    j.string("parameter", name);
+                    j.number("value", *value);
+                    j.string("unit", unit);
+                },
+            );
+        });
+        return Ok(out.write_all(text.as_bytes())?);
+    }
+    let cells = |(output, name, value, unit): &Row| {
+        vec![
+            output.clone(),
+            name.clone(),
+            table::short(*value),
+            unit.clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    Ok(table::write(
+        out,
+        &["output", "parameter", "value", "unit"],
+        &rows,
+        usize::MAX,
+    )?)
+}
+
+fn analysed(
+    times: &[f64],
+    series: &Series,
+    dosing: &Dosing,
+    user: &[UserParameter],
+) -> Result<Vec<Row>, Failure> {
+    let curve = Curve::new(times, &series.values)
+        .map_err(|e| Failure::failed(format!("'{}': {e}", series.name)))?;
+    let known = analyse(curve, dosing).values;
+    let mut rows: Vec<Row> = known
+        .iter()
+        .map(|v| {
+            (
+                series.name.clone(),
+                v.parameter.name.to_owned(),
+                v.display(),
+                v.parameter.display_unit.to_owned(),
+            )
+        })
+        .collect();
+    rows.extend(user.iter().map(|u| {
+        (
+            series.name.clone(),
+            u.name.clone(),
+            u.evaluate(curve, dosing),
+            "base unit".to_owned(),
+        )
+    }));
+    Ok(rows)
+}
+
+/// Applications of the model, or the one of the command line.
+fn dosing(args: &PkArgs, instance: &Instance, start: f64) -> Result<Dosing, Failure> {
+    let dosing = match args.dose {
+        Some(dose) => Dosing::new(vec![Application {
+            start,
+            dose_per_weight: Some(dose),
+            infusion_time: args.infusion,
+        }]),
+        None => {
+            let quantities = instance
+                .structure()
+                .model()
+                .quantities
+                .iter()
+                .zip(instance.values());
+            Dosing::from_constants(quantities.map(|(q, v)| (q.path.as_str(), *v)))
+        }
+    };
+    dosing.map_err(|e| {
+        Failure::misuse(e.to_string())
+            .with_hint("give --dose in µmol/kg and, for infusions, --infusion in minutes")
+    })
+}
+
+/// `NAME=MEASURE,START,END`.
+fn definition(text: &str) -> Result<UserParameter, Failure> {
+    let wrong = |what: &str| {
+        let names: Vec<&str> = Measure::NAMES.iter().map(|n| n.0).collect();
+        Failure::misuse(format!("--user '{text}': {what}")).with_hint(&format!(
+            "NAME=MEASURE,START,END; measures: {}",
+            names.join(" ")
+        ))
+    };
+    let (name, rest) = text.split_once('=').ok_or_else(|| wrong("no '='"))?;
+    let mut parts = rest.split(',').map(str::trim);
+    let measure = parts.next().unwrap_or_default();
+    let (measure, threshold) = measure.split_once('>').unwrap_or((measure, ""));
+    let mut measure = Measure::named(measure).ok_or_else(|| wrong("unknown measure"))?;
+    if let Measure::TimeOfThreshold(value) = &mut measure {
+        *value = threshold
+            .parse()
+            .map_err(|_| wrong("write Tthreshold>VALUE"))?;
+    }
+    let mut end = || match parts.next() {
+        None | Some("") => Ok(None),
+        Some(number) => number
+            .parse::<f64>()
+            .map(Some)
+            .map_err(|_| wrong("an end of the interval is not a number")),
+    };
+    let mut parameter = UserParameter::new(name.trim(), measure);
+    parameter.start = end()?;
+    parameter.end = end()?;
+    Ok(parameter)
+}

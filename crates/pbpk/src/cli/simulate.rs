@@ -1,0 +1,134 @@
+//! `sim run`: run and write the outputs.
+
+use std::io::Write;
+
+use super::args::RunArgs;
+use super::failure::Failure;
+use super::json::Json;
+use super::{model, table};
+use crate::csv;
+use crate::run::Results;
+
+pub(super) fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+    let model = model::open(&args.model, err)?;
+    let outputs = model::outputs(&model, &args.output, err)?;
+    let instance = model::individual(model, outputs, &args.model)?;
+    let results = model::run(&instance, &args.solver, err)?;
+    if let Some(file) = &args.csv {
+        let curves = model::curves(&results);
+        model::to_file(file, &args.model.model, out, |w| {
+            csv::write(w, &curves.times, &curves.series)
+        })?;
+    } else if !args.json {
+        summary(&results, out)?;
+    }
+    if args.json && args.csv.as_ref().is_none_or(|f| f.as_os_str() != "-") {
+        out.write_all(json(&results).as_bytes())?;
+    }
+    if args.stats {
+        statistics(&results, err)?;
+    }
+    Ok(())
+}
+
+/// First, highest and last value of an output.
+struct Extent {
+    first: f64,
+    max: f64,
+    max_time: f64,
+    last: f64,
+}
+
+fn extent(results: &Results, output: usize) -> Extent {
+    let mut extent = Extent {
+        first: f64::NAN,
+        max: f64::NAN,
+        max_time: f64::NAN,
+        last: f64::NAN,
+    };
+    for (i, (value, time)) in results.column(output).zip(&results.times).enumerate() {
+        if i == 0 {
+            extent.first = value;
+        }
+        if value > extent.max || extent.max.is_nan() && !value.is_nan() {
+            extent.max = value;
+            extent.max_time = *time;
+        }
+        extent.last = value;
+    }
+    extent
+}
+
+fn summary(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let row = |(i, (path, unit)): (usize, (&String, &String))| {
+        let e = extent(results, i);
+        let numbers = [e.first, e.max, e.max_time, e.last].map(table::short);
+        [path.clone(), unit.clone()]
+            .into_iter()
+            .chain(numbers)
+            .collect()
+    };
+    let rows: Vec<Vec<String>> = results
+        .paths
+        .iter()
+        .zip(&results.units)
+        .enumerate()
+        .map(row)
+        .collect();
+    table::write(
+        out,
+        &["output", "unit", "first", "max", "at [min]", "last"],
+        &rows,
+        2,
+    )
+}
+
+fn json(results: &Results) -> String {
+    let s = &results.statistics;
+    Json::object(|j| {
+        j.count("times", results.times.len());
+        j.list(
+            "outputs",
+            results.paths.iter().zip(&results.units).enumerate(),
+            |j, (i, (path, unit))| {
+                let e = extent(results, i);
+                j.string("path", path);
+                j.string("unit", unit);
+                j.number("first", e.first);
+                j.number("max", e.max);
+                j.number("max_time_min", e.max_time);
+                j.number("last", e.last);
+            },
+        );
+        j.nested("statistics", |j| {
+            for (name, count) in counts(s) {
+                j.count(name, count);
+            }
+            j.number("relative_tolerance", results.settings.rel_tol);
+            j.number("absolute_tolerance", results.settings.abs_tol);
+        });
+        j.strings("warnings", &results.warnings);
+    })
+}
+
+fn counts(s: &crate::solve::Statistics) -> [(&'static str, usize); 9] {
+    [
+        ("steps", s.steps),
+        ("rhs", s.rhs),
+        ("jacobians", s.jacobians),
+        ("factorisations", s.factorisations),
+        ("newton_iterations", s.newton_iterations),
+        ("error_test_failures", s.error_test_failures),
+        ("convergence_failures", s.convergence_failures),
+        ("starts", s.starts),
+        ("non_finite", s.non_finite),
+    ]
+}
+
+fn statistics(results: &Results, err: &mut dyn Write) -> std::io::Result<()> {
+    for (name, count) in counts(&results.statistics) {
+        writeln!(err, "{name} {count}")?;
+    }
+    writeln!(err, "relative_tolerance {:e}", results.settings.rel_tol)?;
+    writeln!(err, "absolute_tolerance {:e}", results.settings.abs_tol)
+}

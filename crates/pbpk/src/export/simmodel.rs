@@ -1,0 +1,378 @@
+//! SimModel XML, version 4: full paths, quantities and formulas by number.
+
+use super::ExportError;
+use super::xml::{escape, number};
+use crate::model::{
+    Format, Formula, FormulaKind, Kind, Model, Quantity, Reference, RhsTerm, Source,
+};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write;
+
+const FORMAT: &str = "simmodel xml";
+
+/// The document under construction. Ids: time 0, quantities from 1 in model order, formulas after them.
+struct Document<'a> {
+    model: &'a Model,
+    out: String,
+    /// Formulas that exist only in the document: a rate with its factor, or an observer's number.
+    extra: Vec<(usize, String)>,
+    factors: BTreeMap<(usize, u64), usize>,
+    next: usize,
+}
+
+/// Writes a model.
+///
+/// # Errors
+/// [`ExportError::Unsupported`] names a quantity whose rate takes a table times a factor, or text that XML
+/// cannot hold; [`ExportError::Io`].
+pub fn simmodel(model: &Model, out: &mut dyn Write) -> Result<(), ExportError> {
+    let formulas = model.quantities.len() + 1;
+    let mut document = Document {
+        model,
+        out: String::new(),
+        extra: Vec::new(),
+        factors: BTreeMap::new(),
+        next: formulas + model.formulas.len(),
+    };
+    let delimiter = escape(FORMAT, &model.delimiter.to_string())?;
+    document.push(format_args!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<Simulation objectPathDelimiter=\"{delimiter}\" version=\"4\" xmlns=\"http://www.systems-biology.com\">\n"
+    ));
+    document.events();
+    let mut body = std::mem::take(&mut document.out);
+    document.quantities()?;
+    document.settings();
+    document.grid();
+    let quantities = std::mem::take(&mut document.out);
+    document.formulas()?;
+    body.push_str(&document.out);
+    body.push_str(&quantities);
+    body.push_str("</Simulation>\n");
+    out.write_all(body.as_bytes())?;
+    Ok(())
+}
+
+/// Attribute text of a truth.
+fn flag(value: bool) -> u8 {
+    u8::from(value)
+}
+
+impl Document<'_> {
+    fn push(&mut self, text: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.out.write_fmt(text);
+    }
+
+    fn formula_id(&self, position: usize) -> usize {
+        self.model.quantities.len() + 1 + position
+    }
+
+    fn events(&mut self) {
+        self.out.push_str("<EventList>\n");
+        for (i, event) in self.model.events.iter().enumerate() {
+            let condition = self.formula_id(event.condition);
+            self.push(format_args!(
+                "<Event id=\"{}\" conditionFormulaId=\"{condition}\" oneTime=\"{}\"><AssignmentList>",
+                i + 1,
+                flag(event.one_time)
+            ));
+            for a in &event.assignments {
+                let formula = self.formula_id(a.formula);
+                self.push(format_args!(
+                    "<Assignment objectId=\"{}\" newFormulaId=\"{formula}\" useAsValue=\"{}\"/>",
+                    a.target + 1,
+                    flag(a.as_value)
+                ));
+            }
+            self.out.push_str("</AssignmentList></Event>\n");
+        }
+        self.out.push_str("</EventList>\n");
+    }
+
+    fn quantities(&mut self) -> Result<(), ExportError> {
+        let model = self.model;
+        // A parameter with a rate is a variable to this format.
+        let list_of = |q: &Quantity| match q.kind {
+            Kind::Parameter if !q.rhs.is_empty() => Kind::Variable,
+            kind => kind,
+        };
+        for (kind, list) in [
+            (Kind::Variable, "VariableList"),
+            (Kind::Observer, "ObserverList"),
+            (Kind::Parameter, "ParameterList"),
+        ] {
+            self.push(format_args!("<{list}>\n"));
+            for (i, q) in model
+                .quantities
+                .iter()
+                .enumerate()
+                .filter(|(_, q)| list_of(q) == kind)
+            {
+                self.quantity(i, q, kind)?;
+            }
+            if kind == Kind::Parameter {
+                self.solver_parameters();
+            }
+            self.push(format_args!("</{list}>\n"));
+        }
+        Ok(())
+    }
+
+    fn quantity(&mut self, i: usize, q: &Quantity, kind: Kind) -> Result<(), ExportError> {
+        let path = match self.model.format {
+            Format::Pkml { .. } => format!("{}{}{}", self.model.name, self.model.delimiter, q.path),
+            Format::SimModel { .. } => q.path.clone(),
+        };
+        let (path, name, unit) = (
+            escape(FORMAT, &path)?,
+            escape(FORMAT, &q.name)?,
+            escape(FORMAT, &q.unit)?,
+        );
+        let entity = if q.entity_id.is_empty() {
+            format!("q{}", i + 1)
+        } else {
+            escape(FORMAT, &q.entity_id)?
+        };
+        let tag = match kind {
+            Kind::Variable => "V",
+            Kind::Observer => "Observer",
+            Kind::Parameter => "P",
+        };
+        let source = match (q.source, kind) {
+            (Source::Constant(value), Kind::Observer) => {
+                let id = self.add(format!("<Equation>{}</Equation>", equation_number(value)));
+                format!("formulaId=\"{id}\"")
+            }
+            (Source::Constant(value), _) => format!("value=\"{}\"", number(value)),
+            (Source::Formula(f), Kind::Variable) => {
+                format!("initialValueFormulaId=\"{}\"", self.formula_id(f))
+            }
+            (Source::Formula(f), _) => format!("formulaId=\"{}\"", self.formula_id(f)),
+        };
+        self.push(format_args!(
+            "<{tag} id=\"{}\" entityId=\"{entity}\" name=\"{name}\" path=\"{path}\" unit=\"{unit}\" persistable=\"{}\" {source}",
+            i + 1,
+            flag(q.persistable)
+        ));
+        match kind {
+            Kind::Variable => self.rates(q),
+            Kind::Parameter => {
+                self.push(format_args!(
+                    " canBeVaried=\"{}\"/>\n",
+                    flag(q.can_be_varied)
+                ));
+                Ok(())
+            }
+            Kind::Observer => {
+                self.out.push_str("/>\n");
+                Ok(())
+            }
+        }
+    }
+
+    /// The rest of a variable's element.
+    fn rates(&mut self, q: &Quantity) -> Result<(), ExportError> {
+        self.push(format_args!(
+            " negativeValuesAllowed=\"{}\"><ScaleFactor>{}</ScaleFactor>",
+            flag(q.negative_allowed),
+            number(q.scale)
+        ));
+        if !q.rhs.is_empty() {
+            self.out.push_str("<RHSFormulaList>");
+            for term in &q.rhs {
+                let id = self.rate(q, term)?;
+                self.push(format_args!("<RHSFormula id=\"{id}\"/>"));
+            }
+            self.out.push_str("</RHSFormulaList>");
+        }
+        self.out.push_str("</V>\n");
+        Ok(())
+    }
+
+    /// Id of the formula that is a rate's term with its factor.
+    fn rate(&mut self, q: &Quantity, term: &RhsTerm) -> Result<usize, ExportError> {
+        if term.factor == 1.0 {
+            return Ok(self.formula_id(term.formula));
+        }
+        let key = (term.formula, term.factor.to_bits());
+        if let Some(id) = self.factors.get(&key) {
+            return Ok(*id);
+        }
+        let Some(Formula {
+            kind: FormulaKind::Explicit { body, arguments },
+            ..
+        }) = self.model.formulas.get(term.formula)
+        else {
+            let what = format!("a table times {} as a rate", term.factor);
+            return Err(ExportError::unsupported(FORMAT, &q.path, what));
+        };
+        let factor = if term.factor == -1.0 {
+            "-".to_owned()
+        } else {
+            format!("{}*", equation_number(term.factor))
+        };
+        let text = explicit(&format!("{factor}({body})"), &body.aliases, arguments)?;
+        let id = self.add(text);
+        self.factors.insert(key, id);
+        Ok(id)
+    }
+
+    fn add(&mut self, text: String) -> usize {
+        let id = self.next;
+        self.next += 1;
+        self.extra.push((id, text));
+        id
+    }
+
+    fn formulas(&mut self) -> Result<(), ExportError> {
+        let model = self.model;
+        self.out.push_str("<FormulaList>\n");
+        for (i, formula) in model.formulas.iter().enumerate() {
+            let id = self.formula_id(i);
+            match &formula.kind {
+                FormulaKind::Explicit { body, arguments } => {
+                    let text = explicit(&body.to_string(), &body.aliases, arguments)?;
+                    self.push(format_args!("<ExplicitFormula id=\"{id}\">{text}</ExplicitFormula>\n"));
+                }
+                FormulaKind::Table(table) => {
+                    self.push(format_args!(
+                        "<TableFormula id=\"{id}\" useDerivedValues=\"{}\"><PointList>",
+                        flag(table.slope_mode())
+                    ));
+                    for (x, y, restart) in table.points() {
+                        let (x, y) = (number(x), number(y));
+                        self.push(format_args!("<Point x=\"{x}\" y=\"{y}\" restartSolver=\"{}\"/>", flag(restart)));
+                    }
+                    self.out.push_str("</PointList></TableFormula>\n");
+                }
+                FormulaKind::TableWithOffset { table, offset } => self.push(format_args!(
+                    "<TableFormulaWithOffset id=\"{id}\"><Table id=\"{}\"/><Offset id=\"{}\"/></TableFormulaWithOffset>\n",
+                    table + 1,
+                    reference(*offset)
+                )),
+                FormulaKind::TableWithArgument { table, argument } => self.push(format_args!(
+                    "<TableFormulaWithXArgument id=\"{id}\"><Table id=\"{}\"/><XArgument id=\"{}\"/></TableFormulaWithXArgument>\n",
+                    table + 1,
+                    reference(*argument)
+                )),
+            }
+        }
+        for (id, text) in std::mem::take(&mut self.extra) {
+            self.push(format_args!(
+                "<ExplicitFormula id=\"{id}\">{text}</ExplicitFormula>\n"
+            ));
+        }
+        self.out.push_str("</FormulaList>\n");
+        Ok(())
+    }
+
+    /// Name and value of each solver setting, in the order in which the format lists them.
+    fn solver(&self) -> [(&'static str, f64); 8] {
+        let s = &self.model.solver;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "bounded to SolverSettings::STEPS_MAX"
+        )]
+        let steps = s.max_steps as f64;
+        [
+            ("H0", s.h0),
+            ("HMax", s.h_max),
+            ("HMin", s.h_min),
+            ("AbsTol", s.abs_tol),
+            ("MxStep", steps),
+            ("RelTol", s.rel_tol),
+            ("UseJacobian", f64::from(flag(s.use_jacobian))),
+            ("CheckForNegativeValues", f64::from(flag(s.check_negative))),
+        ]
+    }
+
+    /// Settings are parameters with ids beyond all others; they get the same ids in `settings`.
+    fn solver_parameters(&mut self) {
+        let first = self.settings_id();
+        for (i, (name, value)) in self.solver().into_iter().enumerate() {
+            let value = number(value);
+            self.push(format_args!(
+                "<P id=\"{}\" entityId=\"solver-{name}\" name=\"{name}\" path=\"{name}\" unit=\"\" persistable=\"0\" value=\"{value}\" canBeVaried=\"0\"/>\n",
+                first + i
+            ));
+        }
+    }
+
+    fn settings(&mut self) {
+        let first = self.settings_id();
+        self.out.push_str("<Solver name=\"CVODES\">");
+        for (i, (name, _)) in self.solver().into_iter().enumerate() {
+            self.push(format_args!("<{name} id=\"{}\"/>", first + i));
+        }
+        self.out.push_str("</Solver>\n");
+    }
+
+    /// First id of the settings' parameters. Each rate and observer adds at most one formula.
+    fn settings_id(&self) -> usize {
+        let rates: usize = self.model.quantities.iter().map(|q| q.rhs.len() + 1).sum();
+        self.model.quantities.len() + 1 + self.model.formulas.len() + rates
+    }
+
+    fn grid(&mut self) {
+        self.out.push_str("<OutputSchema><OutputIntervalList>\n");
+        for interval in &self.model.grid.intervals {
+            let (start, end) = (number(interval.start), number(interval.end));
+            self.push(format_args!(
+                "<OutputInterval distribution=\"Uniform\"><StartTime>{start}</StartTime><EndTime>{end}</EndTime><NumberOfTimePoints>{}</NumberOfTimePoints></OutputInterval>\n",
+                interval.points
+            ));
+        }
+        self.out.push_str("</OutputIntervalList><OutputTimeList>\n");
+        for time in &self.model.grid.times {
+            let time = number(*time);
+            self.push(format_args!("<OutputTime>{time}</OutputTime>\n"));
+        }
+        self.out.push_str("</OutputTimeList></OutputSchema>\n");
+    }
+}
+
+fn reference(reference: Reference) -> usize {
+    match reference {
+        Reference::Time => 0,
+        Reference::Quantity(q) => q + 1,
+    }
+}
+
+fn explicit(
+    text: &str,
+    aliases: &[String],
+    arguments: &[Reference],
+) -> Result<String, ExportError> {
+    let mut out = format!(
+        "<Equation>{}</Equation><ReferenceList>",
+        escape(FORMAT, text)?
+    );
+    for (alias, argument) in aliases.iter().zip(arguments) {
+        let alias = escape(FORMAT, alias)?;
+        let _ = write!(
+            out,
+            "<R alias=\"{alias}\" id=\"{}\"/>",
+            reference(*argument)
+        );
+    }
+    out.push_str("</ReferenceList>");
+    Ok(out)
+}
+
+/// A number within an equation; the language has no negative infinity of its own.
+fn equation_number(value: f64) -> String {
+    if value.is_nan() {
+        "NaN".to_owned()
+    } else if value.is_infinite() {
+        if value > 0.0 {
+            "Inf".to_owned()
+        } else {
+            "(0-Inf)".to_owned()
+        }
+    } else if value < 0.0 {
+        format!("({value:?})")
+    } else {
+        format!("{value:?}")
+    }
+}
