@@ -50,6 +50,7 @@ impl FrameWriter {
             self.done = 0;
         }
         if written <= frame.len() {
+            self.forget_written();
             self.queue
                 .extend_from_slice(frame.get(written..).unwrap_or_default());
             self.queue.push(b'\n');
@@ -76,6 +77,14 @@ impl FrameWriter {
         self.queue.shrink_to(QUEUE_BYTES_HIGH);
         self.done = 0;
         Ok(())
+    }
+
+    /// A queue that never runs empty must not keep what has been written: each byte is moved at most once.
+    fn forget_written(&mut self) {
+        if self.done > self.queue.len() / 2 {
+            self.queue.drain(..self.done);
+            self.done = 0;
+        }
     }
 
     /// Whether all is written.
