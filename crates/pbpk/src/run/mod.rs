@@ -90,15 +90,8 @@ fn simulate(
     if model.quantities.is_empty() {
         warnings.push("nothing to simulate: the model holds no quantity".to_owned());
     }
-    let moved;
-    let instance = if start.to_bits() == instance.start_time().to_bits() {
-        instance
-    } else {
-        let mut copy = instance.clone();
-        copy.set_start_time(start);
-        moved = copy;
-        &moved
-    };
+    let moved = started_at(instance, start);
+    let instance = moved.as_ref().unwrap_or(instance);
     let settings = schedule::settings(model, options);
     results.settings = settings;
     let schedule = Schedule::new(instance, &times);
@@ -141,16 +134,28 @@ fn simulate(
         {
             restart(solver, &mut state, point.time, options, warnings)?;
         }
-        if solver.is_none()
-            && let Some(cause) = options.interrupt.and_then(|ask| ask())
-        {
-            return Err(RunError::Interrupted {
-                time: point.time,
-                cause,
-            });
+        if solver.is_none() {
+            // The solver asks by itself.
+            let cause = options.interrupt.and_then(|ask| ask());
+            cause.map_or(Ok(()), |cause| {
+                Err(RunError::Interrupted {
+                    time: point.time,
+                    cause,
+                })
+            })?;
         }
     }
     Ok(())
+}
+
+/// The individual at another start time than its own, if it has another.
+fn started_at(instance: &Instance, start: f64) -> Option<Instance> {
+    let moved = start.to_bits() != instance.start_time().to_bits();
+    moved.then(|| {
+        let mut copy = instance.clone();
+        copy.set_start_time(start);
+        copy
+    })
 }
 
 fn start_solver(
