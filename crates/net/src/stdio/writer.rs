@@ -7,9 +7,6 @@ use super::stream::Sink;
 /// From here on the other side's reader should pause, in bytes.
 pub const QUEUE_BYTES_HIGH: usize = 4 * 1024 * 1024;
 
-/// From so many written bytes on, a queue is compacted.
-const COMPACT_BYTES: usize = 256 * 1024;
-
 /// Writes newline-framed messages.
 pub struct FrameWriter {
     sink: Sink,
@@ -43,11 +40,6 @@ impl FrameWriter {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
-        }
-        if self.done >= COMPACT_BYTES && self.done * 2 >= self.queue.len() {
-            // What is written makes room: a queue that never runs empty must not grow for ever.
-            self.queue.drain(..self.done);
-            self.done = 0;
         }
         if written <= frame.len() {
             self.forget_written();

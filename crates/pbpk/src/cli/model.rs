@@ -81,7 +81,7 @@ pub(super) fn individual(
     Ok(instance)
 }
 
-/// Refuses options that make no sense.
+/// Refuses numbers that make no sense.
 fn check(args: &SolverArgs) -> Result<(), Failure> {
     for (name, value) in [("rtol", args.rtol), ("atol", args.atol)] {
         if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {

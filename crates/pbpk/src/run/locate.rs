@@ -28,13 +28,7 @@ pub(super) fn advance(
         } else {
             just_beyond(solver, end)
         };
-        let mut system = Running {
-            engine: &mut state.engine,
-            interrupt: options.interrupt,
-            warnings,
-        };
-        let advanced = solver.advance_to(&mut system, wanted, target);
-        advanced.map_err(|source| state.failure(end, source))?;
+        step(solver, state, wanted, end, options, warnings, target)?;
         steps += 1;
         if steps > limit {
             return Err(RunError::TooMuchWork {
@@ -72,15 +66,18 @@ pub(super) fn advance(
         from = moment;
         before = state.truths(moment, &state.y.clone());
         if !state.has_open_events() {
-            return to_the_end(solver, state, end, options, warnings, target);
+            step(solver, state, end, end, options, warnings, target)?;
+            state.y.copy_from_slice(target);
+            return Ok(());
         }
     }
 }
 
-/// Nothing can become true any more: straight to the end.
-fn to_the_end(
+/// Integrates to `wanted` on the way to `end`.
+fn step(
     solver: &mut Bdf,
     state: &mut State,
+    wanted: f64,
     end: f64,
     options: &RunOptions<'_>,
     warnings: &mut Vec<String>,
@@ -91,10 +88,8 @@ fn to_the_end(
         interrupt: options.interrupt,
         warnings,
     };
-    let advanced = solver.advance_to(&mut system, end, target);
-    advanced.map_err(|source| state.failure(end, source))?;
-    state.y.copy_from_slice(target);
-    Ok(())
+    let advanced = solver.advance_to(&mut system, wanted, target);
+    advanced.map_err(|source| state.failure(end, source))
 }
 
 fn newly_true(before: &[bool], after: &[bool]) -> bool {

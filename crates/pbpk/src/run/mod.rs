@@ -90,77 +90,72 @@ fn simulate(
     if model.quantities.is_empty() {
         warnings.push("nothing to simulate: the model holds no quantity".to_owned());
     }
-    let moved;
-    let instance = if start.to_bits() == instance.start_time().to_bits() {
-        instance
-    } else {
-        let mut copy = instance.clone();
-        copy.set_start_time(start);
-        moved = copy;
-        &moved
-    };
+    let moved = started_at(instance, start);
+    let instance = moved.as_ref().unwrap_or(instance);
     let settings = schedule::settings(model, options);
     results.settings = settings;
     let schedule = Schedule::new(instance, &times);
     let mut state = State::new(instance, start)?;
-    if settings.check_negative {
+    let check = settings.check_negative;
+    if check {
         negative::check_start(structure, &state.y, start)?;
     }
+    let abs_tol = settings.abs_tol;
     results.reserve(times.len());
-    results.store(&mut state, start, settings.abs_tol);
+    results.store(&mut state, start, abs_tol);
     state.test_events(start)?;
-    follow(instance, &schedule, &mut state, options, results, warnings)
-}
 
-/// From point to point of the schedule: integrate, store, test events.
-fn follow(
-    instance: &Instance,
-    schedule: &Schedule,
-    state: &mut State,
-    options: &RunOptions<'_>,
-    results: &mut Results,
-    warnings: &mut Vec<String>,
-) -> Result<(), RunError> {
-    let (settings, start) = (results.settings, instance.start_time());
-    let end = schedule.points.last().map_or(start, |point| point.time);
-    let structure = instance.structure();
     let mut solver = if state.y.is_empty() {
         None
     } else {
-        Some(start_solver(state, start, settings, options, warnings)?)
+        Some(start_solver(
+            &mut state, start, settings, options, warnings,
+        )?)
     };
     let mut target = vec![0.0; state.y.len()];
     for (i, point) in schedule.points.iter().enumerate() {
         if let Some(solver) = &mut solver {
             solver.set_stop(schedule.stop_from(i));
-            advance(solver, state, point, options, warnings, &mut target)?;
+            advance(solver, &mut state, point, options, warnings, &mut target)?;
             results.statistics = solver.statistics();
         }
         if point.store {
-            results.store(state, point.time, settings.abs_tol);
-            if settings.check_negative {
-                negative::check(structure, &state.y, settings.abs_tol, point.time)?;
+            results.store(&mut state, point.time, abs_tol);
+            if check {
+                negative::check(structure, &state.y, abs_tol, point.time)?;
             }
             if let Some(progress) = options.progress {
-                progress(point.time_fraction(start, end));
+                progress(point.time_fraction(start, &times));
             }
         }
         let changed = state.test_events(point.time)?;
         if let Some(solver) = &mut solver
             && (changed || point.restart)
         {
-            restart(solver, state, point.time, options, warnings)?;
+            restart(solver, &mut state, point.time, options, warnings)?;
         }
-        if solver.is_none()
-            && let Some(cause) = options.interrupt.and_then(|ask| ask())
-        {
-            return Err(RunError::Interrupted {
-                time: point.time,
-                cause,
-            });
+        if solver.is_none() {
+            // The solver asks by itself.
+            let cause = options.interrupt.and_then(|ask| ask());
+            cause.map_or(Ok(()), |cause| {
+                Err(RunError::Interrupted {
+                    time: point.time,
+                    cause,
+                })
+            })?;
         }
     }
     Ok(())
+}
+
+/// The individual at another start time than its own, if it has another.
+fn started_at(instance: &Instance, start: f64) -> Option<Instance> {
+    let moved = start.to_bits() != instance.start_time().to_bits();
+    moved.then(|| {
+        let mut copy = instance.clone();
+        copy.set_start_time(start);
+        copy
+    })
 }
 
 fn start_solver(

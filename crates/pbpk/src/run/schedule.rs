@@ -22,7 +22,8 @@ pub(super) struct Point {
 }
 
 impl Point {
-    pub(super) fn time_fraction(&self, start: f64, end: f64) -> f64 {
+    pub(super) fn time_fraction(&self, start: f64, times: &[f64]) -> f64 {
+        let end = times.last().copied().unwrap_or(start);
         if end > start {
             (self.time - start) / (end - start)
         } else {
