@@ -72,6 +72,14 @@ pub fn run(instance: &Instance, options: &RunOptions<'_>) -> Result<Results, Box
     }
 }
 
+/// The output times: those of the options, else the file's.
+fn times(model: &crate::model::Model, options: &RunOptions<'_>) -> Vec<f64> {
+    match options.times {
+        Some(times) => schedule::usable(times),
+        None => model.grid.sorted(options.precision),
+    }
+}
+
 fn simulate(
     instance: &Instance,
     options: &RunOptions<'_>,
@@ -80,13 +88,8 @@ fn simulate(
 ) -> Result<(), RunError> {
     let structure = instance.structure();
     let model = structure.model();
-    let times = match options.times {
-        Some(times) => schedule::usable(times),
-        None => model.grid.sorted(options.precision),
-    };
-    let Some(&start) = times.first() else {
-        return Err(RunError::EmptyGrid);
-    };
+    let times = times(model, options);
+    let &start = times.first().ok_or(RunError::EmptyGrid)?;
     if model.quantities.is_empty() {
         warnings.push("nothing to simulate: the model holds no quantity".to_owned());
     }
