@@ -1,12 +1,13 @@
 //! From a judgement to a decision and its record.
 
-use crate::facts::{Fact, Facts};
-use crate::journal::{self, Decision, JournalError, MatchedRule, Micros, OpId};
+use crate::facts::{Fact, Facts, ResourceType};
+use crate::journal::{self, Decision, JournalError, MatchedRule, Micros, OpId, RecordedPath};
 use crate::paths::Role;
 use crate::policy::{DEFAULT_RULE, Effect, Operation, PROTECTED_RULE, Verdict};
 
 use super::World;
 use super::call::Origin;
+use super::path_facts::{self, PathFact};
 use super::reason::{Reason, Refusal};
 
 /// A decision, owned: the world may change while a person thinks.
@@ -93,6 +94,9 @@ impl Decided {
             })
             .collect();
         let paths = listed_paths(facts);
+        let (path_arguments, path_arguments_omitted) = path_facts::recorded(facts);
+        let path_arguments: Vec<RecordedPath<'_>> =
+            path_arguments.iter().map(PathFact::borrowed).collect();
         let operation = self.operation.map(Operation::label);
         let uri = facts.uri.known().map(String::as_str);
         let scheme = uri.and_then(crate::policy::scheme_of);
@@ -108,9 +112,13 @@ impl Decided {
             final_rule: Some(&self.final_rule),
             matched_rules: &matched,
             mcp_method: Some(&facts.method),
+            resource_type: facts.resource_type.map(ResourceType::label),
             tool_name: facts.tool_name.known().map(String::as_str),
             path: primary_path(facts),
             paths: if paths.len() > 1 { &paths } else { &[] },
+            path_arguments: &path_arguments,
+            path_arguments_omitted,
+            content_paths: path_facts::contents(facts),
             source_path: path_of(facts, Role::Source),
             dest_path: path_of(facts, Role::Destination),
             uri,

@@ -5,6 +5,7 @@ mod call;
 mod decide;
 mod flight;
 mod pass;
+mod path_facts;
 mod reason;
 mod recorder;
 

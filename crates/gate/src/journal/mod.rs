@@ -36,7 +36,7 @@ pub use keys::{
 pub use options::{Cadence, JournalOptions};
 pub use record::{
     Auth, Config, Decision, Effect, MatchedRule, Micros, Oidc, OpId, Operation, Record,
-    ResponseSummary, Stages, Status, System, Verdict,
+    RecordedPath, ResponseSummary, Stages, Status, System, Verdict,
 };
 pub use state::SyncPolicy;
 pub use writer::{Appended, Journal};

@@ -23,6 +23,22 @@ pub enum Role {
     Shape,
 }
 
+impl Role {
+    /// All roles.
+    pub const ALL: [Self; 4] = [Self::Path, Self::Source, Self::Destination, Self::Shape];
+
+    /// The word used in the journal.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Source => "source",
+            Self::Destination => "destination",
+            Self::Shape => "shape",
+        }
+    }
+}
+
 /// A path-like argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathArgument {

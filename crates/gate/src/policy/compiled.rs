@@ -12,6 +12,9 @@ use super::pattern::Pattern;
 use super::rule::{Effect, Rule};
 use super::tri::Tri;
 
+/// Names the demand that an allow rule about sources or destinations makes of every other path.
+pub const OTHER_PATHS: &str = "other paths";
+
 /// A rule with its patterns compiled.
 #[derive(Debug)]
 pub(super) struct Compiled {
@@ -132,27 +135,68 @@ impl Compiled {
 
     /// Whether the rule matches: all its conditions, cheap ones first.
     pub fn matches(&self, rule: &Rule, seen: &Seen<'_>) -> Tri {
-        let plain = Tri::all([
-            name(
-                self.tool_name.as_deref(),
-                &seen.facts.tool_name,
-                &seen.tool_folded,
-            ),
-            self.mcp_method.as_ref().map_or(Tri::Yes, |patterns| {
-                any_name(patterns, &seen.facts.method, "")
-            }),
-            self.backend_id.as_ref().map_or(Tri::Yes, |patterns| {
-                any_name(patterns, &seen.facts.backend_id, &seen.backend_folded)
-            }),
-            plain_conditions(rule, seen),
-        ]);
+        let plain = Tri::all(self.plain(rule, seen).map(|(_, value)| value));
         if plain == Tri::No {
             return Tri::No;
         }
-        plain.min(self.paths(rule, seen.facts))
+        let paths = self.paths(rule, seen.facts).map(|(_, value)| value);
+        plain.min(Tri::all(paths))
     }
 
-    fn paths(&self, rule: &Rule, facts: &Facts) -> Tri {
+    /// Every condition by its name, for people; what the rule does not ask is `Yes`.
+    pub fn readings(
+        &self,
+        rule: &Rule,
+        seen: &Seen<'_>,
+    ) -> impl Iterator<Item = (&'static str, Tri)> {
+        self.plain(rule, seen)
+            .into_iter()
+            .chain(self.paths(rule, seen.facts))
+    }
+
+    fn plain(&self, rule: &Rule, seen: &Seen<'_>) -> [(&'static str, Tri); 7] {
+        let c = &rule.conditions;
+        let facts = seen.facts;
+        let subject = c
+            .subject_id
+            .as_ref()
+            .is_none_or(|list| list.contains(&facts.subject_id));
+        let kind = c
+            .resource_type
+            .as_ref()
+            .is_none_or(|list| facts.resource_type.is_some_and(|t| list.contains(&t)));
+        let operation = c
+            .operations
+            .as_ref()
+            .is_none_or(|list| list.contains(&seen.operation.unwrap_or(Operation::Unknown)));
+        let effects = c.side_effects.as_ref().is_none_or(|list| {
+            seen.effects
+                .is_some_and(|e| e.iter().any(|effect| list.iter().any(|l| l == effect)))
+        });
+        let tool = name(
+            self.tool_name.as_deref(),
+            &facts.tool_name,
+            &seen.tool_folded,
+        );
+        let method = self
+            .mcp_method
+            .as_ref()
+            .map_or(Tri::Yes, |patterns| any_name(patterns, &facts.method, ""));
+        let backend = self.backend_id.as_ref().map_or(Tri::Yes, |patterns| {
+            any_name(patterns, &facts.backend_id, &seen.backend_folded)
+        });
+        [
+            ("tool_name", tool),
+            ("mcp_method", method),
+            ("backend_id", backend),
+            ("subject_id", subject.into()),
+            ("resource_type", kind.into()),
+            ("operations", operation.into()),
+            ("side_effects", effects.into()),
+        ]
+    }
+
+    fn paths(&self, rule: &Rule, facts: &Facts) -> [(&'static str, Tri); 6] {
         let all = self.effect == Effect::Allow;
         let shape = |role| !all && role == Role::Shape;
         let by_pattern = |patterns: &Option<Vec<Pattern>>,
@@ -173,18 +217,20 @@ impl Compiled {
             .scheme
             .as_ref()
             .map_or(Tri::Yes, |list| scheme(facts, all, list));
-        Tri::all([
-            by_pattern(&self.path_pattern, &|_| true),
-            by_pattern(&self.source_path, &|a| {
-                a.role == Role::Source || shape(a.role)
-            }),
-            by_pattern(&self.dest_path, &|a| {
-                a.role == Role::Destination || shape(a.role)
-            }),
-            self.strays(facts),
-            extension,
-            scheme,
-        ])
+        let source = by_pattern(&self.source_path, &|a| {
+            a.role == Role::Source || shape(a.role)
+        });
+        let destination = by_pattern(&self.dest_path, &|a| {
+            a.role == Role::Destination || shape(a.role)
+        });
+        [
+            ("path_pattern", by_pattern(&self.path_pattern, &|_| true)),
+            ("source_path", source),
+            ("dest_path", destination),
+            (OTHER_PATHS, self.strays(facts)),
+            ("extension", extension),
+            ("scheme", scheme),
+        ]
     }
 
     /// An allow rule that speaks of sources or destinations only must not let a path of another
@@ -222,27 +268,6 @@ fn name(patterns: Option<&[Pattern]>, fact: &Fact<String>, folded: &str) -> Tri 
 
 fn any_name(patterns: &[Pattern], text: &str, folded: &str) -> Tri {
     patterns.iter().any(|p| p.matches(text, folded)).into()
-}
-
-fn plain_conditions(rule: &Rule, seen: &Seen<'_>) -> Tri {
-    let c = &rule.conditions;
-    let subject = c
-        .subject_id
-        .as_ref()
-        .is_none_or(|list| list.contains(&seen.facts.subject_id));
-    let kind = c
-        .resource_type
-        .as_ref()
-        .is_none_or(|list| seen.facts.resource_type.is_some_and(|t| list.contains(&t)));
-    let operation = c
-        .operations
-        .as_ref()
-        .is_none_or(|list| list.contains(&seen.operation.unwrap_or(Operation::Unknown)));
-    let effects = c.side_effects.as_ref().is_none_or(|list| {
-        seen.effects
-            .is_some_and(|e| e.iter().any(|effect| list.iter().any(|l| l == effect)))
-    });
-    (subject && kind && operation && effects).into()
 }
 
 /// One condition over paths. `all`: every selected path that is not content has to match in every

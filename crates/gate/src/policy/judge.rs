@@ -174,6 +174,20 @@ impl<'p> Judgement<'p> {
             .filter_map(|number| rules.get(*number as usize))
     }
 
+    /// The rules of which nobody can say whether they match, in no order.
+    pub fn unsure_rules(&self) -> impl Iterator<Item = &'p Rule> {
+        let rules = &self.policy.rules;
+        self.unsure
+            .iter()
+            .filter_map(|number| rules.get(*number as usize))
+    }
+
+    /// Whether the call touches a protected place.
+    #[must_use]
+    pub fn protected(&self) -> Tri {
+        self.protected
+    }
+
     /// The rule that decided, where it is one of the policy's.
     #[must_use]
     pub fn deciding_rule(&self) -> Option<&'p Rule> {

@@ -5,8 +5,10 @@
 mod compiled;
 pub mod document;
 pub mod effects;
+mod explain;
 pub mod glob;
 mod judge;
+pub mod lint;
 pub mod load;
 pub mod operation;
 mod pattern;
@@ -18,7 +20,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::paths::PathView;
 
+pub use compiled::OTHER_PATHS;
 pub use document::PolicyError;
+pub use explain::Reading;
 pub use judge::{DEFAULT_RULE, Judgement, PROTECTED_RULE, Verdict};
 pub use operation::Operation;
 pub use rule::{CONDITION_NAMES, Conditions, Effect, Rule};

@@ -110,6 +110,38 @@ impl Conditions {
         .count()
     }
 
+    /// Whether the condition of this name is asked.
+    #[must_use]
+    pub fn asks(&self, name: &str) -> bool {
+        self.asked(name).is_some()
+    }
+
+    /// What the condition of this name asks for, as written; `None` where it is not asked.
+    #[must_use]
+    pub fn asked(&self, name: &str) -> Option<Vec<&str>> {
+        match name {
+            "tool_name" => texts(&self.tool_name),
+            "backend_id" => texts(&self.backend_id),
+            "mcp_method" => texts(&self.mcp_method),
+            "path_pattern" => texts(&self.path_pattern),
+            "source_path" => texts(&self.source_path),
+            "dest_path" => texts(&self.dest_path),
+            "extension" => texts(&self.extension),
+            "scheme" => texts(&self.scheme),
+            "subject_id" => texts(&self.subject_id),
+            "resource_type" => self
+                .resource_type
+                .as_ref()
+                .map(|l| l.iter().map(|t| t.label()).collect()),
+            "operations" => self
+                .operations
+                .as_ref()
+                .map(|l| l.iter().map(|o| o.label()).collect()),
+            "side_effects" => texts(&self.side_effects),
+            _ => None,
+        }
+    }
+
     /// How specific the rule is: 100 per condition, +10 per glob condition without a wildcard, +1
     /// per path segment before the first wildcard. It only picks which rule is named.
     #[must_use]
@@ -137,6 +169,11 @@ impl Conditions {
             .sum::<usize>();
         100 * self.count() + 10 * literal + segments
     }
+}
+
+fn texts(list: &Option<Vec<String>>) -> Option<Vec<&str>> {
+    list.as_ref()
+        .map(|list| list.iter().map(String::as_str).collect())
 }
 
 fn segments_before_wildcard(pattern: &str) -> usize {

@@ -13,5 +13,5 @@ mod verify;
 
 pub use filter::{Filter, Kind};
 pub use finding::{Finding, Note, Problem, VerifyReport};
-pub use read::{Follower, Skipped, latest};
+pub use read::{Follower, Skipped, each, latest};
 pub use verify::{AuditError, FINDINGS_MAX, verify};

@@ -55,6 +55,38 @@ pub fn latest(
     Ok((parts.into_iter().rev().flatten().collect(), skipped))
 }
 
+/// Calls `each` with every body that the filter takes, segment by segment in the order of their names, and counts the lines that
+/// were unreadable. Holds one line at a time.
+///
+/// # Errors
+/// [`AuditError::Empty`], [`AuditError::Read`] and [`AuditError::NotASegment`].
+pub fn each(
+    path: &Path,
+    filter: &Filter,
+    each: &mut dyn FnMut(&[u8]),
+) -> Result<Skipped, AuditError> {
+    let files = files(path)?;
+    if files.is_empty() {
+        return Err(AuditError::Empty {
+            path: path.to_path_buf(),
+        });
+    }
+    let mut skipped = 0_u64;
+    for path in files {
+        let file = File::open(&path).map_err(failed(&path))?;
+        let mut lines = Lines::new(BufReader::with_capacity(1 << 18, file));
+        let mut bytes = Vec::new();
+        while let Some(ended) = lines.next(&mut bytes).map_err(failed(&path))? {
+            match body(&bytes, ended, filter) {
+                None => skipped = skipped.saturating_add(1),
+                Some(None) => {}
+                Some(Some(body)) => each(body),
+            }
+        }
+    }
+    Ok(skipped)
+}
+
 /// `None`: unreadable. `Some(None)`: not wanted.
 fn body<'a>(bytes: &'a [u8], ended: Ended, filter: &Filter) -> Option<Option<&'a [u8]>> {
     let line = if ended == Ended::Whole {

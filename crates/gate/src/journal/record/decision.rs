@@ -26,6 +26,19 @@ pub enum Effect {
     Hitl,
 }
 
+/// One path argument: its part in the call and the places it may lead to. Class: plain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordedPath<'a> {
+    /// `path`, `source`, `destination` or `shape`.
+    pub role: &'a str,
+    /// Canonical places, the plain reading first.
+    pub places: &'a [String],
+    /// There are places that nobody could name.
+    pub uncertain: bool,
+    /// The URI scheme that the argument began with.
+    pub scheme: Option<&'a str>,
+}
+
 /// A rule that matched. Class: plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatchedRule<'a> {
@@ -50,12 +63,21 @@ pub struct Decision<'a> {
     pub matched_rules: &'a [MatchedRule<'a>],
     /// MCP method, such as `tools/call`.
     pub mcp_method: Option<&'a str>,
+    /// What the call reaches for: `tool`, `resource`, `prompt` or `server`.
+    pub resource_type: Option<&'a str>,
     /// The tool's own name, without a server's prefix.
     pub tool_name: Option<&'a str>,
     /// The first path argument, canonical.
     pub path: Option<&'a str>,
     /// All path arguments, canonical.
     pub paths: &'a [&'a str],
+    /// The path arguments as the policy saw them, so that another policy can be held against the call.
+    pub path_arguments: &'a [RecordedPath<'a>],
+    /// How many path arguments found no room in the record.
+    pub path_arguments_omitted: u64,
+    /// How many path-like strings stood in contents. Class never: their number only. `None` where the
+    /// arguments were not known.
+    pub content_paths: Option<u64>,
     /// Where a copy or move reads.
     pub source_path: Option<&'a str>,
     /// Where it writes.
@@ -107,9 +129,17 @@ impl Decision<'_> {
         members.maybe("final_rule", self.final_rule);
         members.each("matched_rules", self.matched_rules, MatchedRule::push);
         members.maybe("mcp_method", self.mcp_method);
+        members.maybe("resource_type", self.resource_type);
         members.maybe("tool_name", self.tool_name);
         members.maybe("path", self.path);
         members.list("paths", self.paths);
+        members.each("path_arguments", self.path_arguments, RecordedPath::push);
+        if self.path_arguments_omitted > 0 {
+            members.count("path_arguments_omitted", self.path_arguments_omitted);
+        }
+        if let Some(count) = self.content_paths {
+            members.count("content_paths", count);
+        }
         members.maybe("source_path", self.source_path);
         members.maybe("dest_path", self.dest_path);
         members.maybe("uri", self.uri);
@@ -156,6 +186,29 @@ impl Effect {
             Effect::Deny => "deny",
             Effect::Hitl => "hitl",
         }
+    }
+}
+
+impl RecordedPath<'_> {
+    fn push(out: &mut Vec<u8>, path: &Self) {
+        out.extend_from_slice(b"{\"role\":");
+        push_text(out, path.role);
+        out.extend_from_slice(b",\"places\":[");
+        for (at, place) in path.places.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            push_text(out, place);
+        }
+        out.push(b']');
+        if path.uncertain {
+            out.extend_from_slice(b",\"uncertain\":true");
+        }
+        if let Some(scheme) = path.scheme {
+            out.extend_from_slice(b",\"scheme\":");
+            push_text(out, scheme);
+        }
+        out.push(b'}');
     }
 }
 

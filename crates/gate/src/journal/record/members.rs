@@ -75,6 +75,11 @@ impl<'a> Members<'a> {
         }
     }
 
+    pub(super) fn count(&mut self, name: &str, count: u64) {
+        self.name(name);
+        hex::push_decimal(self.out, count);
+    }
+
     pub(super) fn micros(&mut self, name: &str, micros: Micros) {
         self.name(name);
         hex::push_decimal(self.out, micros.nanos() / 1_000);

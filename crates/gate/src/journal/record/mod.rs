@@ -20,7 +20,7 @@ use serde::{Serialize, Serializer};
 
 pub use auth::{Auth, Oidc};
 pub use config::Config;
-pub use decision::{Decision, Effect, MatchedRule, Verdict};
+pub use decision::{Decision, Effect, MatchedRule, RecordedPath, Verdict};
 pub use operation::{Operation, ResponseSummary, Stages, Status};
 pub use system::System;
 

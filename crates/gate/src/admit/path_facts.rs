@@ -1,0 +1,62 @@
+//! What a decision record keeps of a call's paths: enough to hold another policy against it, nothing
+//! of what stood in contents.
+
+use crate::facts::{Fact, Facts};
+use crate::journal::RecordedPath;
+use crate::paths::PathArgument;
+use crate::policy::scheme_of;
+
+/// Most path arguments that one record holds.
+const ARGUMENTS_MAX: usize = 64;
+/// Most bytes of places that one record holds, all its path arguments together.
+const PLACES_BYTES_MAX: usize = 64 * 1024;
+
+/// A path argument on its way into a record.
+pub(super) struct PathFact<'f> {
+    argument: &'f PathArgument,
+    scheme: Option<String>,
+}
+
+impl PathFact<'_> {
+    /// As the record takes it.
+    pub fn borrowed(&self) -> RecordedPath<'_> {
+        RecordedPath {
+            role: self.argument.role.label(),
+            places: &self.argument.meaning.places,
+            uncertain: self.argument.meaning.uncertain,
+            scheme: self.scheme.as_deref(),
+        }
+    }
+}
+
+/// The path arguments that find room, whole ones only, and how many do not.
+pub(super) fn recorded(facts: &Facts) -> (Vec<PathFact<'_>>, u64) {
+    let (mut out, mut omitted, mut room_bytes) = (Vec::new(), 0_u64, PLACES_BYTES_MAX);
+    for argument in facts.paths.known().into_iter().flatten() {
+        if argument.content {
+            continue;
+        }
+        let bytes: usize = argument.meaning.places.iter().map(String::len).sum();
+        match room_bytes.checked_sub(bytes) {
+            Some(left) if out.len() < ARGUMENTS_MAX => {
+                room_bytes = left;
+                out.push(PathFact {
+                    argument,
+                    scheme: scheme_of(&argument.text),
+                });
+            }
+            _ => omitted = omitted.saturating_add(1),
+        }
+    }
+    (out, omitted)
+}
+
+/// How many path-like strings stand in contents; `None` where the arguments are not known.
+pub(super) fn contents(facts: &Facts) -> Option<u64> {
+    match &facts.paths {
+        Fact::Known(paths) => {
+            u64::try_from(paths.iter().filter(|argument| argument.content).count()).ok()
+        }
+        Fact::Unknown | Fact::Absent => None,
+    }
+}

@@ -1,0 +1,41 @@
+//! Every rule held against a call, condition by condition, for people who want to know why.
+
+use crate::facts::Facts;
+
+use super::Policy;
+use super::compiled::Seen;
+use super::rule::Rule;
+use super::tri::Tri;
+
+/// One rule held against a call.
+#[derive(Debug)]
+pub struct Reading<'p> {
+    /// The rule.
+    pub rule: &'p Rule,
+    /// Whether it matches.
+    pub outcome: Tri,
+    /// The conditions that it asks, by the names of [`super::CONDITION_NAMES`], and
+    /// [`super::OTHER_PATHS`] where a path that no condition names stands in the way.
+    pub conditions: Vec<(&'static str, Tri)>,
+}
+
+impl Policy {
+    /// Holds every rule against `facts`, in the policy's order. The outcome of each is the one that
+    /// [`Policy::judge`] counts.
+    #[must_use]
+    pub fn readings(&self, facts: &Facts) -> Vec<Reading<'_>> {
+        let seen = Seen::new(facts);
+        self.rules
+            .iter()
+            .zip(&self.compiled)
+            .map(|(rule, compiled)| Reading {
+                rule,
+                outcome: compiled.matches(rule, &seen),
+                conditions: compiled
+                    .readings(rule, &seen)
+                    .filter(|(name, value)| rule.conditions.asks(name) || *value != Tri::Yes)
+                    .collect(),
+            })
+            .collect()
+    }
+}
