@@ -29,6 +29,7 @@ Examples:
   durward demo                                        a guided tour, everything embedded
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run --policy policy.json -- my-mcp-server   guard it with your own rules
+  durward policy explain --tool read_file --path /etc/hosts
   durward audit show --decision deny                  what was refused
   durward audit verify                                is the journal what was written
 
@@ -41,6 +42,8 @@ pub enum Command {
     Run(RunArgs),
     /// A guided tour on embedded parts: nothing is touched outside a temporary directory
     Demo,
+    /// Write rules, check them, understand them, try them before they apply
+    Policy(crate::policy::PolicyArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
     /// Read, run and analyse Open Systems Pharmacology models

@@ -2,12 +2,14 @@
 //!
 //! This is the table of contents: what each command does is in the module of its name.
 
+mod atomic;
 mod audit;
 mod cli;
 mod demo;
 mod local;
 mod log;
 mod places;
+mod policy;
 mod reference;
 mod run;
 
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::run(&args, &places, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
+        Command::Policy(args) => policy::run(&args, &places, &mut out, &mut err),
         Command::Audit(args) => {
             let context = audit::Context {
                 journal: places.journal(),

@@ -54,6 +54,13 @@ impl Places {
         }
     }
 
+    /// A path as seen from where we were started.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        self.current
+            .as_ref()
+            .map_or_else(|| path.to_path_buf(), |current| current.join(path))
+    }
+
     /// The journal's directory.
     pub fn journal(&self) -> PathBuf {
         self.state.join("journal")

@@ -152,12 +152,7 @@ fn load_policy(
     view: &Arc<LocalView>,
     err: &mut dyn Write,
 ) -> Result<Policy, Failure> {
-    let absolute = file.map(|f| {
-        places
-            .current
-            .as_ref()
-            .map_or_else(|| f.to_path_buf(), |c| c.join(f))
-    });
+    let absolute = file.map(|f| places.absolute(f));
     let protected = places.protected(absolute.as_deref());
     let text = match file {
         None => {

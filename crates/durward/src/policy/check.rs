@@ -1,0 +1,59 @@
+//! `durward policy check`
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gate::policy::lint;
+
+use super::source::{self, Protected};
+use super::text::Plain;
+use super::{EXIT_FINE, Failure};
+use crate::places::Places;
+
+pub const HELP: &str = "\
+Examples:
+  durward policy check policy.json
+
+A policy that cannot be used is refused with line, column and a hint (exit code 16). Rules that load
+and yet do nothing are warnings: a path pattern that no path can match, conditions that contradict
+each other, a rule behind a stronger one that always decides first.";
+
+/// Arguments of `durward policy check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The rules, as JSON
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Exit with 16 on a warning too
+    #[arg(long)]
+    strict: bool,
+}
+
+pub fn run(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> Result<u8, Failure> {
+    let text = source::text(&args.file)?;
+    let policy = source::compile(&text, Some(&args.file), Protected::AsRun, places)?;
+    let warnings = lint::warnings(policy.rules());
+    for warning in &warnings {
+        let id = Plain(&warning.id).to_string();
+        let message = Plain(&warning.message).to_string();
+        writeln!(out, "warning: rule {} \"{id}\": {message}", warning.number)?;
+        writeln!(out, "  hint: {}", warning.hint)?;
+    }
+    let (rules, found) = (policy.rules().len(), warnings.len());
+    let file = args.file.display();
+    writeln!(
+        out,
+        "{file}: {rules} rules, {found} warnings, digest {}",
+        policy.digest()
+    )?;
+    if rules == 0 {
+        writeln!(out, "note: a policy without rules refuses every call")?;
+    }
+    if args.strict && found > 0 {
+        return Err(Failure::Configuration(format!(
+            "{file}: {found} warnings, and --strict was given"
+        )));
+    }
+    Ok(EXIT_FINE)
+}

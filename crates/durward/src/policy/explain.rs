@@ -1,0 +1,270 @@
+//! `durward policy explain`
+
+use std::io::{self, Write};
+
+use clap::Args;
+use gate::facts::{Fact, Facts};
+use gate::policy::{DEFAULT_RULE, Judgement, Operation, PROTECTED_RULE, Policy, Reading, Verdict};
+use serde_json::{Value, json};
+
+use super::question::Question;
+use super::source::{self, PolicyFile, Protected};
+use super::text::{Plain, by_precedence, list, word};
+use super::{EXIT_FINE, Failure};
+use crate::local::LocalView;
+use crate::places::Places;
+
+pub const HELP: &str = "\
+Examples:
+  durward policy explain --tool read_file --path /etc/hosts
+  durward policy explain --policy policy.json --tool move_file --args '{\"source\":\"~/a\",\"destination\":\"/tmp/a\"}'
+  durward policy explain --method resources/read --uri file:///etc/hosts
+  durward policy explain --method sampling/createMessage
+
+A path stands for every place it may lead to: as written, with .. and links resolved, percent-decoded.
+deny and hitl rules match if any place does, allow rules only if all do. Arguments that only the tool's
+schema calls paths are not seen here: the schema comes from the server.";
+
+/// Arguments of `durward policy explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The tool's own name (or the prompt's, with --method prompts/get)
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// The call's arguments, a JSON object
+    #[arg(long, value_name = "JSON", conflicts_with = "path")]
+    args: Option<String>,
+    /// Short for --args '{"path": P}'
+    #[arg(long, value_name = "P")]
+    path: Option<String>,
+    /// The resource, with --method resources/read
+    #[arg(long, value_name = "URI")]
+    uri: Option<String>,
+    /// The protocol's method
+    #[arg(long, value_name = "M", default_value = "tools/call")]
+    method: String,
+    /// The server's name (`backend_id`)
+    #[arg(long, value_name = "NAME", default_value = "server")]
+    backend: String,
+    /// The caller (`subject_id`) [default: the local user]
+    #[arg(long, value_name = "NAME")]
+    subject: Option<String>,
+    #[command(flatten)]
+    policy: PolicyFile,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// All that is said about a call.
+struct Answer<'a> {
+    policy: &'a Policy,
+    facts: &'a Facts,
+    judgement: Judgement<'a>,
+    readings: Vec<Reading<'a>>,
+    listed: Option<bool>,
+}
+
+pub fn run(
+    args: &ExplainArgs,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let file = args.policy.policy.as_deref();
+    let policy = source::load(file, Protected::AsRun, places, err)?;
+    let question = Question {
+        method: &args.method,
+        name: args.tool.as_deref(),
+        arguments: args.args.as_deref(),
+        path: args.path.as_deref(),
+        uri: args.uri.as_deref(),
+        backend: &args.backend,
+        subject: args.subject.as_deref().unwrap_or(&places.user),
+    };
+    let view = LocalView::new(places);
+    let facts = question.facts(&view).map_err(Failure::Cannot)?;
+    let listed = question.listed(&view);
+    let answer = Answer {
+        policy: &policy,
+        facts: &facts,
+        judgement: policy.judge(&facts),
+        readings: by_precedence(policy.readings(&facts), |reading| reading.rule),
+        listed: listed.map(|facts| policy.judge(&facts).may_be_listed()),
+    };
+    if args.json {
+        writeln!(out, "{:#}", answer.json())?;
+    } else {
+        answer.print(out)?;
+    }
+    Ok(EXIT_FINE)
+}
+
+/// Why a verdict is what it is, in a sentence.
+pub fn because(verdict: &Verdict<'_>) -> String {
+    let rule = Plain(verdict.final_rule);
+    match (verdict.final_rule, verdict.unsure) {
+        (DEFAULT_RULE, _) => "no rule allows it".into(),
+        (PROTECTED_RULE, false) => "it touches a protected place".into(),
+        (PROTECTED_RULE, true) => {
+            "it may touch a protected place, and a path cannot be resolved".into()
+        }
+        (_, false) => format!("rule \"{rule}\""),
+        (_, true) => format!("rule \"{rule}\" may match, and a path cannot be resolved"),
+    }
+}
+
+impl Answer<'_> {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let facts = self.facts;
+        let verdict = self.judgement.verdict();
+        writeln!(
+            out,
+            "{}  because: {}",
+            verdict.effect.label().to_uppercase(),
+            because(&verdict)
+        )?;
+        writeln!(out, "\nthe call")?;
+        writeln!(out, "  method        {}", Plain(&facts.method))?;
+        if let Fact::Known(tool) = &facts.tool_name {
+            writeln!(out, "  tool          {}", Plain(tool))?;
+        }
+        if let Fact::Known(uri) = &facts.uri {
+            writeln!(out, "  uri           {}", Plain(uri))?;
+        }
+        writeln!(out, "  server        {}", Plain(&facts.backend_id))?;
+        writeln!(out, "  caller        {}", Plain(&facts.subject_id))?;
+        writeln!(out, "  operation     {}", self.operation())?;
+        let effects = self.judgement.side_effects;
+        writeln!(
+            out,
+            "  side effects  {}",
+            effects.map_or_else(|| "unknown".to_owned(), list)
+        )?;
+        self.print_paths(out)?;
+        if let Some(listed) = self.listed {
+            let shown = if listed { "shown" } else { "hidden" };
+            writeln!(out, "  in tools/list {shown}")?;
+        }
+        self.print_rules(out)
+    }
+
+    fn operation(&self) -> &'static str {
+        self.judgement.operation.map_or("unknown", Operation::label)
+    }
+
+    fn print_paths(&self, out: &mut dyn Write) -> io::Result<()> {
+        for argument in self.facts.paths.known().into_iter().flatten() {
+            let content = if argument.content { ", in content" } else { "" };
+            writeln!(
+                out,
+                "  path          {} ({}{content}) may lead to",
+                Plain(&argument.text),
+                argument.role.label()
+            )?;
+            for place in &argument.meaning.places {
+                writeln!(out, "                  {}", Plain(place))?;
+            }
+            if argument.meaning.uncertain {
+                writeln!(out, "                  and places that cannot be known")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn print_rules(&self, out: &mut dyn Write) -> io::Result<()> {
+        let decided = self.judgement.verdict().final_rule;
+        writeln!(out, "\nthe rules, in the order in which they decide")?;
+        let protected = word(self.judgement.protected());
+        writeln!(
+            out,
+            "  {protected:7}  deny   {PROTECTED_RULE}{}",
+            mark(PROTECTED_RULE == decided)
+        )?;
+        for reading in &self.readings {
+            let rule = reading.rule;
+            writeln!(
+                out,
+                "  {:7}  {:5}  {}{}",
+                word(reading.outcome),
+                rule.effect.label(),
+                Plain(&rule.id),
+                mark(rule.id == decided)
+            )?;
+            for (name, value) in &reading.conditions {
+                let asked = rule.conditions.asked(name).map_or_else(
+                    || "each has to match one of the patterns above".to_owned(),
+                    |texts| list(&texts),
+                );
+                writeln!(out, "             {:7}  {name}: {asked}", word(*value))?;
+            }
+        }
+        writeln!(
+            out,
+            "  {:7}  deny   {DEFAULT_RULE}{}",
+            "",
+            mark(DEFAULT_RULE == decided)
+        )
+    }
+
+    fn json(&self) -> Value {
+        let verdict = self.judgement.verdict();
+        let paths: Vec<Value> = self
+            .facts
+            .paths
+            .known()
+            .into_iter()
+            .flatten()
+            .map(|argument| {
+                json!({
+                    "text": argument.text,
+                    "role": argument.role.label(),
+                    "content": argument.content,
+                    "places": argument.meaning.places,
+                    "uncertain": argument.meaning.uncertain,
+                })
+            })
+            .collect();
+        let rules: Vec<Value> = self
+            .readings
+            .iter()
+            .map(|reading| {
+                let conditions: Vec<Value> = reading
+                    .conditions
+                    .iter()
+                    .map(|(name, value)| {
+                        json!({
+                            "condition": name,
+                            "asked": reading.rule.conditions.asked(name),
+                            "outcome": word(*value),
+                        })
+                    })
+                    .collect();
+                json!({
+                    "id": reading.rule.id,
+                    "effect": reading.rule.effect.label(),
+                    "outcome": word(reading.outcome),
+                    "conditions": conditions,
+                })
+            })
+            .collect();
+        json!({
+            "decision": verdict.effect.label(),
+            "final_rule": verdict.final_rule,
+            "unsure": verdict.unsure,
+            "because": because(&verdict),
+            "protected": word(self.judgement.protected()),
+            "operation": self.operation(),
+            "side_effects": self.judgement.side_effects,
+            "listed": self.listed,
+            "paths": paths,
+            "rules": rules,
+            "policy_digest": self.policy.digest(),
+        })
+    }
+}
+
+/// Marks the rule that decided.
+fn mark(decides: bool) -> &'static str {
+    if decides { "   <- decides" } else { "" }
+}

@@ -1,0 +1,100 @@
+//! `durward policy`: write rules, check them, understand them, try them before they apply.
+//!
+//! Nothing here sends or forwards anything, and nothing but `init` writes. Standard output carries
+//! what was asked for; what cannot be done is said on standard error.
+
+mod cases;
+mod check;
+mod explain;
+mod init;
+mod question;
+mod replay;
+mod show;
+mod source;
+mod text;
+
+use std::io::{self, Write};
+
+use clap::{Args, Subcommand};
+
+use crate::EXIT_CONFIGURATION;
+use crate::places::Places;
+
+/// All is as it should be.
+const EXIT_FINE: u8 = 0;
+/// A case failed, or a replay with `--check` found a difference.
+const EXIT_DIFFERENT: u8 = 1;
+/// The question cannot be answered: a bad argument, nothing to read.
+const EXIT_CANNOT: u8 = 2;
+
+/// Arguments of `durward policy`.
+#[derive(Debug, Args)]
+pub struct PolicyArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write a policy to start from
+    #[command(after_help = init::HELP)]
+    Init(init::InitArgs),
+    /// Check that a policy loads, and name rules that do nothing
+    #[command(after_help = check::HELP)]
+    Check(check::CheckArgs),
+    /// List the rules in the order in which they decide
+    #[command(after_help = show::HELP)]
+    Show(show::ShowArgs),
+    /// Say what would happen to a call, and why, rule by rule
+    #[command(after_help = explain::HELP)]
+    Explain(explain::ExplainArgs),
+    /// Hold a policy against a file of calls with the expected decisions
+    #[command(after_help = cases::HELP)]
+    Test(cases::TestArgs),
+    /// Hold a policy against the decisions in a journal
+    #[command(after_help = replay::HELP)]
+    Replay(replay::ReplayArgs),
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+enum Failure {
+    /// The policy, or a file that goes with it, cannot be used.
+    Configuration(String),
+    /// The question cannot be answered.
+    Cannot(String),
+    /// The answer could not be written.
+    Write(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+/// Runs the command and gives its exit code. A reader that closes the pipe has seen enough.
+pub fn run(args: &PolicyArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let out = &mut io::BufWriter::new(out);
+    let done = match &args.command {
+        Command::Init(args) => init::run(args, out),
+        Command::Check(args) => check::run(args, places, out),
+        Command::Show(args) => show::run(args, places, out, err),
+        Command::Explain(args) => explain::run(args, places, out, err),
+        Command::Test(args) => cases::run(args, places, out, err),
+        Command::Replay(args) => replay::run(args, places, out, err),
+    };
+    let done = done.and_then(|code| Ok(out.flush().map(|()| code)?));
+    let (code, message) = match done {
+        Ok(code) => return code,
+        Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            return EXIT_FINE;
+        }
+        Err(Failure::Write(error)) => (EXIT_CANNOT, format!("cannot write: {error}")),
+        Err(Failure::Cannot(message)) => (EXIT_CANNOT, message),
+        Err(Failure::Configuration(message)) => (EXIT_CONFIGURATION, message),
+    };
+    // Where standard error is gone too, the exit code still tells.
+    let _ = writeln!(err, "error: {message}");
+    code
+}

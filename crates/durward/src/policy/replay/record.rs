@@ -1,0 +1,237 @@
+//! A decision as the journal holds it, and the facts that can be had from it.
+
+use std::borrow::Cow;
+
+use gate::facts::{Direction, Fact, Facts, ResourceType};
+use gate::paths::canonical::Meaning;
+use gate::paths::{PathArgument, Role};
+use gate::policy::{Effect, PROTECTED_RULE};
+use mcp::method::{self, Class};
+use serde::Deserialize;
+
+/// A decision record. What is not read here plays no part in a judgement.
+#[derive(Deserialize)]
+pub struct Recorded<'a> {
+    #[serde(borrow)]
+    pub time: Cow<'a, str>,
+    #[serde(borrow)]
+    pub op: Cow<'a, str>,
+    #[serde(borrow)]
+    pub decision: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub final_rule: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub mcp_method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub tool_name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub path: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    reason: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    resource_type: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    uri: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    subject_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    backend_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    direction: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    policy_digest: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    hitl_outcome: Option<Cow<'a, str>>,
+    #[serde(default)]
+    path_arguments: Vec<Argument>,
+    #[serde(default)]
+    path_arguments_omitted: u64,
+    #[serde(default)]
+    content_paths: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Argument {
+    role: String,
+    places: Vec<String>,
+    #[serde(default)]
+    uncertain: bool,
+    #[serde(default)]
+    scheme: Option<String>,
+}
+
+/// Whether and how a recorded decision can be judged again.
+pub enum Judged {
+    /// No policy was asked.
+    NotByPolicy,
+    /// A protected place was touched.
+    Protected,
+    /// The record lacks what every judgement needs.
+    Incomplete { missing: &'static str },
+    /// What was decided, and about what.
+    Facts { was: Effect, facts: Box<Known> },
+}
+
+/// The facts of a call, as far as they were recorded.
+pub struct Known {
+    /// With what was recorded alone.
+    pub least: Facts,
+    /// With what was not recorded as something that may be anything; absent where all was recorded.
+    pub most: Option<Facts>,
+    /// What was not recorded.
+    pub missing: &'static str,
+}
+
+/// Decisions that limits take, not rules.
+const RATE_LIMIT_RULE: &str = "rate_limit_breach";
+
+impl<'a> Recorded<'a> {
+    /// Reads a record's body; `None` where it is no decision of a policy.
+    pub fn parse(body: &'a [u8]) -> Option<Self> {
+        serde_json::from_slice(body).ok()
+    }
+
+    /// Whether the policy of this digest took the decision.
+    pub fn by_policy(&self, digest: &str) -> bool {
+        self.policy_digest.as_deref() == Some(digest)
+    }
+
+    /// The digest of the policy that took the decision.
+    pub fn digest(&self) -> Option<&str> {
+        self.policy_digest.as_deref()
+    }
+
+    /// What the policy said; an approval or its lack does not change that it asked for one.
+    pub fn effect(&self) -> Option<Effect> {
+        if self.hitl_outcome.is_some() {
+            return Some(Effect::Hitl);
+        }
+        [Effect::Allow, Effect::Deny, Effect::Hitl]
+            .into_iter()
+            .find(|effect| effect.label() == self.decision)
+    }
+
+    /// Whether and how it can be judged again.
+    pub fn judged(&self) -> Judged {
+        let incomplete = |missing| Judged::Incomplete { missing };
+        let rule = self.final_rule.as_deref();
+        if rule.is_some() && rule == self.reason.as_deref() || rule == Some(RATE_LIMIT_RULE) {
+            return Judged::NotByPolicy;
+        }
+        if rule == Some(PROTECTED_RULE) {
+            return Judged::Protected;
+        }
+        let Some(was) = self.effect() else {
+            return incomplete("the decision");
+        };
+        let (Some(method), Some(subject), Some(backend)) =
+            (&self.mcp_method, &self.subject_id, &self.backend_id)
+        else {
+            return incomplete("the method, the caller or the server");
+        };
+        let direction = match self.direction.as_deref() {
+            Some(label) if label == Direction::ToClient.label() => Direction::ToClient,
+            _ => Direction::ToServer,
+        };
+        let text = |value: &Option<Cow<'_, str>>| Fact::from(value.as_deref().map(str::to_owned));
+        let base = Facts {
+            direction,
+            method: method.clone().into_owned(),
+            tool_name: text(&self.tool_name),
+            backend_id: backend.clone().into_owned(),
+            resource_type: self.resource_type(direction, method),
+            uri: text(&self.uri),
+            subject_id: subject.clone().into_owned(),
+            paths: Fact::Unknown,
+        };
+        Judged::Facts {
+            was,
+            facts: Box::new(self.known(base)),
+        }
+    }
+
+    fn resource_type(&self, direction: Direction, method: &str) -> Option<ResourceType> {
+        if let Some(label) = self.resource_type.as_deref() {
+            return ResourceType::ALL.into_iter().find(|t| t.label() == label);
+        }
+        // Records of earlier versions do not state it; the method does.
+        match (direction, method::of_client_request(method)) {
+            (Direction::ToServer, Class::Judged(reaches_for)) => reaches_for,
+            (Direction::ToServer | Direction::ToClient, _) => None,
+        }
+    }
+
+    fn known(&self, base: Facts) -> Known {
+        let Some(contents) = self.content_paths else {
+            return Known {
+                most: Some(base.clone()),
+                least: base,
+                missing: "the paths",
+            };
+        };
+        let recorded: Option<Vec<PathArgument>> =
+            self.path_arguments.iter().map(Argument::revive).collect();
+        let Some(recorded) = recorded else {
+            return Known {
+                most: Some(base.clone()),
+                least: base,
+                missing: "the paths",
+            };
+        };
+        let mut hidden = Vec::new();
+        if self.path_arguments_omitted > 0 {
+            hidden.extend(Role::ALL.map(|role| unknown(role, false)));
+        }
+        if contents > 0 {
+            hidden.push(unknown(Role::Shape, true));
+        }
+        let missing = if self.path_arguments_omitted > 0 {
+            "paths beyond those that a record holds"
+        } else {
+            "paths in contents"
+        };
+        let with = |paths| Facts {
+            paths: Fact::Known(paths),
+            ..base.clone()
+        };
+        Known {
+            least: with(recorded.clone()),
+            most: (!hidden.is_empty()).then(|| with([recorded, hidden].concat())),
+            missing,
+        }
+    }
+}
+
+impl Argument {
+    /// The argument again; `None` where its role is none that is known.
+    fn revive(&self) -> Option<PathArgument> {
+        let role = Role::ALL.into_iter().find(|r| r.label() == self.role)?;
+        Some(PathArgument {
+            // Of the text itself only the scheme plays a part in a judgement.
+            text: self
+                .scheme
+                .as_ref()
+                .map(|scheme| format!("{scheme}:"))
+                .unwrap_or_default(),
+            role,
+            content: false,
+            meaning: Meaning {
+                places: self.places.clone(),
+                uncertain: self.uncertain,
+            },
+        })
+    }
+}
+
+/// A path of which nothing is known.
+fn unknown(role: Role, content: bool) -> PathArgument {
+    PathArgument {
+        text: String::new(),
+        role,
+        content,
+        meaning: Meaning {
+            places: Vec::new(),
+            uncertain: true,
+        },
+    }
+}

@@ -1,0 +1,100 @@
+//! `durward policy show`
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gate::policy::{CONDITION_NAMES, DEFAULT_RULE, PROTECTED_RULE, Rule};
+use serde_json::{Map, Value, json};
+
+use super::source::{self, Protected};
+use super::text::{Plain, by_precedence, list};
+use super::{EXIT_FINE, Failure};
+use crate::places::Places;
+
+pub const HELP: &str = "\
+Examples:
+  durward policy show                  the starter policy
+  durward policy show policy.json
+  durward policy show policy.json --json | jq '.rules[].id'
+
+Any rule that matches takes part: deny outranks hitl, hitl outranks allow, and what no rule allows is
+refused. Among rules of one effect the more specific gives its name to the decision.";
+
+/// Arguments of `durward policy show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The rules, as JSON [default: the starter policy]
+    #[arg(value_name = "FILE", env = "DURWARD_POLICY", hide_env_values = true)]
+    file: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(
+    args: &ShowArgs,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let policy = source::load(args.file.as_deref(), Protected::AsRun, places, err)?;
+    let numbered: Vec<(usize, &Rule)> = policy.rules().iter().enumerate().collect();
+    let rules = by_precedence(numbered, |(_, rule)| rule);
+    if args.json {
+        let rules: Vec<Value> = rules.iter().map(|(at, rule)| object(*at, rule)).collect();
+        let all = json!({ "digest": policy.digest(), "rules": rules });
+        writeln!(out, "{all:#}")?;
+        return Ok(EXIT_FINE);
+    }
+    let width = rules
+        .iter()
+        .map(|(_, rule)| Plain(&rule.id).to_string().chars().count())
+        .chain([PROTECTED_RULE.len()])
+        .max()
+        .unwrap_or_default();
+    writeln!(out, "  #  effect  {:width$}  conditions", "rule")?;
+    writeln!(
+        out,
+        "  -  deny    {PROTECTED_RULE:width$}  the state, the keys, the configuration, the policy, this program"
+    )?;
+    for (at, rule) in &rules {
+        let conditions: Vec<String> = asked(rule)
+            .map(|(name, texts)| format!("{name}={}", list(&texts)))
+            .collect();
+        writeln!(
+            out,
+            "{:3}  {:6}  {:width$}  {}",
+            at + 1,
+            rule.effect.label(),
+            Plain(&rule.id).to_string(),
+            conditions.join(" and ")
+        )?;
+    }
+    writeln!(
+        out,
+        "  -  deny    {DEFAULT_RULE:width$}  whatever no rule allows"
+    )?;
+    Ok(EXIT_FINE)
+}
+
+fn asked(rule: &Rule) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
+    CONDITION_NAMES
+        .into_iter()
+        .filter_map(|name| Some((name, rule.conditions.asked(name)?)))
+}
+
+fn object(at: usize, rule: &Rule) -> Value {
+    let conditions: Map<String, Value> = asked(rule)
+        .map(|(name, texts)| (name.to_owned(), json!(texts)))
+        .collect();
+    json!({
+        "number": at + 1,
+        "id": rule.id,
+        "description": rule.description,
+        "effect": rule.effect.label(),
+        "specificity": rule.conditions.specificity(),
+        "conditions": conditions,
+        "cache_side_effects": rule.cache_side_effects,
+    })
+}

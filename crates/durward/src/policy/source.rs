@@ -1,0 +1,92 @@
+//! The policy that a command is about: a file, or the starter policy.
+
+use std::io::{Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gate::policy::Policy;
+use gate::policy::load::POLICY_BYTES_MAX;
+use gate::policy::starter::STARTER_POLICY;
+
+use super::Failure;
+use crate::local::LocalView;
+use crate::places::Places;
+
+/// Which policy.
+#[derive(Debug, Args)]
+pub struct PolicyFile {
+    /// The rules, as JSON [default: the starter policy]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "DURWARD_POLICY",
+        hide_env_values = true
+    )]
+    pub policy: Option<PathBuf>,
+}
+
+/// What the policy takes for protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protected {
+    /// What `durward run` protects with this policy.
+    AsRun,
+    /// Nothing: the recorded decisions say what was.
+    Nothing,
+}
+
+/// Loads a policy; says on `err` where none is given.
+pub fn load(
+    file: Option<&Path>,
+    protected: Protected,
+    places: &Places,
+    err: &mut dyn Write,
+) -> Result<Policy, Failure> {
+    let text = match file {
+        Some(file) => text(file)?,
+        None => {
+            let _ = writeln!(
+                err,
+                "durward: no policy given, this is about the starter policy"
+            );
+            STARTER_POLICY.to_owned()
+        }
+    };
+    compile(&text, file, protected, places)
+}
+
+/// Compiles the text of a policy for this machine.
+pub fn compile(
+    text: &str,
+    file: Option<&Path>,
+    protected: Protected,
+    places: &Places,
+) -> Result<Policy, Failure> {
+    let guarded = match protected {
+        Protected::AsRun => places.protected(file.map(|f| places.absolute(f)).as_deref()),
+        Protected::Nothing => Vec::new(),
+    };
+    Policy::load(text, Some(&LocalView::new(places)), &guarded).map_err(|error| {
+        let name = file.map_or_else(|| "starter policy".into(), |f| f.display().to_string());
+        Failure::Configuration(format!("{name}: {error}"))
+    })
+}
+
+/// The text of a file that is no longer than a policy may be.
+pub fn text(file: &Path) -> Result<String, Failure> {
+    let failed =
+        |why: &dyn std::fmt::Display| Failure::Configuration(format!("{}: {why}", file.display()));
+    let mut bytes = Vec::new();
+    std::fs::File::open(file)
+        .and_then(|open| {
+            open.take(POLICY_BYTES_MAX as u64 + 1)
+                .read_to_end(&mut bytes)
+        })
+        .map_err(|error| failed(&error))?;
+    if bytes.len() > POLICY_BYTES_MAX {
+        return Err(failed(&"the file is longer than 8 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        failed(&format!("byte {at} is not utf-8; save the file as utf-8"))
+    })
+}

@@ -1,0 +1,79 @@
+//! Text from outside on a person's terminal, and tables.
+
+use std::fmt;
+
+use gate::policy::{Effect, Rule, Tri};
+
+/// Text without what could drive a terminal or turn the direction of writing: such characters are
+/// written as their numbers.
+pub struct Plain<'a>(pub &'a str);
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        let hidden = |c: char| {
+            c.is_control()
+                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+        };
+        self.0.chars().try_for_each(|c| {
+            if hidden(c) {
+                write!(f, "{}", c.escape_unicode())
+            } else {
+                f.write_char(c)
+            }
+        })
+    }
+}
+
+/// The word for a truth value.
+pub fn word(value: Tri) -> &'static str {
+    match value {
+        Tri::Yes => "yes",
+        Tri::No => "no",
+        Tri::Unknown => "unknown",
+    }
+}
+
+/// One text as it is, several in brackets.
+pub fn list(texts: &[&str]) -> String {
+    match texts {
+        [one] => Plain(one).to_string(),
+        several => format!("[{}]", Plain(&several.join(", "))),
+    }
+}
+
+/// Rules in the order in which they decide: deny, hitl, allow; within an effect the more specific
+/// first, of equals the first in the file.
+pub fn by_precedence<'r, T>(items: Vec<T>, rule: impl Fn(&T) -> &'r Rule) -> Vec<T> {
+    let mut items = items;
+    items.sort_by_key(|item| {
+        let rule = rule(item);
+        let effect = match rule.effect {
+            Effect::Deny => 0,
+            Effect::Hitl => 1,
+            Effect::Allow => 2,
+        };
+        (effect, std::cmp::Reverse(rule.conditions.specificity()))
+    });
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_drives_the_terminal() {
+        for (text, shown) in [
+            ("a/b", "a/b"),
+            ("a\u{1b}[2J", "a\\u{1b}[2J"),
+            ("\u{202e}x\u{2066}", "\\u{202e}x\\u{2066}"),
+            ("é", "é"),
+        ] {
+            assert_eq!(Plain(text).to_string(), shown);
+        }
+        assert_eq!(list(&["a"]), "a");
+        assert_eq!(list(&["a", "b"]), "[a, b]");
+        assert_eq!(list(&[]), "[]");
+    }
+}
