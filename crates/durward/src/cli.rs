@@ -33,7 +33,8 @@ Examples:
   durward audit show --decision deny                  what was refused
   durward audit verify                                is the journal what was written
 
-In an MCP client's configuration, put `durward run --` before the server's own command.";
+In an MCP client's configuration, put `durward run --` before the server's own command;
+`durward install` does it for you.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -46,6 +47,17 @@ pub enum Command {
     Policy(crate::policy::PolicyArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
+    /// Put a guarded server into an MCP client's configuration
+    #[command(after_help = crate::install::HELP)]
+    Install(crate::install::InstallArgs),
+    /// What is here: state, journal, running instances
+    Status(crate::status::StatusArgs),
+    /// Print a shell's completions
+    #[command(after_help = crate::completions::COMPLETIONS_HELP)]
+    Completions(crate::completions::CompletionsArgs),
+    /// Print the manual page, or write all of them
+    #[command(after_help = crate::completions::MAN_HELP)]
+    Man(crate::completions::ManArgs),
     /// Read, run and analyse Open Systems Pharmacology models
     Sim(pbpk::cli::Args),
     /// Measure, and mock servers to measure against
@@ -106,7 +118,7 @@ pub enum Sync {
 }
 
 /// Names become parts of tool names on the wire, where two underscores separate.
-fn server_name(text: &str) -> Result<String, String> {
+pub fn server_name(text: &str) -> Result<String, String> {
     let plain = !text.is_empty()
         && text.len() <= 64
         && text

@@ -5,13 +5,16 @@
 mod atomic;
 mod audit;
 mod cli;
+mod completions;
 mod demo;
+mod install;
 mod local;
 mod log;
 mod places;
 mod policy;
 mod reference;
 mod run;
+mod status;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -52,6 +55,10 @@ fn main() -> ExitCode {
         Command::Sim(args) => {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }
+        Command::Install(args) => install::run(&args, &places, &mut out, &mut err),
+        Command::Status(args) => status::run(&args, &places, &mut out, &mut err),
+        Command::Completions(args) => completions::completions(&args, &mut out, &mut err),
+        Command::Man(args) => completions::man(&args, &mut out, &mut err),
         Command::Docs { page } => reference::print(&page, &mut out, &mut err),
         Command::Lab(args) => {
             let context = lab::Context {

@@ -250,7 +250,7 @@ fn record_start(
 
 /// The server's name out of its command: the last word that names a program or package, without
 /// directories, versions and extensions.
-fn name_of(program: &std::ffi::OsStr, arguments: &[std::ffi::OsString]) -> String {
+pub fn name_of(program: &std::ffi::OsStr, arguments: &[std::ffi::OsString]) -> String {
     const RUNNERS: [&str; 9] = [
         "npx", "node", "python", "python3", "uvx", "uv", "bun", "deno", "pipx",
     ];

@@ -73,6 +73,20 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// Whether a file holds a policy that `durward run` would take.
+///
+/// # Errors
+/// A sentence that names the file, with line and column where the text is at fault.
+pub fn check_file(file: &std::path::Path, places: &Places) -> Result<(), String> {
+    let compiled = source::text(file)
+        .and_then(|text| source::compile(&text, Some(file), source::Protected::AsRun, places));
+    match compiled {
+        Ok(_) => Ok(()),
+        Err(Failure::Configuration(message) | Failure::Cannot(message)) => Err(message),
+        Err(Failure::Write(error)) => Err(error.to_string()),
+    }
+}
+
 /// Runs the command and gives its exit code. A reader that closes the pipe has seen enough.
 pub fn run(args: &PolicyArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let out = &mut io::BufWriter::new(out);

@@ -1,0 +1,76 @@
+//! `durward completions` and `durward man`: what a shell and `man` know of the command line, from
+//! the same description that parses it.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _, ValueEnum};
+
+use crate::cli::Cli;
+
+pub const COMPLETIONS_HELP: &str = "\
+Examples:
+  durward completions bash > ~/.local/share/bash-completion/completions/durward
+  durward completions zsh  > ~/.zfunc/_durward          (with ~/.zfunc in fpath)
+  durward completions fish > ~/.config/fish/completions/durward.fish";
+
+pub const MAN_HELP: &str = "\
+Examples:
+  durward man | man -l -
+  durward man --dir ~/.local/share/man/man1     one page per command: man durward-run";
+
+/// Arguments of `durward completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// Arguments of `durward man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write the page of every command into this directory
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Prints the completions; gives the exit code.
+pub fn completions(args: &CompletionsArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let shell = match args.shell {
+        Shell::Bash => clap_complete::Shell::Bash,
+        Shell::Zsh => clap_complete::Shell::Zsh,
+        Shell::Fish => clap_complete::Shell::Fish,
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "durward", &mut script);
+    ended(out.write_all(&script), err)
+}
+
+/// Prints the manual page or writes all pages; gives the exit code.
+pub fn man(args: &ManArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let done = match &args.dir {
+        None => clap_mangen::Man::new(Cli::command()).render(out),
+        Some(dir) => std::fs::create_dir_all(dir)
+            .and_then(|()| clap_mangen::generate_to(Cli::command(), dir)),
+    };
+    ended(done, err)
+}
+
+fn ended(done: io::Result<()>, err: &mut dyn Write) -> u8 {
+    match done {
+        Ok(()) => 0,
+        // The reader has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            let _ = writeln!(err, "error: cannot write: {error}");
+            2
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! `durward status`: what is here. It only reads, and takes no lock that a starting instance needs.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use gate::journal::{CHECKPOINT_PUBLIC_FILE, LINE_BYTES_MAX, Line, SegmentId};
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Value, json};
+
+use crate::places::Places;
+
+/// Arguments of `durward status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Most segments that are looked into for running instances, the newest.
+const SEGMENTS_MAX: usize = 1_000;
+/// How many first lines of a segment are read for what it says of its instance.
+const FIRST_LINES: usize = 8;
+/// A segment that was written to within this time counts as in use without a look at its lock, in
+/// seconds: its instance may be about to take that lock.
+const FRESH_S: u64 = 5;
+
+/// One segment that has not been closed.
+struct Open {
+    file: String,
+    running: bool,
+    since: Option<String>,
+    instance: Option<String>,
+    server: Option<String>,
+    last: Option<String>,
+}
+
+struct Journal {
+    segments: usize,
+    bytes: u64,
+    open: Vec<Open>,
+    last: Option<Value>,
+}
+
+/// Prints the state of things; gives the exit code.
+pub fn run(args: &StatusArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let directory = places.journal();
+    let journal = match look(&directory) {
+        Ok(journal) => journal,
+        Err(error) => {
+            let _ = writeln!(err, "error: cannot read {}: {error}", directory.display());
+            return 2;
+        }
+    };
+    let printed = if args.json {
+        writeln!(out, "{:#}", object(places, &journal))
+    } else {
+        print(places, &journal, out)
+    };
+    match printed {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => 2,
+        _ => 0,
+    }
+}
+
+/// Looks through the journal's directory; one that is not there is empty.
+fn look(directory: &Path) -> io::Result<Journal> {
+    let mut journal = Journal {
+        segments: 0,
+        bytes: 0,
+        open: Vec::new(),
+        last: None,
+    };
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(journal),
+        other => other?,
+    };
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if is_segment(&path) {
+            // Retention may take a segment away while we look.
+            journal.bytes += fs::metadata(&path).map_or(0, |found| found.len());
+            paths.push(path);
+        }
+    }
+    journal.segments = paths.len();
+    paths.sort();
+    for path in paths.iter().rev().take(SEGMENTS_MAX) {
+        let Ok(last) = last_record(path) else {
+            continue;
+        };
+        if journal.last.is_none() {
+            journal.last.clone_from(&last);
+        }
+        let closed = last.as_ref().is_some_and(|record| {
+            text(record, "kind") == Some("system")
+                && text(record, "event") == Some("segment_closed")
+        });
+        if !closed {
+            journal.open.extend(open(path, last.as_ref()).ok());
+        }
+    }
+    Ok(journal)
+}
+
+/// Whether a file is named as the journal names its segments.
+fn is_segment(path: &Path) -> bool {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .and_then(|name| name.strip_suffix(".jsonl")?.rsplit_once('-'))
+        .is_some_and(|(_, id)| SegmentId::parse(id).is_some())
+}
+
+/// What the last whole line says.
+fn last_record(path: &Path) -> io::Result<Option<Value>> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    // One byte more than a line, so that the end of the one before it is in sight.
+    let block = LINE_BYTES_MAX as u64 + 1;
+    file.seek(SeekFrom::Start(size.saturating_sub(block)))?;
+    let mut tail = Vec::new();
+    file.take(block).read_to_end(&mut tail)?;
+    let mut lines = tail.rsplit(|byte| *byte == b'\n');
+    // What stands behind the last line feed is empty, or a line that is being written.
+    lines.next();
+    Ok(lines.next().and_then(record))
+}
+
+fn text<'v>(record: &'v Value, name: &str) -> Option<&'v str> {
+    record.get(name)?.as_str()
+}
+
+fn record(line: &[u8]) -> Option<Value> {
+    serde_json::from_slice(Line::parse(line)?.body).ok()
+}
+
+/// What a segment's beginning says of its instance, and whether that is running.
+fn open(path: &Path, last: Option<&Value>) -> io::Result<Open> {
+    let file = File::open(path)?;
+    let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
+    let fresh = age < Duration::from_secs(FRESH_S);
+    // Only its writer locks a segment exclusively, and for as long as it runs.
+    let running = fresh || flock(&file, FlockOperation::NonBlockingLockShared).is_err();
+    let owned = |record: &Value, name: &str| text(record, name).map(str::to_owned);
+    let mut open = Open {
+        file: path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        running,
+        since: None,
+        instance: None,
+        server: None,
+        last: last.and_then(|record| owned(record, "time")),
+    };
+    let first = BufReader::new(file.take((FIRST_LINES * LINE_BYTES_MAX) as u64));
+    for line in first.split(b'\n').take(FIRST_LINES) {
+        let Some(record) = record(&line?) else {
+            break;
+        };
+        match text(&record, "event") {
+            Some("segment_opened") => {
+                open.since = owned(&record, "time");
+                open.instance = owned(&record, "instance");
+            }
+            Some("session_started") => open.server = owned(&record, "backend_id"),
+            _ => {}
+        }
+    }
+    Ok(open)
+}
+
+fn print(places: &Places, journal: &Journal, out: &mut dyn Write) -> io::Result<()> {
+    let (directory, keys) = (places.journal(), places.keys());
+    writeln!(out, "state    {}", places.state.display())?;
+    writeln!(
+        out,
+        "journal  {}  {} segments, {}",
+        directory.display(),
+        journal.segments,
+        size(journal.bytes)
+    )?;
+    let key = if has_keys(&keys) {
+        "there"
+    } else {
+        "not made yet"
+    };
+    writeln!(out, "keys     {}  {key}", keys.display())?;
+    let running: Vec<&Open> = journal.open.iter().filter(|open| open.running).collect();
+    writeln!(out, "running  {} instances", running.len())?;
+    for open in running {
+        writeln!(
+            out,
+            "  {}  since {}  last record {}  {}",
+            open.server.as_deref().unwrap_or("?"),
+            open.since.as_deref().unwrap_or("?"),
+            open.last.as_deref().unwrap_or("none"),
+            open.file
+        )?;
+    }
+    let ended = journal.open.len() - journal.open.iter().filter(|open| open.running).count();
+    if ended > 0 {
+        writeln!(
+            out,
+            "ended    {ended} instances without closing their segment; durward audit verify tells whether all is there"
+        )?;
+    }
+    match &journal.last {
+        Some(record) => writeln!(
+            out,
+            "last     {}  {}  {}",
+            text(record, "time").unwrap_or("?"),
+            text(record, "kind").unwrap_or("?"),
+            text(record, "event").unwrap_or("?")
+        ),
+        None => writeln!(
+            out,
+            "last     no record yet; start with: durward run -- CMD"
+        ),
+    }
+}
+
+fn object(places: &Places, journal: &Journal) -> Value {
+    let open: Vec<Value> = journal
+        .open
+        .iter()
+        .map(|open| {
+            json!({
+                "segment": open.file,
+                "running": open.running,
+                "since": open.since,
+                "instance": open.instance,
+                "server": open.server,
+                "last_record": open.last,
+            })
+        })
+        .collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "state_dir": places.state.display().to_string(),
+        "config_dir": places.config.display().to_string(),
+        "journal": {
+            "dir": places.journal().display().to_string(),
+            "segments": journal.segments,
+            "size_bytes": journal.bytes,
+            "last_record": journal.last,
+        },
+        "keys": has_keys(&places.keys()),
+        "running": journal.open.iter().filter(|open| open.running).count(),
+        "open_segments": open,
+    })
+}
+
+fn has_keys(directory: &Path) -> bool {
+    directory.join(CHECKPOINT_PUBLIC_FILE).is_file()
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} bytes"),
+        1_024..1_048_576 => format!("{} KiB", bytes / 1_024),
+        _ => format!("{} MiB", bytes / 1_048_576),
+    }
+}
