@@ -96,6 +96,11 @@ where the upper end of the interval keeps it: added p50 ≤ {} µs, added p99 �
         budget::ADDED_P50_US_MAX,
         budget::ADDED_P99_US_MAX
     )?;
+    warnings(standard, page)
+}
+
+/// Every warning once; those about arms with the table they belong to.
+fn warnings(standard: &Standard, page: &mut String) -> fmt::Result {
     let mut warnings: Vec<String> = Vec::new();
     for group in &standard.groups {
         for warning in &group.analysis.warnings {
