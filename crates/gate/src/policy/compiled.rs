@@ -165,7 +165,7 @@ impl Compiled {
         };
         let extension = rule.conditions.extension.as_ref().map_or(Tri::Yes, |list| {
             over_paths(facts, all, &|_| true, &|place| {
-                extension(place).is_some_and(|e| list.contains(&e))
+                extension(place).is_some_and(|e| list.iter().any(|l| *l == e))
             })
         });
         let scheme = rule
