@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench
+.PHONY: help demo test check bench fuzz
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -24,3 +24,6 @@ check: ## format, lints, the rules of the house
 bench: ## release build, measure, write BENCHMARKS.md again
 	cargo build --release --package durward
 	cargo run --quiet --release --package durward -- lab standard --write BENCHMARKS.md
+
+fuzz: ## fuzz each parser of the wire for a minute
+	scripts/fuzz
