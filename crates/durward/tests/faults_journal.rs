@@ -1,6 +1,7 @@
 //! What can happen to the journal while calls run: nothing more is forwarded, the caller is told, exit 10,
 //! and the next run goes on.
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

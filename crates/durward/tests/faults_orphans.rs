@@ -1,5 +1,6 @@
 //! No orphans: whatever ends Durward, nothing of what it started is left.
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

@@ -39,6 +39,8 @@ pub enum LabError {
         /// What was wrong with the answer.
         what: String,
     },
+    /// Two measurements that were not made in the same way; the text says what to do.
+    Incomparable(String),
     /// A file or a directory cannot be used.
     Path {
         /// Which.
@@ -64,6 +66,7 @@ impl LabError {
             | Self::Silent { .. }
             | Self::Broken { .. }
             | Self::Invalid { .. }
+            | Self::Incomparable(_)
             | Self::Path { .. }
             | Self::System { .. } => 1,
         }
@@ -73,7 +76,7 @@ impl LabError {
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(text) => f.write_str(text),
+            Self::Usage(text) | Self::Incomparable(text) => f.write_str(text),
             Self::Spawn {
                 arm,
                 program,
@@ -100,9 +103,11 @@ impl fmt::Display for LabError {
 impl std::error::Error for LabError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Usage(_) | Self::Silent { .. } | Self::Broken { .. } | Self::Invalid { .. } => {
-                None
-            }
+            Self::Usage(_)
+            | Self::Incomparable(_)
+            | Self::Silent { .. }
+            | Self::Broken { .. }
+            | Self::Invalid { .. } => None,
             Self::Spawn { source, .. }
             | Self::Path { source, .. }
             | Self::System { source, .. } => Some(source),

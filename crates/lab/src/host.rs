@@ -1,10 +1,10 @@
 //! The machine a measurement was made on, and how busy it was.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs;
 
 /// What must be known of a machine to judge figures from it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Host {
     /// The processor's name.
     pub(crate) processor: String,
@@ -29,7 +29,11 @@ impl Host {
             governor: Some(text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").trim())
                 .filter(|governor| !governor.is_empty())
                 .map(str::to_owned),
-            kernel: Some(text("/proc/sys/kernel/osrelease").trim())
+            // What stands behind the hyphen names a build, not a version.
+            kernel: text("/proc/sys/kernel/osrelease")
+                .trim()
+                .split('-')
+                .next()
                 .filter(|release| !release.is_empty())
                 .map_or_else(unknown, str::to_owned),
             memory_mib: field(&text("/proc/meminfo"), "MemTotal")

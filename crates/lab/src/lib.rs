@@ -9,15 +9,20 @@
 
 mod affinity;
 mod arm;
+mod compare;
 mod driver;
 mod error;
 mod host;
+mod moment;
 mod overhead;
 mod processes;
+mod standard;
 mod stats;
 
+pub use compare::{CompareArgs, GateArgs};
 pub use error::LabError;
 pub use overhead::OverheadArgs;
+pub use standard::StandardArgs;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,6 +32,12 @@ use std::path::PathBuf;
 pub enum Args {
     /// Measure what an arm adds to a direct call
     Overhead(Box<OverheadArgs>),
+    /// Measure the standard set and hold it against the budgets
+    Standard(StandardArgs),
+    /// Put two stored measurements side by side
+    Compare(CompareArgs),
+    /// Hold a measurement against a baseline and rules; exit 99 for a regression
+    Gate(GateArgs),
     /// A process to test and to measure against
     #[command(subcommand)]
     Mock(mocks::Args),
@@ -41,10 +52,14 @@ pub struct Context {
     pub version: &'static str,
 }
 
-/// Runs a command of the lab; gives its exit code: 0 done, 1 failed, 2 wrong usage.
+/// Runs a command of the lab; gives its exit code: 0 done, 1 failed, 2 wrong usage, 98 and 99
+/// as [`GateArgs`] says.
 pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = match args {
         Args::Overhead(args) => overhead::run(&args, context, out, err),
+        Args::Standard(args) => standard::run(&args, context, out, err),
+        Args::Compare(args) => compare::run(&args, out),
+        Args::Gate(args) => compare::gate(&args, out),
         Args::Mock(mock) => {
             return mocks::run(mock).unwrap_or_else(|error| {
                 let _ = writeln!(err, "error: {error}");

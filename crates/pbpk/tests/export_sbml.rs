@@ -40,9 +40,9 @@ impl Element {
             if tag.starts_with('?') {
                 continue;
             }
-            if tag.starts_with('/') {
+            if let Some(name) = tag.strip_prefix('/') {
                 let done = open.pop().unwrap();
-                assert_eq!(done.name, tag[1..]);
+                assert_eq!(done.name, name);
                 open.last_mut().unwrap().children.push(done);
             } else {
                 let (tag, empty) = tag.strip_suffix('/').map_or((tag, false), |t| (t, true));

@@ -300,9 +300,12 @@ fn unresolved_paths_are_named_with_their_user() {
     }
 }
 
+/// Whether the error is the one that is due.
+type Expected = fn(&FormulaError) -> bool;
+
 #[test]
 fn faulty_formulas_say_what_and_where() {
-    let cases: [(&str, fn(&FormulaError) -> bool); 12] = [
+    let cases: [(&str, Expected); 12] = [
         (
             "foo(a)",
             |e| matches!(e, FormulaError::UnknownFunction { name, column: 1 } if name == "foo"),

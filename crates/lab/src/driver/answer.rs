@@ -44,10 +44,18 @@ pub(super) struct Envelope<'a> {
 
 impl<'a> Envelope<'a> {
     pub(super) fn read(line: &'a [u8]) -> Result<Self, String> {
-        serde_json::from_slice(line).map_err(|error| {
+        let wrong = |why: &dyn std::fmt::Display| {
             let start: String = String::from_utf8_lossy(line).chars().take(120).collect();
-            format!("wrote what is no JSON-RPC message ({error}): {start}")
-        })
+            format!(
+                "wrote what is no JSON-RPC message ({why}): {}",
+                start.trim_end()
+            )
+        };
+        // An array would be read as the members in order.
+        if line.trim_ascii_start().first() != Some(&b'{') {
+            return Err(wrong(&"not an object"));
+        }
+        serde_json::from_slice(line).map_err(|error| wrong(&error))
     }
 
     /// Whether this is the answer to the request with this id.
@@ -210,7 +218,9 @@ mod tests {
             ping.unwrap(),
             b"{\"jsonrpc\":\"2.0\",\"id\":\"s\",\"result\":{}}\n"
         );
-        assert!(Envelope::read(b"hello").is_err());
+        for line in [&b"hello"[..], b"", b"[7,null,{}]", b"{\"id\":7,\"id\":7}"] {
+            assert!(Envelope::read(line).is_err());
+        }
     }
 
     #[test]

@@ -5,8 +5,10 @@ use crate::Context;
 use crate::arm::Arm;
 use crate::host::{self, Host};
 use crate::stats::{Interval, Sorted, mean, median, variance};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+/// The name and version of the document.
+pub(crate) const FORMAT: &str = "durward-lab-overhead/1";
 /// How arms and launches are arranged; stands in every result.
 const DESIGN: &str = "each launch starts every arm afresh; within it the arms take turns in random order, reversed \
 in every second round; call i of an arm is paired with call i of the baseline; a launch counts as the median \
@@ -22,6 +24,8 @@ const BUSY: f64 = 0.8;
 pub(crate) struct Analysis {
     pub(crate) format: &'static str,
     pub(crate) version: &'static str,
+    /// How the lab itself was built: `release` or `debug`.
+    pub(crate) build: &'static str,
     pub(crate) operation: String,
     pub(crate) protocol: &'static str,
     pub(crate) path: &'static str,
@@ -63,6 +67,18 @@ pub(crate) struct ArmFigures {
     pub(crate) stable: bool,
     /// The part of the variance of a call that lies between launches.
     pub(crate) variance_between_share: f64,
+    pub(crate) per_launch: Vec<LaunchFigures>,
+}
+
+/// One arm in one launch.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct LaunchFigures {
+    pub(crate) p50_us: Option<f64>,
+    /// Nothing where there were too few calls for it.
+    pub(crate) p95_us: Option<f64>,
+    pub(crate) p99_us: Option<f64>,
+    pub(crate) mean_us: f64,
+    pub(crate) max_us: f64,
 }
 
 /// An arm against the baseline.
@@ -75,6 +91,8 @@ pub(crate) struct Comparison {
     pub(crate) added_p50_us: Interval,
     pub(crate) added_p95_us: Option<Interval>,
     pub(crate) added_p99_us: Option<Interval>,
+    /// The median of paired differences of each launch.
+    pub(crate) per_launch_overhead_us: Vec<f64>,
 }
 
 impl Analysis {
@@ -106,8 +124,13 @@ impl Analysis {
             .collect();
         let warnings = warnings(plan, &arms, load_average_before, host.cores);
         Self {
-            format: "durward-lab-overhead/1",
+            format: FORMAT,
             version: context.version,
+            build: if cfg!(debug_assertions) {
+                "debug"
+            } else {
+                "release"
+            },
             operation: plan.operation.describe(),
             protocol: plan.protocol.revision(),
             path: if plan.deny { "deny" } else { "allow" },
@@ -160,6 +183,17 @@ impl ArmFigures {
             spread,
             stable: spread < UNSTABLE,
             variance_between_share: between / (between + within).max(1e-12),
+            per_launch: laps
+                .iter()
+                .zip(&sorted)
+                .map(|(lap, sorted)| LaunchFigures {
+                    p50_us: sorted.at(0.5),
+                    p95_us: sorted.told(0.95),
+                    p99_us: sorted.told(0.99),
+                    mean_us: mean(&lap.calls_us),
+                    max_us: sorted.ends().map_or(0.0, |(_, max)| max),
+                })
+                .collect(),
         }
     }
 }
@@ -171,7 +205,8 @@ fn told(launches: &[Sorted], q: f64, confidence: f64) -> Option<Interval> {
 }
 
 impl Comparison {
-    fn of(arm: &str, baseline: &str, pairs: &[(&Lap, &Lap)], confidence: f64) -> Self {
+    /// Compares the laps of an arm with those of the baseline, launch by launch.
+    pub(super) fn of(arm: &str, baseline: &str, pairs: &[(&Lap, &Lap)], confidence: f64) -> Self {
         let overheads: Vec<f64> = pairs
             .iter()
             .map(|(base, lap)| paired_median(&base.calls_us, &lap.calls_us))
@@ -203,6 +238,7 @@ impl Comparison {
             added_p50_us: Interval::over_launches(&halves, confidence),
             added_p95_us: added(0.95),
             added_p99_us: added(0.99),
+            per_launch_overhead_us: overheads,
         }
     }
 }
@@ -237,12 +273,16 @@ fn warnings(plan: &Plan, arms: &[ArmFigures], load: Option<[f64; 3]>, cores: usi
             "the machine was busy before the start: load {minute} on {cores} cores"
         ));
     }
-    found.extend(arms.iter().filter(|arm| !arm.stable).map(|arm| {
-        format!(
-            "arm {} is unstable: standard deviation {:.0} % of the median",
-            arm.arm.name,
-            arm.spread * 100.0
-        )
-    }));
+    let unstable: Vec<String> = arms
+        .iter()
+        .filter(|arm| !arm.stable)
+        .map(|arm| format!("{} ({:.0} %)", arm.arm.name, arm.spread * 100.0))
+        .collect();
+    if !unstable.is_empty() {
+        found.push(format!(
+            "unstable by the standard deviation over the median, from 50 %: {}",
+            unstable.join("; ")
+        ));
+    }
     found
 }

@@ -5,6 +5,7 @@ use crate::arm::Arm;
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
 use serde_json::Value;
+use std::path::PathBuf;
 
 /// Measure what an arm adds to a direct call, with an interval.
 #[derive(Debug, clap::Args)]
@@ -75,6 +76,9 @@ pub struct OverheadArgs {
     /// Three launches of 30 calls: indicative
     #[arg(long, conflicts_with_all = ["runs", "launches", "preset"])]
     quick: bool,
+    /// Keep manifest, summary and every single time in a new directory below this one
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub(super) json: bool,

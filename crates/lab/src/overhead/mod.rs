@@ -9,10 +9,15 @@ mod analysis;
 mod args;
 mod measure;
 mod report;
+mod store;
 
-pub(crate) use analysis::Analysis;
+#[cfg(test)]
+mod proofs;
+
+pub(crate) use analysis::{Analysis, ArmFigures, Comparison, FORMAT, LaunchFigures};
 pub use args::OverheadArgs;
 pub(crate) use measure::{Plan, measure};
+pub(crate) use report::{loads, point, whole};
 
 use crate::error::LabError;
 use crate::{Context, host};
@@ -29,6 +34,11 @@ pub(crate) fn run(
     let load_before = host::load_average();
     let samples = measure(&plan, err)?;
     let analysis = Analysis::of(&plan, &samples, load_before, context);
+    if let Some(place) = &args.out {
+        let directory = store::write(place, &plan, &analysis, &samples)?;
+        // Progress that nobody reads is not missed.
+        let _ = writeln!(err, "stored in {}", directory.display());
+    }
     let written = if args.json {
         report::json(&analysis, out)
     } else {

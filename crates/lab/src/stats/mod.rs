@@ -1,12 +1,10 @@
 //! The statistics of the lab. Pure functions over numbers: no clock, no process, no file.
 
+pub(crate) mod gate;
 pub(crate) mod interval;
 pub(crate) mod percentile;
 pub(crate) mod random;
 mod student;
-
-#[cfg(test)]
-mod proofs;
 
 pub(crate) use interval::Interval;
 pub(crate) use percentile::{Sorted, median};

@@ -81,12 +81,8 @@ pub(super) fn individual(
     Ok(instance)
 }
 
-/// Runs with the options of the command line; progress and warnings go to `err`.
-pub(super) fn run(
-    instance: &Instance,
-    args: &SolverArgs,
-    err: &mut dyn Write,
-) -> Result<Results, Failure> {
+/// Refuses numbers that make no sense.
+fn check(args: &SolverArgs) -> Result<(), Failure> {
     for (name, value) in [("rtol", args.rtol), ("atol", args.atol)] {
         if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {
             return Err(Failure::misuse(format!(
@@ -105,6 +101,16 @@ pub(super) fn run(
             "--timeout must be a positive number of seconds".to_owned(),
         ));
     }
+    Ok(())
+}
+
+/// Runs with the options of the command line; progress and warnings go to `err`.
+pub(super) fn run(
+    instance: &Instance,
+    args: &SolverArgs,
+    err: &mut dyn Write,
+) -> Result<Results, Failure> {
+    check(args)?;
     let begun = Instant::now();
     let deadline = args.timeout.map(Duration::from_secs_f64);
     let interrupt = || {

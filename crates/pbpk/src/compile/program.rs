@@ -13,10 +13,11 @@ use crate::model::Table;
 /// One instruction; numbers are slots of the array.
 #[derive(Debug, Clone, Copy)]
 enum Instruction {
-    /// `to = constant + Σ coefficient · term` over a stretch of the pairs.
+    /// `to = constant + Σ coefficient · term`; the coefficients lie side by side from `first` on, the terms are listed.
     Linear {
         to: u32,
         constant: u32,
+        first: u32,
         start: u32,
         end: u32,
     },
@@ -77,7 +78,7 @@ enum Instruction {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
     code: Vec<Instruction>,
-    pairs: Vec<(u32, u32)>,
+    terms: Vec<u32>,
 }
 
 impl Program {
@@ -93,12 +94,15 @@ impl Program {
                 Instruction::Linear {
                     to,
                     constant,
+                    first,
                     start,
                     end,
                 } => {
+                    let terms = &self.terms[start as usize..end as usize];
+                    let coefficients = &r[first as usize..][..terms.len()];
                     let mut sum = r[constant as usize];
-                    for &(coefficient, term) in &self.pairs[start as usize..end as usize] {
-                        sum += r[coefficient as usize] * r[term as usize];
+                    for (coefficient, term) in coefficients.iter().zip(terms) {
+                        sum += coefficient * r[*term as usize];
                     }
                     r[to as usize] = sum;
                 }
@@ -138,6 +142,8 @@ pub(super) struct Emitter<'a> {
     pub(super) literals: Vec<(u32, f64)>,
     pub(super) inputs: Vec<(u32, u32)>,
     constants: Vec<Id>,
+    /// Coefficients that are also needed elsewhere: slot and node to copy.
+    copies: Vec<(u32, Id)>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -152,6 +158,7 @@ impl<'a> Emitter<'a> {
             literals: Vec::new(),
             inputs: Vec::new(),
             constants: Vec::new(),
+            copies: Vec::new(),
         };
         for (id, node) in graph.nodes.iter().enumerate() {
             match node {
@@ -168,14 +175,25 @@ impl<'a> Emitter<'a> {
         self.next as usize
     }
 
+    fn new_slots(&mut self, count: usize) -> u32 {
+        let first = self.next;
+        self.next += count as u32;
+        first
+    }
+
     /// The slot of a node, new if it has none; values that do not vary are noted for the prologue.
     pub(super) fn slot(&mut self, id: Id) -> u32 {
         let known = self.slots[id as usize];
         if known != NONE {
             return known;
         }
-        let slot = self.next;
-        self.next += 1;
+        let slot = self.new_slots(1);
+        self.settle(id, slot);
+        slot
+    }
+
+    /// Gives a node its slot.
+    fn settle(&mut self, id: Id, slot: u32) {
         self.slots[id as usize] = slot;
         match self.graph.node(id) {
             Node::Literal(bits) => self.literals.push((slot, f64::from_bits(*bits))),
@@ -183,7 +201,16 @@ impl<'a> Emitter<'a> {
             _ if !self.graph.varies(id) => self.constants.push(id),
             _ => {}
         }
-        slot
+    }
+
+    /// Puts the value of a coefficient into a slot of its sum.
+    fn coefficient(&mut self, id: Id, slot: u32) {
+        match self.graph.node(id) {
+            Node::Literal(bits) => self.literals.push((slot, f64::from_bits(*bits))),
+            Node::Quantity(q) => self.inputs.push((slot, *q)),
+            _ if self.slots[id as usize] == NONE => self.settle(id, slot),
+            _ => self.copies.push((slot, id)),
+        }
     }
 
     /// Code for the varying nodes that `roots` need.
@@ -196,87 +223,101 @@ impl<'a> Emitter<'a> {
     pub(super) fn prologue(&mut self) -> Program {
         let roots = std::mem::take(&mut self.constants);
         let needed = self.graph.needed(&roots, |graph, id| !graph.varies(id));
-        self.emit(&needed)
+        let mut program = self.emit(&needed);
+        for (to, id) in std::mem::take(&mut self.copies) {
+            let a = self.slot(id);
+            program.code.push(Instruction::Copy { to, a });
+        }
+        program
     }
 
     fn emit(&mut self, nodes: &[Id]) -> Program {
         let mut program = Program::default();
-        let graph = self.graph;
         for &id in nodes {
-            let instruction = match graph.node(id) {
-                Node::Literal(_) | Node::Quantity(_) => {
-                    self.slot(id);
-                    continue;
-                }
-                Node::Time | Node::State(_) => continue,
-                Node::Unary(op, a) => {
-                    let a = self.slot(*a);
-                    Instruction::Unary {
-                        to: self.slot(id),
-                        op: *op,
-                        a,
-                    }
-                }
-                Node::Binary(op, a, b) => {
-                    let (a, b) = (self.slot(*a), self.slot(*b));
-                    let to = self.slot(id);
-                    match op {
-                        Binary::Multiply => Instruction::Multiply { to, a, b },
-                        Binary::Divide => Instruction::Divide { to, a, b },
-                        Binary::Add => Instruction::Add { to, a, b },
-                        Binary::Subtract => Instruction::Subtract { to, a, b },
-                        _ => Instruction::Binary { to, op: *op, a, b },
-                    }
-                }
-                Node::Select(c, a, b) => {
-                    let (c, a, b) = (self.slot(*c), self.slot(*a), self.slot(*b));
-                    Instruction::Select {
-                        to: self.slot(id),
-                        c,
-                        a,
-                        b,
-                    }
-                }
-                Node::Table(table, x) => {
-                    let x = self.slot(*x);
-                    Instruction::Table {
-                        to: self.slot(id),
-                        table: *table,
-                        x,
-                    }
-                }
-                Node::Slope(table, x) => {
-                    let x = self.slot(*x);
-                    Instruction::Slope {
-                        to: self.slot(id),
-                        table: *table,
-                        x,
-                    }
-                }
-                Node::Opaque(a) => {
-                    let a = self.slot(*a);
-                    Instruction::Copy {
-                        to: self.slot(id),
-                        a,
-                    }
-                }
-                Node::Linear(terms, constant) => {
-                    let start = program.pairs.len() as u32;
-                    let constant = self.slot(*constant);
-                    for (coefficient, term) in terms {
-                        let pair = (self.slot(*coefficient), self.slot(*term));
-                        program.pairs.push(pair);
-                    }
-                    Instruction::Linear {
-                        to: self.slot(id),
-                        constant,
-                        start,
-                        end: program.pairs.len() as u32,
-                    }
-                }
-            };
-            program.code.push(instruction);
+            let instruction = self.instruction(id, &mut program.terms);
+            program.code.extend(instruction);
         }
         program
+    }
+
+    /// The instruction that computes a node; nothing for what is given.
+    fn instruction(&mut self, id: Id, terms: &mut Vec<u32>) -> Option<Instruction> {
+        let graph = self.graph;
+        Some(match graph.node(id) {
+            Node::Time | Node::State(_) => return None,
+            Node::Literal(_) | Node::Quantity(_) => {
+                self.slot(id);
+                return None;
+            }
+            Node::Unary(op, a) => {
+                let a = self.slot(*a);
+                Instruction::Unary {
+                    to: self.slot(id),
+                    op: *op,
+                    a,
+                }
+            }
+            Node::Binary(op, a, b) => self.binary(id, *op, *a, *b),
+            Node::Select(c, a, b) => {
+                let (c, a, b) = (self.slot(*c), self.slot(*a), self.slot(*b));
+                Instruction::Select {
+                    to: self.slot(id),
+                    c,
+                    a,
+                    b,
+                }
+            }
+            Node::Table(table, x) => {
+                let x = self.slot(*x);
+                Instruction::Table {
+                    to: self.slot(id),
+                    table: *table,
+                    x,
+                }
+            }
+            Node::Slope(table, x) => {
+                let x = self.slot(*x);
+                Instruction::Slope {
+                    to: self.slot(id),
+                    table: *table,
+                    x,
+                }
+            }
+            Node::Opaque(a) => {
+                let a = self.slot(*a);
+                Instruction::Copy {
+                    to: self.slot(id),
+                    a,
+                }
+            }
+            Node::Linear(sum, constant) => {
+                let constant = self.slot(*constant);
+                let start = terms.len() as u32;
+                let first = self.new_slots(sum.len());
+                for (slot, (coefficient, term)) in (first..).zip(sum) {
+                    self.coefficient(*coefficient, slot);
+                    terms.push(self.slot(*term));
+                }
+                Instruction::Linear {
+                    to: self.slot(id),
+                    constant,
+                    first,
+                    start,
+                    end: terms.len() as u32,
+                }
+            }
+        })
+    }
+
+    fn binary(&mut self, id: Id, op: Binary, a: Id, b: Id) -> Instruction {
+        let (a, b) = (self.slot(a), self.slot(b));
+        let to = self.slot(id);
+        match op {
+            Binary::Multiply => Instruction::Multiply { to, a, b },
+            Binary::Divide => Instruction::Divide { to, a, b },
+            Binary::Add => Instruction::Add { to, a, b },
+            Binary::Subtract => Instruction::Subtract { to, a, b },
+            _ => Instruction::Binary { to, op, a, b },
+        }
     }
 }

@@ -90,21 +90,7 @@ impl Variant {
         let rhs_roots = rates(&mut lowering, model, states);
         let gradients = derivative::gradients(&mut lowering.graph, &rhs_roots);
         let (pattern, jacobian_roots) = by_column(&gradients);
-        let condition_roots: Vec<Id> = model
-            .events
-            .iter()
-            .map(|e| lowering.formula(e.condition, Mode::Faithful))
-            .collect();
-        let assignment_roots: Vec<Vec<Id>> = model
-            .events
-            .iter()
-            .map(|e| {
-                e.assignments
-                    .iter()
-                    .map(|a| lowering.formula(a.formula, Mode::Faithful))
-                    .collect()
-            })
-            .collect();
+        let (condition_roots, assignment_roots) = event_roots(&mut lowering, model);
         let output_roots: Vec<Id> = outputs
             .iter()
             .map(|q| lowering.quantity(*q, Mode::Faithful))
@@ -123,19 +109,15 @@ impl Variant {
         let (jacobian, jacobian_slots) = code(&jacobian_roots);
         let (conditions, condition_slots) = code(&condition_roots);
         let is_static = static_assignments(model, &classes, &dependencies);
-        let mut assignments = Vec::with_capacity(assignment_roots.len());
-        for (roots, is_static) in assignment_roots.iter().zip(is_static) {
-            let mut list = Vec::with_capacity(roots.len());
-            for (root, is_static) in roots.iter().zip(is_static) {
-                let (program, slots) = code(std::slice::from_ref(root));
-                list.push(AssignmentCode {
-                    program,
-                    slot: slots[0],
-                    is_static,
-                });
+        let one = |(root, is_static): (&Id, bool)| {
+            let (program, slots) = code(std::slice::from_ref(root));
+            AssignmentCode {
+                program,
+                slot: slots[0],
+                is_static,
             }
-            assignments.push(list);
-        }
+        };
+        let assignments = grouped(&assignment_roots, is_static, one);
         let (outputs, output_slots) = code(&output_roots);
         let prologue = emitter.prologue();
         Ok(Self {
@@ -160,6 +142,31 @@ impl Variant {
             dependencies,
         })
     }
+}
+
+/// Conditions and assignments, event by event, exactly as written.
+fn event_roots(lowering: &mut Lowering<'_>, model: &Model) -> (Vec<Id>, Vec<Vec<Id>>) {
+    let mut root = |f: usize| lowering.formula(f, Mode::Faithful);
+    let conditions = model.events.iter().map(|e| root(e.condition)).collect();
+    let assignments = model
+        .events
+        .iter()
+        .map(|e| e.assignments.iter().map(|a| root(a.formula)).collect())
+        .collect();
+    (conditions, assignments)
+}
+
+/// Applies `each` to every root with its flag, event by event.
+fn grouped<T>(
+    roots: &[Vec<Id>],
+    flags: Vec<Vec<bool>>,
+    mut each: impl FnMut((&Id, bool)) -> T,
+) -> Vec<Vec<T>> {
+    roots
+        .iter()
+        .zip(flags)
+        .map(|(roots, flags)| roots.iter().zip(flags).map(&mut each).collect())
+        .collect()
 }
 
 /// The formula that defines each quantity between events.

@@ -91,33 +91,53 @@ pub fn terminal(
             out.push('\n');
         }
     }
+    body(&mut out, &canvas, &labels, margin, terminal);
+    x_labels(&frame, columns, margin, &mut out);
+    legend(&mut out, curves, &frame, &canvas, width, terminal);
+    Ok(if terminal.ascii { to_ascii(&out) } else { out })
+}
+
+/// The drawing with its value axis and the line under it.
+fn body(
+    out: &mut String,
+    canvas: &Canvas,
+    labels: &[(usize, String)],
+    margin: usize,
+    terminal: &TerminalOptions,
+) {
     let (bar, tick_bar, corner, dash) = if terminal.ascii {
         ('|', '+', '+', '-')
     } else {
         ('│', '┤', '└', '─')
     };
-    for row in 0..rows {
+    for row in 0..canvas.rows {
         let here = labels.iter().find(|(r, _)| *r == row);
         let text = here.map_or("", |(_, l)| l.as_str());
         out.push_str(&format!(
             "{text:>margin$} {}",
             if here.is_some() { tick_bar } else { bar }
         ));
-        canvas.write_row(row, terminal.colour, &mut out);
+        canvas.write_row(row, terminal.colour, out);
         out.push('\n');
     }
     out.push_str(&format!(
         "{:>margin$} {corner}{}\n",
         "",
-        dash.to_string().repeat(columns)
+        dash.to_string().repeat(canvas.columns)
     ));
-    x_labels(&frame, columns, margin, &mut out);
+}
+
+/// One line for each curve.
+fn legend(
+    out: &mut String,
+    curves: &Curves,
+    frame: &Frame,
+    canvas: &Canvas,
+    width: usize,
+    terminal: &TerminalOptions,
+) {
     for (index, series) in curves.series.iter().enumerate() {
-        let sign = if braille {
-            if terminal.ascii { '-' } else { '━' }
-        } else {
-            mark(index)
-        };
+        let sign = if canvas.braille { '━' } else { mark(index) };
         let name = shorten(&frame.legend(&series.name, &series.unit), width - 2);
         let (on, off) = if terminal.colour {
             (colour(index), RESET)
@@ -126,13 +146,12 @@ pub fn terminal(
         };
         out.push_str(&format!("{on}{sign}{off} {name}\n"));
     }
-    Ok(if terminal.ascii {
-        out.replace('…', "~")
-            .replace('µ', "u")
-            .replace(|c: char| !c.is_ascii(), "?")
-    } else {
-        out
-    })
+}
+
+fn to_ascii(text: &str) -> String {
+    text.replace('…', "~")
+        .replace('µ', "u")
+        .replace(|c: char| !c.is_ascii(), "?")
 }
 
 fn mark(index: usize) -> char {

@@ -28,13 +28,7 @@ pub(super) fn advance(
         } else {
             just_beyond(solver, end)
         };
-        let mut system = Running {
-            engine: &mut state.engine,
-            interrupt: options.interrupt,
-            warnings,
-        };
-        let advanced = solver.advance_to(&mut system, wanted, target);
-        advanced.map_err(|source| state.failure(end, source))?;
+        step(solver, state, wanted, end, options, warnings, target)?;
         steps += 1;
         if steps > limit {
             return Err(RunError::TooMuchWork {
@@ -72,17 +66,30 @@ pub(super) fn advance(
         from = moment;
         before = state.truths(moment, &state.y.clone());
         if !state.has_open_events() {
-            let mut system = Running {
-                engine: &mut state.engine,
-                interrupt: options.interrupt,
-                warnings,
-            };
-            let advanced = solver.advance_to(&mut system, end, target);
-            advanced.map_err(|source| state.failure(end, source))?;
+            step(solver, state, end, end, options, warnings, target)?;
             state.y.copy_from_slice(target);
             return Ok(());
         }
     }
+}
+
+/// Integrates to `wanted` on the way to `end`.
+fn step(
+    solver: &mut Bdf,
+    state: &mut State,
+    wanted: f64,
+    end: f64,
+    options: &RunOptions<'_>,
+    warnings: &mut Vec<String>,
+    target: &mut [f64],
+) -> Result<(), RunError> {
+    let mut system = Running {
+        engine: &mut state.engine,
+        interrupt: options.interrupt,
+        warnings,
+    };
+    let advanced = solver.advance_to(&mut system, wanted, target);
+    advanced.map_err(|source| state.failure(end, source))
 }
 
 fn newly_true(before: &[bool], after: &[bool]) -> bool {

@@ -72,6 +72,14 @@ pub fn run(instance: &Instance, options: &RunOptions<'_>) -> Result<Results, Box
     }
 }
 
+/// The output times: those of the options, else the file's.
+fn times(model: &crate::model::Model, options: &RunOptions<'_>) -> Vec<f64> {
+    match options.times {
+        Some(times) => schedule::usable(times),
+        None => model.grid.sorted(options.precision),
+    }
+}
+
 fn simulate(
     instance: &Instance,
     options: &RunOptions<'_>,
@@ -80,45 +88,30 @@ fn simulate(
 ) -> Result<(), RunError> {
     let structure = instance.structure();
     let model = structure.model();
-    let times = match options.times {
-        Some(times) => schedule::usable(times),
-        None => model.grid.sorted(options.precision),
-    };
-    let Some(&start) = times.first() else {
-        return Err(RunError::EmptyGrid);
-    };
+    let times = times(model, options);
+    let &start = times.first().ok_or(RunError::EmptyGrid)?;
     if model.quantities.is_empty() {
         warnings.push("nothing to simulate: the model holds no quantity".to_owned());
     }
-    let moved;
-    let instance = if start.to_bits() == instance.start_time().to_bits() {
-        instance
-    } else {
-        let mut copy = instance.clone();
-        copy.set_start_time(start);
-        moved = copy;
-        &moved
-    };
+    let moved = started_at(instance, start);
+    let instance = moved.as_ref().unwrap_or(instance);
     let settings = schedule::settings(model, options);
     results.settings = settings;
     let schedule = Schedule::new(instance, &times);
     let mut state = State::new(instance, start)?;
-    let check = settings.check_negative;
-    if check {
+    if settings.check_negative {
         negative::check_start(structure, &state.y, start)?;
     }
-    let abs_tol = settings.abs_tol;
     results.reserve(times.len());
-    results.store(&mut state, start, abs_tol);
+    results.store(&mut state, start, settings.abs_tol);
     state.test_events(start)?;
 
-    let mut solver = if state.y.is_empty() {
-        None
-    } else {
-        Some(start_solver(
+    let mut solver = None;
+    if !state.y.is_empty() {
+        solver = Some(start_solver(
             &mut state, start, settings, options, warnings,
-        )?)
-    };
+        )?);
+    }
     let mut target = vec![0.0; state.y.len()];
     for (i, point) in schedule.points.iter().enumerate() {
         if let Some(solver) = &mut solver {
@@ -127,9 +120,9 @@ fn simulate(
             results.statistics = solver.statistics();
         }
         if point.store {
-            results.store(&mut state, point.time, abs_tol);
-            if check {
-                negative::check(structure, &state.y, abs_tol, point.time)?;
+            results.store(&mut state, point.time, settings.abs_tol);
+            if settings.check_negative {
+                negative::check(structure, &state.y, settings.abs_tol, point.time)?;
             }
             if let Some(progress) = options.progress {
                 progress(point.time_fraction(start, &times));
@@ -141,16 +134,29 @@ fn simulate(
         {
             restart(solver, &mut state, point.time, options, warnings)?;
         }
-        if solver.is_none()
-            && let Some(cause) = options.interrupt.and_then(|ask| ask())
-        {
-            return Err(RunError::Interrupted {
-                time: point.time,
-                cause,
-            });
+        if solver.is_none() {
+            ask(options, point.time)?;
         }
     }
     Ok(())
+}
+
+/// Asks the caller whether to go on, where no solver does so.
+fn ask(options: &RunOptions<'_>, time: f64) -> Result<(), RunError> {
+    match options.interrupt.and_then(|ask| ask()) {
+        None => Ok(()),
+        Some(cause) => Err(RunError::Interrupted { time, cause }),
+    }
+}
+
+/// The individual at another start time than its own, if it has another.
+fn started_at(instance: &Instance, start: f64) -> Option<Instance> {
+    let moved = start.to_bits() != instance.start_time().to_bits();
+    moved.then(|| {
+        let mut copy = instance.clone();
+        copy.set_start_time(start);
+        copy
+    })
 }
 
 fn start_solver(
@@ -229,11 +235,21 @@ fn advance(
     }
 }
 
-/// The code of an individual at its start, for cross-checks with other solvers: rates, Jacobian, outputs.
+/// The code and scaled states of an individual at its start, before any event: for cross-checks with other solvers.
 ///
 /// # Errors
-/// Formulas that go in circles after numbers replaced others.
+/// Formulas that go in circles.
 pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
     let state = State::new(instance, instance.start_time())?;
+    Ok((state.engine, state.y))
+}
+
+/// As [`engine`], after the events of the start.
+///
+/// # Errors
+/// Formulas that go in circles.
+pub fn engine_after_start(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
+    let mut state = State::new(instance, instance.start_time())?;
+    state.test_events(instance.start_time())?;
     Ok((state.engine, state.y))
 }

@@ -20,14 +20,14 @@ use pbpk::model::Model;
 use pbpk::run::{Results, RunOptions};
 
 pub fn data(relative: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/pbpk/data")
-        .join(relative)
+    root().join("../shared/pbpk/data").join(relative)
 }
 
-/// The repository.
+/// The repository: the folder above with the workspace's manifest.
 pub fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+    let start = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let above = start.ancestors().find(|a| a.join("crates").is_dir());
+    above.expect("the repository").to_path_buf()
 }
 
 pub fn load(relative: &str) -> Model {

@@ -123,28 +123,16 @@ impl<'a> Binder<'a> {
         quantity: &mut impl FnMut(usize) -> Option<usize>,
     ) -> Result<Formula, LoadError> {
         let raw = self.raw(id, user)?;
-        let owner = || self.index.path(user);
-        let invalid = |message: String| LoadError::Invalid {
-            line: raw.line,
-            message,
-        };
-        let mut reference = |alias: &str| -> Result<Reference, LoadError> {
-            let Some(path) = raw.paths.iter().find(|p| self.alias(p) == alias) else {
-                return Err(invalid(format!(
-                    "formula '{}' has no path named '{alias}'",
-                    raw.name
-                )));
-            };
-            self.reference(path, user, quantity)
-        };
         let kind = match &raw.kind {
-            RawKind::Constant(value) => FormulaKind::Explicit {
-                body: Arc::new(Body::number(value.unwrap_or(f64::NAN))),
-                arguments: Vec::new(),
-            },
+            RawKind::Constant(value) => {
+                let body = Arc::new(Body::number(value.unwrap_or(f64::NAN)));
+                FormulaKind::Explicit {
+                    body,
+                    arguments: Vec::new(),
+                }
+            }
             RawKind::Explicit(text) => {
-                let names: Vec<String> =
-                    raw.paths.iter().map(|p| self.alias(p).to_owned()).collect();
+                let names = raw.paths.iter().map(|p| self.alias(p).to_owned()).collect();
                 let arguments = raw
                     .paths
                     .iter()
@@ -156,51 +144,104 @@ impl<'a> Binder<'a> {
                 }
             }
             RawKind::Table { points, slope_mode } => {
-                let table = match self.bodies.tables.get(id) {
-                    Some(table) => Arc::clone(table),
-                    None => Arc::new(
-                        Table::new(points, *slope_mode)
-                            .map_err(|e| invalid(format!("table '{}': {e}", raw.name)))?,
-                    ),
-                };
-                self.bodies.tables.insert(id.to_owned(), Arc::clone(&table));
-                FormulaKind::Table(table)
+                FormulaKind::Table(self.table(id, points, *slope_mode, raw)?)
             }
-            RawKind::Offset { table, offset } => match (reference(table)?, reference(offset)?) {
-                (Reference::Quantity(table), offset) => {
-                    FormulaKind::TableWithOffset { table, offset }
-                }
-                (Reference::Time, _) => {
-                    return Err(invalid(format!("the table of '{}' is the time", raw.name)));
-                }
+            RawKind::Offset { table, offset } => FormulaKind::TableWithOffset {
+                table: self.table_owner(raw, table, user, quantity)?,
+                offset: self.named(raw, offset, user, quantity)?,
             },
-            RawKind::Argument { table, argument } => {
-                match (reference(table)?, reference(argument)?) {
-                    (Reference::Quantity(table), argument) => {
-                        FormulaKind::TableWithArgument { table, argument }
-                    }
-                    (Reference::Time, _) => {
-                        return Err(invalid(format!("the table of '{}' is the time", raw.name)));
-                    }
-                }
-            }
+            RawKind::Argument { table, argument } => FormulaKind::TableWithArgument {
+                table: self.table_owner(raw, table, user, quantity)?,
+                argument: self.named(raw, argument, user, quantity)?,
+            },
             RawKind::Normal | RawKind::LogNormal | RawKind::Uniform | RawKind::Discrete => {
-                return Err(invalid(format!(
+                let message = format!(
                     "'{}' uses a distribution formula but is no distributed parameter",
-                    owner()
-                )));
+                    self.index.path(user)
+                );
+                return Err(LoadError::Invalid {
+                    line: raw.line,
+                    message,
+                });
             }
             RawKind::Unsupported(kind) => {
-                return Err(invalid(format!(
+                let message = format!(
                     "'{}' uses a {kind}, which a model cannot hold",
-                    owner()
-                )));
+                    self.index.path(user)
+                );
+                return Err(LoadError::Invalid {
+                    line: raw.line,
+                    message,
+                });
             }
         };
         Ok(Formula {
             name: raw.name.clone(),
             kind,
         })
+    }
+
+    fn table(
+        &mut self,
+        id: &str,
+        points: &[(f64, f64, bool)],
+        slope_mode: bool,
+        raw: &RawFormula,
+    ) -> Result<Arc<Table>, LoadError> {
+        if let Some(table) = self.bodies.tables.get(id) {
+            return Ok(Arc::clone(table));
+        }
+        let invalid = |e| LoadError::Invalid {
+            line: raw.line,
+            message: format!("table '{}': {e}", raw.name),
+        };
+        let table = Arc::new(Table::new(points, slope_mode).map_err(invalid)?);
+        self.bodies.tables.insert(id.to_owned(), Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// What an alias of the formula stands for.
+    fn named(
+        &self,
+        raw: &RawFormula,
+        alias: &str,
+        user: usize,
+        quantity: &mut impl FnMut(usize) -> Option<usize>,
+    ) -> Result<Reference, LoadError> {
+        match raw
+            .paths
+            .iter()
+            .find(|p| self.cache.string(&p.alias) == alias)
+        {
+            Some(path) => self.reference(path, user, quantity),
+            None => {
+                let message = format!("formula '{}' has no path named '{alias}'", raw.name);
+                Err(LoadError::Invalid {
+                    line: raw.line,
+                    message,
+                })
+            }
+        }
+    }
+
+    /// The quantity whose table is meant.
+    fn table_owner(
+        &self,
+        raw: &RawFormula,
+        alias: &str,
+        user: usize,
+        quantity: &mut impl FnMut(usize) -> Option<usize>,
+    ) -> Result<usize, LoadError> {
+        match self.named(raw, alias, user, quantity)? {
+            Reference::Quantity(table) => Ok(table),
+            Reference::Time => {
+                let message = format!("the table of '{}' is the time", raw.name);
+                Err(LoadError::Invalid {
+                    line: raw.line,
+                    message,
+                })
+            }
+        }
     }
 
     fn alias(&self, path: &'a super::formulas::RawPath) -> &'a str {

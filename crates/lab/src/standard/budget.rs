@@ -1,0 +1,49 @@
+//! The budgets of the hop over stdio, and what is held against them: the upper end of the interval.
+
+use super::{Group, Standard};
+use crate::overhead::Comparison;
+
+/// Added to a call at the median, in microseconds.
+pub(super) const ADDED_P50_US_MAX: f64 = 40.0;
+/// Added at the 99th percentile, in microseconds.
+pub(super) const ADDED_P99_US_MAX: f64 = 150.0;
+/// Resident memory at rest, in KiB.
+pub(super) const RESIDENT_KIB_MAX: u64 = 15 * 1024;
+/// From spawn to the answer to `initialize`, in microseconds.
+pub(super) const START_US_MAX: f64 = 50_000.0;
+
+/// Whether a guarded arm keeps both budgets of the hop; nothing for arms that have none.
+pub(super) fn verdict(group: &Group, comparison: &Comparison) -> Option<bool> {
+    if !group.budgeted || !comparison.arm.starts_with("durward") {
+        return None;
+    }
+    // Without enough calls for a p99 the budget is not kept: it was not shown.
+    let p99 = comparison
+        .added_p99_us
+        .is_some_and(|added| added.upper() <= ADDED_P99_US_MAX);
+    Some(comparison.overhead_us.upper() <= ADDED_P50_US_MAX && p99)
+}
+
+/// Whether any budget is missed.
+pub(super) fn short(standard: &Standard) -> bool {
+    let hop = standard.groups.iter().any(|group| {
+        let mut verdicts = group.analysis.comparisons.iter();
+        verdicts.any(|comparison| verdict(group, comparison) == Some(false))
+    });
+    hop || !memory_kept(standard) || !start_kept(standard)
+}
+
+/// Whether the memory at rest is within its budget.
+pub(super) fn memory_kept(standard: &Standard) -> bool {
+    standard.idle.resident_kib <= RESIDENT_KIB_MAX
+}
+
+/// Whether the start is within its budget.
+pub(super) fn start_kept(standard: &Standard) -> bool {
+    standard.idle.start_us.upper() <= START_US_MAX
+}
+
+/// The word for a verdict.
+pub(super) fn word(kept: bool) -> &'static str {
+    if kept { "PASS" } else { "SHORT" }
+}

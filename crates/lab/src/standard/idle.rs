@@ -1,0 +1,95 @@
+//! What `durward run` costs while nothing happens: memory, and the time from its start to its first answer.
+
+use super::scene::{Rules, Scene, Server};
+use crate::arm::Arm;
+use crate::driver::{self, Connection, Protocol};
+use crate::error::LabError;
+use crate::processes;
+use crate::stats::Interval;
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// How long the process rests before its memory is read.
+const REST: Duration = Duration::from_millis(500);
+/// Calls before the rest, so that what is made lazily is there.
+const CALLS: usize = 20;
+/// Launches whose memory is read.
+const MEMORY_LAUNCHES_MAX: u32 = 3;
+const TIMEOUT_MS: u64 = 10_000;
+
+/// Start and rest of the guarded file server.
+#[derive(Debug, Serialize)]
+pub(super) struct Idle {
+    /// From the spawn of `durward run` to its answer to `initialize`, in microseconds.
+    pub(super) start_us: Interval,
+    /// The same for the server by itself.
+    pub(super) start_direct_us: Interval,
+    /// Resident memory of the `durward run` process, the largest of all launches, in KiB.
+    pub(super) resident_kib: u64,
+    /// Resident memory of its helper processes (the watcher), shared pages counted again, in KiB.
+    pub(super) helpers_kib: u64,
+    pub(super) launches: usize,
+}
+
+/// Measures with `launches` fresh starts, in turns with the server by itself.
+pub(super) fn measure(scene: &Scene, launches: u32, confidence: f64) -> Result<Idle, LabError> {
+    let direct = scene.direct(Server::Files);
+    let guarded = scene.guarded(Server::Files, Rules::Mixed(50))?;
+    let question = scene.read().question(Protocol::Legacy);
+    let (mut starts, mut direct_starts) = (Vec::new(), Vec::new());
+    let (mut resident_kib, mut helpers_kib) = (0, 0);
+    for number in 0..launches {
+        let (connection, start_us) = start(&direct)?;
+        direct_starts.push(start_us);
+        connection.close();
+        let (mut connection, start_us) = start(&guarded)?;
+        starts.push(start_us);
+        // The memory of a few launches tells as much as that of all.
+        if number < MEMORY_LAUNCHES_MAX {
+            for _ in 0..CALLS {
+                connection.ask(&question)?;
+            }
+            let (own, helpers) = resting_memory(&connection);
+            resident_kib = resident_kib.max(own);
+            helpers_kib = helpers_kib.max(helpers);
+        }
+        connection.close();
+    }
+    Ok(Idle {
+        start_us: Interval::over_launches(&starts, confidence),
+        start_direct_us: Interval::over_launches(&direct_starts, confidence),
+        resident_kib,
+        helpers_kib,
+        launches: starts.len(),
+    })
+}
+
+fn start(arm: &Arm) -> Result<(Connection, f64), LabError> {
+    let mut connection = Connection::new(driver::spawn(arm, TIMEOUT_MS)?);
+    let nanoseconds = connection.open(Protocol::Legacy)?;
+    Ok((connection, nanoseconds as f64 / 1_000.0))
+}
+
+/// Memory of the arm's own process, and of all others of its tree but the server, in KiB.
+fn resting_memory(connection: &Connection) -> (u64, u64) {
+    let since = Instant::now();
+    while let Some(left) = REST.checked_sub(since.elapsed()) {
+        std::thread::park_timeout(left);
+    }
+    let pid = connection.process().pid();
+    let (mut own, mut helpers) = (0, 0);
+    for member in processes::tree(pid) {
+        if member.pid == pid {
+            own = member.resident_kib;
+        } else if !is_server(&member.command) {
+            helpers += member.resident_kib;
+        }
+    }
+    (own, helpers)
+}
+
+/// Whether this is the mock itself and not a helper that carries its command line behind a `--`.
+fn is_server(command: &str) -> bool {
+    let mut words = command.split(' ').skip(1);
+    words.next() == Some("lab") && words.next() == Some("mock")
+}

@@ -1,0 +1,216 @@
+//! The standard run as a page.
+
+use super::budget::{self, verdict, word};
+use super::{Group, Standard};
+use crate::overhead::{ArmFigures, Comparison, loads, point, whole};
+use crate::stats::Interval;
+use std::fmt::{self, Write as _};
+
+/// The page.
+pub(super) fn render(standard: &Standard) -> String {
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    let _ = write(standard, &mut page);
+    page
+}
+
+fn write(standard: &Standard, page: &mut String) -> fmt::Result {
+    writeln!(page, "# Benchmarks\n")?;
+    writeln!(
+        page,
+        "Written by `make bench` (`durward lab standard --write BENCHMARKS.md`).\n"
+    )?;
+    if standard.quick {
+        writeln!(
+            page,
+            "**Quick run: three short launches, indicative only.**\n"
+        )?;
+    }
+    method(standard, page)?;
+    for group in &standard.groups {
+        table(group, page)?;
+    }
+    idle(standard, page)?;
+    if let Some(profile) = &standard.profile {
+        writeln!(
+            page,
+            "\nA budget is missed. Profile of the arm with 50 rules: {profile}"
+        )?;
+    }
+    Ok(())
+}
+
+fn method(standard: &Standard, page: &mut String) -> fmt::Result {
+    let Some(first) = standard.groups.first().map(|group| &group.analysis) else {
+        return Ok(());
+    };
+    writeln!(page, "## What and how\n")?;
+    writeln!(
+        page,
+        "- **What**: the hop over stdio. A raw client speaks MCP {} over pipes with `durward lab mock echo` \
+and `durward lab mock files`: directly, behind `durward lab mock relay` (a process that only moves bytes), and behind \
+`durward run` with its journal on (`--sync interval`). `read_file` reads a file of five lines below `/tmp`. The rule sets \
+are those of the access proxy's paper: allow-all, its 4 rules, and 50 and 1,000 rules of which the first allows the call \
+and the others do not match. Limits are not built yet, so none are in these figures.",
+        first.protocol
+    )?;
+    writeln!(
+        page,
+        "- **How**: {} launches; {}. {} calls per arm and launch after {} to warm up, turns of {}, seed {}, {}. \
+The client blocks on its pipes; the watch runs from before the write to after the read of the answer; every id and \
+every answer is checked, and an arm whose answers differ from the direct ones stops the run.",
+        first.launches,
+        first.design,
+        first.runs,
+        first.warmup,
+        first.turn,
+        first.seed,
+        first
+            .pinned_core
+            .map_or("nothing pinned".into(), |core| format!(
+                "client and all processes on core {core}"
+            )),
+    )?;
+    writeln!(page, "- **Machine**: {}.", first.host.describe())?;
+    let load: Vec<String> = standard
+        .groups
+        .iter()
+        .map(|group| loads(&group.analysis))
+        .collect();
+    writeln!(
+        page,
+        "- **Load average** (1 minute) over the tables below: {}.",
+        load.join("; ")
+    )?;
+    writeln!(
+        page,
+        "- **Version**: {}. {}.",
+        first.version,
+        standard.journal_line()
+    )?;
+    writeln!(
+        page,
+        "- **Reading**: microseconds; [95 % interval over launches]. Added p50 is the mean over launches of the \
+median of paired differences; percentiles of an arm are the mean of its launches' percentiles. A budget is kept \
+where the upper end of the interval keeps it: added p50 ≤ {} µs, added p99 ≤ {} µs.",
+        budget::ADDED_P50_US_MAX,
+        budget::ADDED_P99_US_MAX
+    )?;
+    warnings(standard, page)
+}
+
+/// Every warning once; those about arms with the table they belong to.
+fn warnings(standard: &Standard, page: &mut String) -> fmt::Result {
+    let mut warnings: Vec<String> = Vec::new();
+    for group in &standard.groups {
+        for warning in &group.analysis.warnings {
+            let of_arms = warning.starts_with("unstable");
+            let title = if of_arms {
+                format!("{}: ", group.title)
+            } else {
+                String::new()
+            };
+            let line = format!("{title}{warning}");
+            if !warnings.contains(&line) {
+                warnings.push(line);
+            }
+        }
+    }
+    for warning in warnings {
+        writeln!(page, "- **Warning**: {warning}.")?;
+    }
+    Ok(())
+}
+
+fn table(group: &Group, page: &mut String) -> fmt::Result {
+    writeln!(page, "\n## {}\n", group.title)?;
+    writeln!(
+        page,
+        "| arm | p50 | p95 | p99 | max | added p50 | added p99 | budget |"
+    )?;
+    writeln!(page, "|---|--:|--:|--:|--:|--:|--:|---|")?;
+    for figures in &group.analysis.arms {
+        let name = &figures.arm.name;
+        let found = group.analysis.comparisons.iter().find(|c| c.arm == *name);
+        row(group, figures, found, page)?;
+    }
+    Ok(())
+}
+
+fn row(
+    group: &Group,
+    figures: &ArmFigures,
+    found: Option<&Comparison>,
+    page: &mut String,
+) -> fmt::Result {
+    let added = found.map_or("-".into(), |c| whole(&c.overhead_us));
+    let added_p99 = found
+        .and_then(|c| c.added_p99_us.as_ref())
+        .map_or("-".into(), whole);
+    let kept = found.and_then(|c| verdict(group, c)).map_or("", word);
+    writeln!(
+        page,
+        "| {} | {} | {} | {} | {:.0} | {added} | {added_p99} | {kept} |",
+        figures.arm.name,
+        point(Some(&figures.p50_us)),
+        point(figures.p95_us.as_ref()),
+        point(figures.p99_us.as_ref()),
+        figures.max_us,
+    )
+}
+
+fn idle(standard: &Standard, page: &mut String) -> fmt::Result {
+    let idle = &standard.idle;
+    let mebibytes = |kib: u64| kib as f64 / 1024.0;
+    writeln!(page, "\n## Start and rest\n")?;
+    writeln!(
+        page,
+        "`durward run` with 50 rules before `mock files`, {} launches, not pinned.\n",
+        idle.launches
+    )?;
+    writeln!(page, "| what | measured | budget | |")?;
+    writeln!(page, "|---|--:|--:|---|")?;
+    writeln!(
+        page,
+        "| resident at rest, `durward run` | {:.1} MiB | ≤ {} MiB | {} |",
+        mebibytes(idle.resident_kib),
+        budget::RESIDENT_KIB_MAX / 1024,
+        word(budget::memory_kept(standard))
+    )?;
+    writeln!(
+        page,
+        "| its watcher (pages shared with it counted again) | {:.1} MiB | - | |",
+        mebibytes(idle.helpers_kib)
+    )?;
+    writeln!(
+        page,
+        "| spawn to the answer to `initialize` | {} ms | ≤ {:.0} ms | {} |",
+        milliseconds(&idle.start_us),
+        budget::START_US_MAX / 1_000.0,
+        word(budget::start_kept(standard))
+    )?;
+    writeln!(
+        page,
+        "| the same, server alone | {} ms | - | |",
+        milliseconds(&idle.start_direct_us)
+    )
+}
+
+fn milliseconds(interval: &Interval) -> String {
+    let scaled = |v: f64| v / 1_000.0;
+    whole(&Interval {
+        point: scaled(interval.point),
+        ci_low: interval.ci_low.map(scaled),
+        ci_high: interval.ci_high.map(scaled),
+        n: interval.n,
+    })
+}
+
+impl Standard {
+    fn journal_line(&self) -> String {
+        format!(
+            "The journal of the arm with 50 rules verifies: {}",
+            self.journal
+        )
+    }
+}
