@@ -2,6 +2,31 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
+DATA ?= ../shared/pbpk/data
+
+.PHONY: help demo test check bench fuzz
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: ## build, then a short guided tour on embedded parts
+	cargo build --release --package durward
+	cargo run --quiet --release --package durward -- demo
+
+test: ## install what the tests need into .cache, then build and test everything
+	scripts/setup-tests
+	cargo build --workspace
+	cargo test --workspace
+	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck
+
+check: ## format, lints, the rules of the house
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo xtask tidy
+
+bench: ## release build, measure, write BENCHMARKS.md again
+	cargo build --release --package durward
+	cargo run --quiet --release --package durward -- lab standard --write BENCHMARKS.md
 	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && cat .cache/bench-pbpk.md >> BENCHMARKS.md
 
 fuzz: ## fuzz the wire's parsers for a minute each, the model parsers for five
