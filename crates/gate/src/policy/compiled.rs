@@ -132,24 +132,24 @@ impl Compiled {
 
     /// Whether the rule matches: all its conditions, cheap ones first.
     pub fn matches(&self, rule: &Rule, seen: &Seen<'_>) -> Tri {
-        let plain = Tri::all([
-            name(
-                self.tool_name.as_deref(),
-                &seen.facts.tool_name,
-                &seen.tool_folded,
-            ),
-            self.mcp_method.as_ref().map_or(Tri::Yes, |patterns| {
-                any_name(patterns, &seen.facts.method, "")
-            }),
-            self.backend_id.as_ref().map_or(Tri::Yes, |patterns| {
-                any_name(patterns, &seen.facts.backend_id, &seen.backend_folded)
-            }),
-            plain_conditions(rule, seen),
-        ]);
-        if plain == Tri::No {
+        let facts = seen.facts;
+        let named = name(
+            self.tool_name.as_deref(),
+            &facts.tool_name,
+            &seen.tool_folded,
+        );
+        if named == Tri::No || !plain_conditions(rule, seen) {
             return Tri::No;
         }
-        plain.min(self.paths(rule, seen.facts))
+        let method = self
+            .mcp_method
+            .as_ref()
+            .is_none_or(|p| any_name(p, &facts.method, ""));
+        let backend = |p| any_name(p, &facts.backend_id, &seen.backend_folded);
+        if !method || !self.backend_id.as_deref().is_none_or(backend) {
+            return Tri::No;
+        }
+        named.min(self.paths(rule, facts))
     }
 
     fn paths(&self, rule: &Rule, facts: &Facts) -> Tri {
@@ -163,28 +163,31 @@ impl Compiled {
                 })
             })
         };
-        let extension = rule.conditions.extension.as_ref().map_or(Tri::Yes, |list| {
-            over_paths(facts, all, &|_| true, &|place| {
-                extension(place).is_some_and(|e| list.iter().any(|l| *l == e))
+        let extension = || {
+            rule.conditions.extension.as_ref().map_or(Tri::Yes, |list| {
+                over_paths(facts, all, &|_| true, &|place| {
+                    extension(place).is_some_and(|e| list.iter().any(|l| *l == e))
+                })
             })
-        });
-        let scheme = rule
-            .conditions
-            .scheme
-            .as_ref()
-            .map_or(Tri::Yes, |list| scheme(facts, all, list));
-        Tri::all([
-            by_pattern(&self.path_pattern, &|_| true),
-            by_pattern(&self.source_path, &|a| {
-                a.role == Role::Source || shape(a.role)
-            }),
-            by_pattern(&self.dest_path, &|a| {
-                a.role == Role::Destination || shape(a.role)
-            }),
-            self.strays(facts),
-            extension,
-            scheme,
-        ])
+        };
+        let scheme = || {
+            rule.conditions
+                .scheme
+                .as_ref()
+                .map_or(Tri::Yes, |list| scheme(facts, all, list))
+        };
+        let source = |a: &PathArgument| a.role == Role::Source || shape(a.role);
+        let destination = |a: &PathArgument| a.role == Role::Destination || shape(a.role);
+        // One after the other: a condition that does not hold spares the rest.
+        let steps: [&dyn Fn() -> Tri; 6] = [
+            &|| by_pattern(&self.path_pattern, &|_| true),
+            &extension,
+            &|| by_pattern(&self.source_path, &source),
+            &|| by_pattern(&self.dest_path, &destination),
+            &|| self.strays(facts),
+            &scheme,
+        ];
+        Tri::all(steps.iter().map(|step| step()))
     }
 
     /// An allow rule that speaks of sources or destinations only must not let a path of another
@@ -214,17 +217,17 @@ impl Compiled {
 fn name(patterns: Option<&[Pattern]>, fact: &Fact<String>, folded: &str) -> Tri {
     match (patterns, fact) {
         (None, _) => Tri::Yes,
-        (Some(patterns), Fact::Known(text)) => any_name(patterns, text, folded),
+        (Some(patterns), Fact::Known(text)) => any_name(patterns, text, folded).into(),
         (Some(_), Fact::Unknown) => Tri::Unknown,
         (Some(_), Fact::Absent) => Tri::No,
     }
 }
 
-fn any_name(patterns: &[Pattern], text: &str, folded: &str) -> Tri {
-    patterns.iter().any(|p| p.matches(text, folded)).into()
+fn any_name(patterns: &[Pattern], text: &str, folded: &str) -> bool {
+    patterns.iter().any(|p| p.matches(text, folded))
 }
 
-fn plain_conditions(rule: &Rule, seen: &Seen<'_>) -> Tri {
+fn plain_conditions(rule: &Rule, seen: &Seen<'_>) -> bool {
     let c = &rule.conditions;
     let subject = c
         .subject_id
@@ -242,7 +245,7 @@ fn plain_conditions(rule: &Rule, seen: &Seen<'_>) -> Tri {
         seen.effects
             .is_some_and(|e| e.iter().any(|effect| list.iter().any(|l| l == effect)))
     });
-    (subject && kind && operation && effects).into()
+    subject && kind && operation && effects
 }
 
 /// One condition over paths. `all`: every selected path that is not content has to match in every
