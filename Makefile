@@ -2,19 +2,22 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench
+DATA ?= ../shared/pbpk/data
+
+.PHONY: help demo test check bench fuzz
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
 
 demo: ## build, then a short guided tour on embedded parts
-	cargo build --package durward
-	cargo run --quiet --package durward -- demo
+	cargo build --release --package durward
+	cargo run --quiet --release --package durward -- demo
 
 test: ## install what the tests need into .cache, then build and test everything
 	scripts/setup-tests
 	cargo build --workspace
 	cargo test --workspace
+	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck
 
 check: ## format, lints, the rules of the house
 	cargo fmt --all --check
@@ -24,3 +27,8 @@ check: ## format, lints, the rules of the house
 bench: ## release build, measure, write BENCHMARKS.md again
 	cargo build --release --package durward
 	cargo run --quiet --release --package durward -- lab standard --write BENCHMARKS.md
+	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && cat .cache/bench-pbpk.md >> BENCHMARKS.md
+
+fuzz: ## fuzz the wire's parsers for a minute each, the model parsers for five
+	scripts/fuzz
+	for target in formula simmodel pkml; do crates/pbpk/fuzz/run $$target 300 || exit 1; done

@@ -425,7 +425,8 @@ impl<'a> Scanner<'a> {
     }
 
     fn syntax(&self, message: &'static str) -> WireError {
-        WireError::new(K::Syntax, self.pos, message)
+        // A backslash at the very end is stepped over together with what should have followed it.
+        WireError::new(K::Syntax, self.pos.min(self.bytes.len()), message)
     }
 }
 

@@ -81,7 +81,7 @@ pub fn meanings(text: &str, view: Option<&dyn PathView>) -> Meaning {
 
 /// One reading: scheme off, `~` and relative resolved, then lexically and through the links.
 fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
-    let normal: String = text.nfc().collect();
+    let normal = nfc(text);
     let Some(absolute) = absolute(&normal, view) else {
         meaning.uncertain = true;
         meaning.add(lexical(&normal));
@@ -97,10 +97,19 @@ fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
         };
         for path in std::iter::once(absolute).chain(spelled) {
             match physical(&path, view) {
-                Some(place) => meaning.add(place.nfc().collect()),
+                Some(place) => meaning.add(nfc(&place).into_owned()),
                 None => meaning.uncertain = true,
             }
         }
+    }
+}
+
+/// NFC, without work where the text has it already (all ASCII has).
+fn nfc(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.nfc().collect())
     }
 }
 
@@ -207,11 +216,20 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
 /// The extension that policies see: from the last dot of the last component, lower case, dot
 /// included. A dotfile is its own extension (`/tmp/.env` has `.env`).
 #[must_use]
-pub fn extension(place: &str) -> Option<String> {
+pub fn extension(place: &str) -> Option<Cow<'_, str>> {
     let name = place.rsplit('/').next()?;
-    let dot = name.rfind('.')?;
-    let extension = name.get(dot..)?;
-    (extension.len() > 1).then(|| extension.to_lowercase())
+    let extension = name.get(name.rfind('.')?..)?;
+    if extension.len() < 2 {
+        return None;
+    }
+    let folded = extension
+        .bytes()
+        .all(|b| b.is_ascii() && !b.is_ascii_uppercase());
+    Some(if folded {
+        Cow::Borrowed(extension)
+    } else {
+        Cow::Owned(extension.to_lowercase())
+    })
 }
 
 #[cfg(test)]

@@ -53,25 +53,18 @@ pub struct PathArgument {
     pub meaning: Meaning,
 }
 
-/// Argument names that mean a path. Source: the access proxy's list.
-const PATH_KEYS: [&str; 5] = ["path", "file_path", "filepath", "file", "filename"];
-const SOURCE_KEYS: [&str; 6] = [
-    "source",
-    "src",
-    "from",
-    "from_path",
-    "source_path",
-    "origin",
-];
+/// Argument names that mean a path, without separators. Source: the access proxy's list.
+const PATH_KEYS: [&str; 4] = ["path", "filepath", "file", "filename"];
+const SOURCE_KEYS: [&str; 6] = ["source", "src", "from", "frompath", "sourcepath", "origin"];
 const DESTINATION_KEYS: [&str; 8] = [
     "destination",
-    "destination_path",
+    "destinationpath",
     "dest",
     "to",
-    "to_path",
-    "dest_path",
+    "topath",
+    "destpath",
     "target",
-    "target_path",
+    "targetpath",
 ];
 /// Plural forms that real servers use for lists of paths (the official filesystem server: `paths`).
 const PLURAL_KEYS: [&str; 3] = ["paths", "files", "filenames"];
@@ -81,20 +74,22 @@ const CONTENT_KEYS: [&str; 4] = ["content", "text", "oldText", "newText"];
 /// The role that an argument's name gives, ignoring case. Plural and camel-case spellings count.
 #[must_use]
 pub fn role_of_key(key: &str) -> Option<Role> {
+    /// Longest of the names below, with room for separators; a longer key is none of them.
+    const KEY_BYTES_MAX: usize = 48;
+    if key.len() > KEY_BYTES_MAX {
+        return None;
+    }
     let folded: String = key
         .chars()
         .filter(|c| *c != '_' && *c != '-')
         .flat_map(char::to_lowercase)
         .collect();
-    let among = |keys: &[&str]| {
-        keys.iter()
-            .any(|k| k.chars().filter(|c| *c != '_').eq(folded.chars()))
-    };
-    if among(&PATH_KEYS) || among(&PLURAL_KEYS) {
+    let folded = folded.as_str();
+    if PATH_KEYS.contains(&folded) || PLURAL_KEYS.contains(&folded) {
         Some(Role::Path)
-    } else if among(&SOURCE_KEYS) {
+    } else if SOURCE_KEYS.contains(&folded) {
         Some(Role::Source)
-    } else if among(&DESTINATION_KEYS) {
+    } else if DESTINATION_KEYS.contains(&folded) {
         Some(Role::Destination)
     } else {
         None

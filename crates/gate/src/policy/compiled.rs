@@ -135,68 +135,88 @@ impl Compiled {
 
     /// Whether the rule matches: all its conditions, cheap ones first.
     pub fn matches(&self, rule: &Rule, seen: &Seen<'_>) -> Tri {
-        let plain = Tri::all(self.plain(rule, seen).map(|(_, value)| value));
-        if plain == Tri::No {
-            return Tri::No;
-        }
-        let paths = self.paths(rule, seen.facts).map(|(_, value)| value);
-        plain.min(Tri::all(paths))
+        let mut out = Tri::Yes;
+        // One after the other: a condition that does not hold spares the rest.
+        self.walk(rule, seen, |_, value| {
+            out = out.min(value);
+            out != Tri::No
+        });
+        out
     }
 
-    /// Every condition by its name, for people; what the rule does not ask is `Yes`.
-    pub fn readings(
+    /// Tells `each` every condition by its name and whether it holds (one that the rule does not
+    /// ask does), until `each` says that it has heard enough.
+    pub fn walk(
         &self,
         rule: &Rule,
         seen: &Seen<'_>,
-    ) -> impl Iterator<Item = (&'static str, Tri)> {
-        self.plain(rule, seen)
-            .into_iter()
-            .chain(self.paths(rule, seen.facts))
+        mut each: impl FnMut(&'static str, Tri) -> bool,
+    ) {
+        if self.walk_plain(rule, seen, &mut each) {
+            self.walk_paths(rule, seen.facts, &mut each);
+        }
     }
 
-    fn plain(&self, rule: &Rule, seen: &Seen<'_>) -> [(&'static str, Tri); 7] {
-        let c = &rule.conditions;
-        let facts = seen.facts;
-        let subject = c
-            .subject_id
-            .as_ref()
-            .is_none_or(|list| list.contains(&facts.subject_id));
-        let kind = c
-            .resource_type
-            .as_ref()
-            .is_none_or(|list| facts.resource_type.is_some_and(|t| list.contains(&t)));
-        let operation = c
-            .operations
-            .as_ref()
-            .is_none_or(|list| list.contains(&seen.operation.unwrap_or(Operation::Unknown)));
-        let effects = c.side_effects.as_ref().is_none_or(|list| {
-            seen.effects
-                .is_some_and(|e| e.iter().any(|effect| list.iter().any(|l| l == effect)))
-        });
-        let tool = name(
-            self.tool_name.as_deref(),
-            &facts.tool_name,
-            &seen.tool_folded,
-        );
-        let method = self
-            .mcp_method
-            .as_ref()
-            .map_or(Tri::Yes, |patterns| any_name(patterns, &facts.method, ""));
-        let backend = self.backend_id.as_ref().map_or(Tri::Yes, |patterns| {
-            any_name(patterns, &facts.backend_id, &seen.backend_folded)
-        });
-        [
-            ("tool_name", tool),
-            ("mcp_method", method),
-            ("backend_id", backend),
-            ("subject_id", subject.into()),
-            ("resource_type", kind.into()),
-            ("operations", operation.into()),
-            ("side_effects", effects.into()),
-        ]
+    fn walk_plain(
+        &self,
+        rule: &Rule,
+        seen: &Seen<'_>,
+        each: &mut impl FnMut(&'static str, Tri) -> bool,
+    ) -> bool {
+        let (c, facts) = (&rule.conditions, seen.facts);
+        let tool = || {
+            name(
+                self.tool_name.as_deref(),
+                &facts.tool_name,
+                &seen.tool_folded,
+            )
+        };
+        let subject = || {
+            c.subject_id
+                .as_ref()
+                .is_none_or(|list| list.contains(&facts.subject_id))
+        };
+        let kind = || {
+            c.resource_type
+                .as_ref()
+                .is_none_or(|list| facts.resource_type.is_some_and(|t| list.contains(&t)))
+        };
+        let operation = || {
+            c.operations
+                .as_ref()
+                .is_none_or(|list| list.contains(&seen.operation.unwrap_or(Operation::Unknown)))
+        };
+        let effects = || {
+            c.side_effects.as_ref().is_none_or(|list| {
+                seen.effects
+                    .is_some_and(|e| e.iter().any(|effect| list.iter().any(|l| l == effect)))
+            })
+        };
+        let method = || {
+            self.mcp_method
+                .as_ref()
+                .is_none_or(|patterns| any_name(patterns, &facts.method, ""))
+        };
+        let backend = || {
+            self.backend_id
+                .as_ref()
+                .is_none_or(|patterns| any_name(patterns, &facts.backend_id, &seen.backend_folded))
+        };
+        each("tool_name", tool())
+            && each("subject_id", subject().into())
+            && each("resource_type", kind().into())
+            && each("operations", operation().into())
+            && each("side_effects", effects().into())
+            && each("mcp_method", method().into())
+            && each("backend_id", backend().into())
     }
 
-    fn paths(&self, rule: &Rule, facts: &Facts) -> [(&'static str, Tri); 6] {
+    fn walk_paths(
+        &self,
+        rule: &Rule,
+        facts: &Facts,
+        each: &mut impl FnMut(&'static str, Tri) -> bool,
+    ) -> bool {
         let all = self.effect == Effect::Allow;
         let shape = |role| !all && role == Role::Shape;
         let by_pattern = |patterns: &Option<Vec<Pattern>>,
@@ -207,30 +227,27 @@ impl Compiled {
                 })
             })
         };
-        let extension = rule.conditions.extension.as_ref().map_or(Tri::Yes, |list| {
-            over_paths(facts, all, &|_| true, &|place| {
-                extension(place).is_some_and(|e| list.contains(&e))
+        let extension = || {
+            rule.conditions.extension.as_ref().map_or(Tri::Yes, |list| {
+                over_paths(facts, all, &|_| true, &|place| {
+                    extension(place).is_some_and(|e| list.iter().any(|l| *l == e))
+                })
             })
-        });
-        let scheme = rule
-            .conditions
-            .scheme
-            .as_ref()
-            .map_or(Tri::Yes, |list| scheme(facts, all, list));
-        let source = by_pattern(&self.source_path, &|a| {
-            a.role == Role::Source || shape(a.role)
-        });
-        let destination = by_pattern(&self.dest_path, &|a| {
-            a.role == Role::Destination || shape(a.role)
-        });
-        [
-            ("path_pattern", by_pattern(&self.path_pattern, &|_| true)),
-            ("source_path", source),
-            ("dest_path", destination),
-            (OTHER_PATHS, self.strays(facts)),
-            ("extension", extension),
-            ("scheme", scheme),
-        ]
+        };
+        let scheme = || {
+            rule.conditions
+                .scheme
+                .as_ref()
+                .map_or(Tri::Yes, |list| scheme(facts, all, list))
+        };
+        let source = |a: &PathArgument| a.role == Role::Source || shape(a.role);
+        let destination = |a: &PathArgument| a.role == Role::Destination || shape(a.role);
+        each("path_pattern", by_pattern(&self.path_pattern, &|_| true))
+            && each("extension", extension())
+            && each("source_path", by_pattern(&self.source_path, &source))
+            && each("dest_path", by_pattern(&self.dest_path, &destination))
+            && each(OTHER_PATHS, self.strays(facts))
+            && each("scheme", scheme())
     }
 
     /// An allow rule that speaks of sources or destinations only must not let a path of another
@@ -260,14 +277,14 @@ impl Compiled {
 fn name(patterns: Option<&[Pattern]>, fact: &Fact<String>, folded: &str) -> Tri {
     match (patterns, fact) {
         (None, _) => Tri::Yes,
-        (Some(patterns), Fact::Known(text)) => any_name(patterns, text, folded),
+        (Some(patterns), Fact::Known(text)) => any_name(patterns, text, folded).into(),
         (Some(_), Fact::Unknown) => Tri::Unknown,
         (Some(_), Fact::Absent) => Tri::No,
     }
 }
 
-fn any_name(patterns: &[Pattern], text: &str, folded: &str) -> Tri {
-    patterns.iter().any(|p| p.matches(text, folded)).into()
+fn any_name(patterns: &[Pattern], text: &str, folded: &str) -> bool {
+    patterns.iter().any(|p| p.matches(text, folded))
 }
 
 /// One condition over paths. `all`: every selected path that is not content has to match in every

@@ -28,13 +28,19 @@ impl Policy {
         self.rules
             .iter()
             .zip(&self.compiled)
-            .map(|(rule, compiled)| Reading {
-                rule,
-                outcome: compiled.matches(rule, &seen),
-                conditions: compiled
-                    .readings(rule, &seen)
-                    .filter(|(name, value)| rule.conditions.asks(name) || *value != Tri::Yes)
-                    .collect(),
+            .map(|(rule, compiled)| {
+                let mut conditions = Vec::new();
+                compiled.walk(rule, &seen, |name, value| {
+                    if rule.conditions.asks(name) || value != Tri::Yes {
+                        conditions.push((name, value));
+                    }
+                    true
+                });
+                Reading {
+                    rule,
+                    outcome: compiled.matches(rule, &seen),
+                    conditions,
+                }
             })
             .collect()
     }

@@ -99,7 +99,7 @@ where the upper end of the interval keeps it: added p50 ≤ {} µs, added p99 �
     warnings(standard, page)
 }
 
-/// Each warning once.
+/// Every warning once; those about arms with the table they belong to.
 fn warnings(standard: &Standard, page: &mut String) -> fmt::Result {
     let mut warnings: Vec<String> = Vec::new();
     for group in &standard.groups {

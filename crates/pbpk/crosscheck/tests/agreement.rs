@@ -20,7 +20,7 @@ fn check(file: &str) {
     let instance = common::instance(common::load(file));
     let structure = instance.structure().clone();
     let states: Vec<usize> = structure.states().to_vec();
-    let (engine, y0) = pbpk::run::engine(&instance).unwrap();
+    let (engine, y0) = pbpk::run::engine_after_start(&instance).unwrap();
     let pattern = engine.pattern().clone();
     let n = y0.len();
     let engine = RefCell::new(engine);

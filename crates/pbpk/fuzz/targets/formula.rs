@@ -6,15 +6,26 @@ use pbpk::formula::Body;
 
 fuzz_target!(|text: &str| {
     let aliases: Vec<String> = ["a", "b", "Time", "K_m"].map(str::to_owned).to_vec();
-    let Ok(body) = Body::parse(text, &aliases) else { return };
+    let Ok(body) = Body::parse(text, &aliases) else {
+        return;
+    };
     let at = |i: usize| [1.5, -2.0, 3.0, 0.25][i];
     let value = body.evaluate(&mut Vec::new(), at);
     let printed = body.to_string();
     // Brackets that the printer adds may cross the bound on nesting.
     let Ok(again) = Body::parse(&printed, &aliases) else {
-        assert!(matches!(Body::parse(&printed, &aliases), Err(pbpk::formula::FormulaError::TooLarge { .. })), "{printed}");
+        assert!(
+            matches!(
+                Body::parse(&printed, &aliases),
+                Err(pbpk::formula::FormulaError::TooLarge { .. })
+            ),
+            "{printed}"
+        );
         return;
     };
     let other = again.evaluate(&mut Vec::new(), at);
-    assert!(value.to_bits() == other.to_bits() || (value.is_nan() && other.is_nan()), "{text} became {printed}");
+    assert!(
+        value.to_bits() == other.to_bits() || (value.is_nan() && other.is_nan()),
+        "{text} became {printed}"
+    );
 });

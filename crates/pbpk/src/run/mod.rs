@@ -99,22 +99,19 @@ fn simulate(
     results.settings = settings;
     let schedule = Schedule::new(instance, &times);
     let mut state = State::new(instance, start)?;
-    let check = settings.check_negative;
-    if check {
+    if settings.check_negative {
         negative::check_start(structure, &state.y, start)?;
     }
-    let abs_tol = settings.abs_tol;
     results.reserve(times.len());
-    results.store(&mut state, start, abs_tol);
+    results.store(&mut state, start, settings.abs_tol);
     state.test_events(start)?;
 
-    let mut solver = if state.y.is_empty() {
-        None
-    } else {
-        Some(start_solver(
+    let mut solver = None;
+    if !state.y.is_empty() {
+        solver = Some(start_solver(
             &mut state, start, settings, options, warnings,
-        )?)
-    };
+        )?);
+    }
     let mut target = vec![0.0; state.y.len()];
     for (i, point) in schedule.points.iter().enumerate() {
         if let Some(solver) = &mut solver {
@@ -123,9 +120,9 @@ fn simulate(
             results.statistics = solver.statistics();
         }
         if point.store {
-            results.store(&mut state, point.time, abs_tol);
-            if check {
-                negative::check(structure, &state.y, abs_tol, point.time)?;
+            results.store(&mut state, point.time, settings.abs_tol);
+            if settings.check_negative {
+                negative::check(structure, &state.y, settings.abs_tol, point.time)?;
             }
             if let Some(progress) = options.progress {
                 progress(point.time_fraction(start, &times));
@@ -138,17 +135,18 @@ fn simulate(
             restart(solver, &mut state, point.time, options, warnings)?;
         }
         if solver.is_none() {
-            // The solver asks by itself.
-            let cause = options.interrupt.and_then(|ask| ask());
-            cause.map_or(Ok(()), |cause| {
-                Err(RunError::Interrupted {
-                    time: point.time,
-                    cause,
-                })
-            })?;
+            ask(options, point.time)?;
         }
     }
     Ok(())
+}
+
+/// Asks the caller whether to go on, where no solver does so.
+fn ask(options: &RunOptions<'_>, time: f64) -> Result<(), RunError> {
+    match options.interrupt.and_then(|ask| ask()) {
+        None => Ok(()),
+        Some(cause) => Err(RunError::Interrupted { time, cause }),
+    }
 }
 
 /// The individual at another start time than its own, if it has another.
@@ -237,12 +235,20 @@ fn advance(
     }
 }
 
-/// The code and scaled states of an individual at its start, after the events of that time: for cross-checks with other
-/// solvers.
+/// The code and scaled states of an individual at its start, before any event: for cross-checks with other solvers.
 ///
 /// # Errors
 /// Formulas that go in circles.
 pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
+    let state = State::new(instance, instance.start_time())?;
+    Ok((state.engine, state.y))
+}
+
+/// As [`engine`], after the events of the start.
+///
+/// # Errors
+/// Formulas that go in circles.
+pub fn engine_after_start(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
     let mut state = State::new(instance, instance.start_time())?;
     state.test_events(instance.start_time())?;
     Ok((state.engine, state.y))
