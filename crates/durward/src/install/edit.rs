@@ -331,7 +331,7 @@ mod tests {
             ("{\"mcpServers\": []}", "mcpServers is not a JSON object"),
             ("{\"mcpServers\": {}, \"mcpServers\": {}}", "given twice"),
             ("{\"mcpServers\": {\"new\": 1, \"new\": 2}}", "given twice"),
-            (&"[".repeat(1_000), "recursion limit"),
+            (&"[".repeat(1_000), "EOF while parsing"),
         ] {
             let said = edit(text).unwrap_err().to_string();
             assert!(said.contains(part), "{text}: {said}");
