@@ -24,9 +24,9 @@ check: ## format, lints, the rules of the house
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo xtask tidy
 
-bench: ## release build, measure, write BENCHMARKS.md again
-	cargo build --release --package durward
-	cargo run --quiet --release --package durward -- lab standard --write BENCHMARKS.md
+bench: ## build as shipped, measure, write BENCHMARKS.md again
+	cargo build --profile dist --package durward
+	cargo run --quiet --profile dist --package durward -- lab standard --write BENCHMARKS.md
 	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && cat .cache/bench-pbpk.md >> BENCHMARKS.md
 
 fuzz: ## fuzz the wire's parsers for a minute each, the model parsers for five
