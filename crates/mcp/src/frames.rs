@@ -167,6 +167,12 @@ pub fn salvage_id(frame: &[u8]) -> Option<String> {
 /// What follows `"id":` among the members of the outermost object; an `id` deeper inside belongs to
 /// whatever the peer chose to put there.
 fn value_of_own_id(text: &str) -> Option<&str> {
+    // A message that came in an array where none may be is still that message.
+    let own_depth = if text.trim_start().starts_with('[') {
+        2
+    } else {
+        1
+    };
     let mut depth = 0_usize;
     let mut string_from = None;
     let mut escaped = false;
@@ -177,7 +183,7 @@ fn value_of_own_id(text: &str) -> Option<&str> {
             (Some(from), b'"') => {
                 string_from = None;
                 let after = || text.get(at + 1..)?.trim_start().strip_prefix(':');
-                if depth == 1
+                if depth == own_depth
                     && text.get(from..at) == Some("id")
                     && let Some(value) = after()
                 {
@@ -219,6 +225,7 @@ mod tests {
             (r#"{"result":"\"id\":3","id" : 8,"#, Some("8")),
             (r#"{"result":["id":3],"method":"id""#, None),
             (r#"}{"id":3"#, None),
+            (r#" [{"id":3}]"#, Some("3")),
         ];
         for (frame, id) in cases {
             assert_eq!(salvage_id(frame.as_bytes()).as_deref(), id, "{frame}");
