@@ -27,7 +27,7 @@ pub struct Upstream {
 }
 
 enum Kind {
-    Stdio(Stdio),
+    Stdio(Box<Stdio>),
     Http(Link),
 }
 
@@ -60,7 +60,7 @@ impl Upstream {
     /// Where the process cannot be started.
     pub fn start(command: &ServerCommand, name: &str) -> io::Result<Self> {
         Ok(Self {
-            kind: Kind::Stdio(Stdio::start(command, name)?),
+            kind: Kind::Stdio(Box::new(Stdio::start(command, name)?)),
         })
     }
 

@@ -9,6 +9,7 @@ mod link;
 mod listen;
 mod open;
 mod outline;
+mod probe;
 mod renew;
 mod session;
 mod tools;
@@ -27,6 +28,12 @@ pub type Credential = outbound::Credential;
 pub type Target = outbound::Target;
 /// Certificates and keys.
 pub type TlsOptions = outbound::TlsOptions;
+/// What is wrong with a URL.
+pub type TargetFault = outbound::TargetFault;
+/// Headers by name.
+pub type Headers = outbound::HeaderMap;
+/// The name of a header.
+pub type HeaderName = outbound::HeaderName;
 /// Why certificates or keys cannot be used.
 pub type TlsFault = outbound::TlsFault;
 
@@ -34,7 +41,8 @@ pub type TlsFault = outbound::TlsFault;
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 /// How long a short message may take to be accepted, in milliseconds.
 const ASIDE_MS_MAX: u64 = 30_000;
-/// How long a server that cannot be connected to is tried again, in milliseconds: a restart.
+/// How long a server that cannot be connected to is tried again, in milliseconds: a restart. Nothing
+/// was sent then, so this is no second try of the call.
 const RECONNECT_MS_MAX: u64 = 2_000;
 /// First pause between two tries, in milliseconds; it doubles.
 const RECONNECT_PAUSE_MS: u64 = 50;

@@ -12,7 +12,7 @@ use wire::{Bounds, Era, SseParser, scan_reply};
 
 use super::outline::Outline;
 use super::session::{HttpSession, session_id_of};
-use super::{ERROR_BYTES_MAX, RECONNECT_MS_MAX, RECONNECT_PAUSE_MS, renew};
+use super::{ERROR_BYTES_MAX, RECONNECT_PAUSE_MS, renew};
 use crate::frames::{Failure, UpstreamFault as Fault};
 
 /// What has begun to come back.
@@ -100,7 +100,7 @@ pub(super) async fn send(
     body: &Bytes,
 ) -> Result<Reply, HttpFault> {
     let mut pause = Duration::from_millis(RECONNECT_PAUSE_MS);
-    let until = Instant::now() + Duration::from_millis(RECONNECT_MS_MAX);
+    let until = Instant::now() + Duration::from_millis(session.reconnect_ms_max);
     loop {
         match session.post(outline, body).await {
             Err(HttpFault::Unreachable(_) | HttpFault::NotSent) if Instant::now() < until => {

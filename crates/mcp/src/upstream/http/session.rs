@@ -12,7 +12,7 @@ use wire::Era;
 
 use super::outline::Outline;
 use super::tools::Tools;
-use super::{ASIDE_MS_MAX, Exchange, HttpUpstream};
+use super::{ASIDE_MS_MAX, Exchange, HttpUpstream, RECONNECT_MS_MAX};
 use crate::upstream::Frame;
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -35,6 +35,10 @@ pub struct HttpSession {
     /// Held by whoever opens the session again.
     pub(super) renewing: tokio::sync::Mutex<()>,
     pub(super) tools: Mutex<Tools>,
+    /// How long the head of a call's reply may take, in milliseconds.
+    pub(super) call_ms_max: u64,
+    /// How long a server that cannot be connected to is tried again, in milliseconds.
+    pub(super) reconnect_ms_max: u64,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +55,8 @@ impl HttpSession {
     #[must_use]
     pub fn new(upstream: Arc<HttpUpstream>, gate: Arc<Gate>) -> Self {
         Self {
+            call_ms_max: upstream.call_ms_max,
+            reconnect_ms_max: RECONNECT_MS_MAX,
             upstream,
             gate,
             state: Mutex::default(),
@@ -145,7 +151,7 @@ impl HttpSession {
             self.mirror(outline, &mut headers);
         }
         let (lane, head_ms_max) = if outline.is_request() {
-            (Lane::Call, self.upstream.call_ms_max)
+            (Lane::Call, self.call_ms_max)
         } else {
             (Lane::Aside, ASIDE_MS_MAX)
         };

@@ -20,6 +20,15 @@ impl Credential {
         Some(Self(value))
     }
 
+    /// Any header's value that is nobody else's business. `None` where it holds what cannot stand
+    /// in a header.
+    #[must_use]
+    pub fn header_value(text: &str) -> Option<HeaderValue> {
+        let mut value = HeaderValue::try_from(text).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
     pub(super) fn header(&self) -> HeaderValue {
         self.0.clone()
     }

@@ -48,6 +48,8 @@ pub struct HttpOptions {
     pub tls: TlsOptions,
     /// Sent to the target, and nowhere else.
     pub credential: Option<Credential>,
+    /// Further headers of every request, sent to the target and nowhere else.
+    pub headers: HeaderMap,
 }
 
 impl Default for HttpOptions {
@@ -60,6 +62,7 @@ impl Default for HttpOptions {
             head_bytes_max: 64 * 1024,
             tls: TlsOptions::default(),
             credential: None,
+            headers: HeaderMap::new(),
         }
     }
 }
@@ -93,7 +96,7 @@ impl HttpClient {
     /// # Errors
     /// Where certificates or keys cannot be used.
     pub fn new(target: Target, options: &HttpOptions) -> Result<Self, TlsFault> {
-        let mut base = HeaderMap::with_capacity(12);
+        let mut base = options.headers.clone();
         base.insert(header::HOST, target.host_header.clone());
         base.insert(
             header::USER_AGENT,
