@@ -6,7 +6,7 @@ use wire::jsonrpc::{Envelope, Kind};
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, scan_reply, scan_request};
 
-use crate::frames::{self, UpstreamFault};
+use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{self, Class, List};
 use crate::upstream::Frame;
 use crate::{describe, listing};
@@ -257,18 +257,26 @@ impl Session {
             .as_deref()
             .and_then(Id::from_raw)
             .and_then(|id| self.table.take(&id.key()));
-        open.map_or(Flow::Go, |open| self.fail(open, fault))
+        open.map_or(Flow::Go, |open| self.fail(open, &fault.into()))
+    }
+
+    /// The transport says that a call will have no answer.
+    pub(super) fn on_server_failure(&mut self, id: &str, failure: &Failure) -> Flow {
+        let detail = failure.detail.as_deref().unwrap_or("no detail");
+        self.note(failure.fault.label(), detail);
+        let open = Id::from_raw(id).and_then(|id| self.table.take(&id.key()));
+        open.map_or(Flow::Go, |open| self.fail(open, failure))
     }
 
     /// Answers a call that its server did not.
-    pub(super) fn fail(&mut self, open: Open, fault: UpstreamFault) -> Flow {
-        let answer = frames::upstream_fault(&open.id, fault);
+    pub(super) fn fail(&mut self, open: Open, failure: &Failure) -> Flow {
+        let answer = frames::upstream_failure(&open.id, failure);
         let flow = self.deliver(open.batch, answer);
         if let OpenKind::Call(flight) = open.kind {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),
-                reason: Some(fault.label()),
+                reason: Some(failure.fault.label()),
                 response: None,
             });
         }
