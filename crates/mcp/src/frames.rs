@@ -24,16 +24,22 @@ pub enum UpstreamFault {
     Oversize,
     /// Too many calls are under way.
     Busy,
+    /// No process of the server became free in time.
+    NoPlace,
+    /// The client and the server speak different eras of the protocol.
+    EraMismatch,
 }
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Died,
         Self::Timeout,
         Self::Garbage,
         Self::Oversize,
         Self::Busy,
+        Self::NoPlace,
+        Self::EraMismatch,
     ];
 
     /// The closed reason label.
@@ -45,6 +51,8 @@ impl UpstreamFault {
             Self::Garbage => "upstream_garbage",
             Self::Oversize => "upstream_oversize",
             Self::Busy => "too_many_in_flight",
+            Self::NoPlace => "too_many_servers",
+            Self::EraMismatch => "era_mismatch",
         }
     }
 
@@ -59,6 +67,12 @@ impl UpstreamFault {
             Self::Garbage => "the server's answer was not a valid message",
             Self::Oversize => "the server's answer was longer than 16 MiB",
             Self::Busy => "too many calls are under way; try again when some have ended",
+            Self::NoPlace => {
+                "all processes of the server are in use; try again when a session has ended"
+            }
+            Self::EraMismatch => {
+                "the client and the server speak different eras of the protocol, one with initialize, the other 2026-07-28 without; use a client or server of the other's era"
+            }
         }
     }
 
@@ -66,8 +80,10 @@ impl UpstreamFault {
     #[must_use]
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Busy => true,
-            Self::Died | Self::Timeout | Self::Garbage | Self::Oversize => false,
+            Self::Busy | Self::NoPlace => true,
+            Self::Died | Self::Timeout | Self::Garbage | Self::Oversize | Self::EraMismatch => {
+                false
+            }
         }
     }
 }
