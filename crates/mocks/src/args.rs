@@ -1,5 +1,6 @@
 //! The command line of the mocks.
 
+use crate::conformance::Sessions;
 use crate::count::Count;
 use crate::echo::Echo;
 use crate::files::{Files, Roots};
@@ -15,6 +16,8 @@ pub enum Args {
     Echo(EchoArgs),
     /// An MCP server with ten file tools, confined to directories.
     Files(FilesArgs),
+    /// An MCP server with the fixtures that the official conformance suite asks for.
+    Conformance(ConformanceArgs),
     /// An MCP server that breaks the protocol in a chosen way.
     Hostile(HostileArgs),
     /// A byte relay between its own stdio and a child's.
@@ -60,6 +63,14 @@ pub struct FilesArgs {
     pub server: ServerArgs,
 }
 
+/// Options of `conformance`.
+#[derive(Debug, clap::Args)]
+pub struct ConformanceArgs {
+    /// What every mock server accepts.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
 /// Options of `relay`.
 #[derive(Debug, clap::Args)]
 pub struct RelayArgs {
@@ -97,6 +108,10 @@ pub fn run(args: Args) -> Result<u8, MockError> {
             let mut server =
                 Server::new(Files::new(roots), args.server.eras, args.server.counter()?);
             stdio::serve(&mut server).map_err(MockError::Stdio)
+        }
+        Args::Conformance(args) => {
+            let sessions = Sessions::new(args.server.eras, args.server.counter()?);
+            stdio::serve(&mut sessions.open()).map_err(MockError::Stdio)
         }
         Args::Hostile(args) => stdio::serve(&mut Hostile::new(&args)?).map_err(MockError::Stdio),
         Args::Relay(args) => relay::run(&args.command),

@@ -14,6 +14,7 @@ pub mod server;
 pub mod stdio;
 
 mod args;
+mod conformance;
 mod count;
 mod echo;
 mod error;
@@ -23,8 +24,8 @@ mod hostile;
 mod json;
 mod relay;
 
-pub use args::{Args, EchoArgs, FilesArgs, RelayArgs, ServerArgs, run};
+pub use args::{Args, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, ServerArgs, run};
 pub use error::MockError;
 pub use frame::{FRAME_BYTES_MAX, Line, Lines};
 pub use hostile::{Ask, Behaviour, HostileArgs, Place};
-pub use server::{Action, Machine};
+pub use server::{Action, Event, Machine};
