@@ -21,10 +21,10 @@ impl Count {
         file.map(|file| Self {
             file: Arc::new(file),
         })
-            .map_err(|source| MockError::Path {
-                path: path.to_owned(),
-                source,
-            })
+        .map_err(|source| MockError::Path {
+            path: path.to_owned(),
+            source,
+        })
     }
 
     /// One `write` of `{"name":…,"arguments":…}` and a newline; `name` and `arguments` are raw JSON

@@ -36,7 +36,8 @@ struct Arguments<'a> {
     message: Option<&'a RawValue>,
 }
 
-const NAME: &str = r#"{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}"#;
+const NAME: &str =
+    r#"{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}"#;
 const COLOUR: &str =
     r#"{"type":"object","properties":{"color":{"type":"string"}},"required":["color"]}"#;
 const CONTEXT: &str =
@@ -108,9 +109,10 @@ pub(super) fn of_tool(
             once(Ask::person("form", "Choose in every way.", CHOICES), told)
         }
         "test_streaming_elicitation" => once(Ask::person("name", "Who is there?", NAME), told),
-        "test_input_required_result_elicitation" => {
-            once(Ask::person("user_name", "What is your name?", NAME), greeting)
-        }
+        "test_input_required_result_elicitation" => once(
+            Ask::person("user_name", "What is your name?", NAME),
+            greeting,
+        ),
         "test_input_required_result_sampling" => once(
             Ask::model("capital_question", "What is the capital of France?"),
             told,
@@ -154,7 +156,11 @@ pub(super) fn of_tool(
 
 /// The dialogue of a prompt; none where the prompt asks nothing.
 pub(super) fn of_prompt(prompt: &str) -> Option<Dialogue> {
-    let ask = Ask::person("user_context", "Which context should the prompt use?", CONTEXT);
+    let ask = Ask::person(
+        "user_context",
+        "Which context should the prompt use?",
+        CONTEXT,
+    );
     (prompt == "test_input_required_result_prompt").then(|| once(ask, prompted))
 }
 

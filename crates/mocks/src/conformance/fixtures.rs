@@ -19,7 +19,8 @@ const PASSING_PROMPT: &str =
     r#"{"name":"test_passing_prompt","title":"Passing","description":"Is there at times."}"#;
 
 /// A PNG of one red pixel.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mO4oKAAAALUARHyogz6AAAAAElFTkSuQmCC";
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mO4oKAAAALUARHyogz6AAAAAElFTkSuQmCC";
 /// A WAV of eight samples.
 const WAV: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAoIBggKCAYA==";
 

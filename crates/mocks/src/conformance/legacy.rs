@@ -78,10 +78,7 @@ impl Talks {
                 return Some((talk.id, text_result(&text, true)));
             }
         };
-        let (_, key) = talk
-            .waiting
-            .extract_if(.., |(id, _)| id == ask)
-            .next()?;
+        let (_, key) = talk.waiting.extract_if(.., |(id, _)| id == ask).next()?;
         let answer = serde_json::from_str(answer).unwrap_or_default();
         talk.answers.insert(key.to_owned(), answer);
         if !talk.waiting.is_empty() {

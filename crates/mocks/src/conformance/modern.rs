@@ -52,7 +52,11 @@ fn ask_for(
     let requests: Vec<String> = asks
         .iter()
         .map(|ask| {
-            let Ask { key, method, params } = ask;
+            let Ask {
+                key,
+                method,
+                params,
+            } = ask;
             format!(r#""{key}":{{"method":"{method}","params":{params}}}"#)
         })
         .collect();

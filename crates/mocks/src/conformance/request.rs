@@ -20,7 +20,12 @@ pub(super) struct Request<'a> {
 /// Further members of `params`.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Own<'a> {
-    #[serde(borrow, default, rename = "inputResponses", deserialize_with = "present")]
+    #[serde(
+        borrow,
+        default,
+        rename = "inputResponses",
+        deserialize_with = "present"
+    )]
     responses: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestState")]
     state: Option<&'a RawValue>,

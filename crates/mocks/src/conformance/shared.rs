@@ -85,7 +85,7 @@ impl Shared {
 
 fn unhex(text: &str) -> Option<String> {
     let digits = text.as_bytes();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return None;
     }
     let bytes: Option<Vec<u8>> = digits

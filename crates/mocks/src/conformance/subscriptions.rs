@@ -42,7 +42,9 @@ impl Subscriptions {
         actions: &mut Vec<Action>,
     ) -> Result<(), Fault> {
         let Some(filter) = request.own()?.notifications.clone() else {
-            return Err(Fault::InvalidParams("params.notifications is missing".into()));
+            return Err(Fault::InvalidParams(
+                "params.notifications is missing".into(),
+            ));
         };
         if self.listens.len() >= LISTENS_MAX {
             let text = format!("at most {LISTENS_MAX} subscriptions are open at a time");
@@ -101,7 +103,11 @@ impl Filter {
             members.push(r#""promptsListChanged":true"#.to_owned());
         }
         if !self.resource_subscriptions.is_empty() {
-            let uris: Vec<String> = self.resource_subscriptions.iter().map(|u| quote(u)).collect();
+            let uris: Vec<String> = self
+                .resource_subscriptions
+                .iter()
+                .map(|u| quote(u))
+                .collect();
             members.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
         }
         format!("{{{}}}", members.join(","))

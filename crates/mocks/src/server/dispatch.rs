@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 /// A [`Surface`] behind the protocol of both eras.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Server<S> {
     pub(crate) surface: S,
     eras: Eras,
@@ -289,10 +289,7 @@ impl<S: Surface> Server<S> {
     }
 
     /// The parameters of a request and the era that it is served in.
-    pub(crate) fn era_of<'a>(
-        &self,
-        envelope: &Envelope<'a>,
-    ) -> Result<(Params<'a>, Era), Fault> {
+    pub(crate) fn era_of<'a>(&self, envelope: &Envelope<'a>) -> Result<(Params<'a>, Era), Fault> {
         if envelope.jsonrpc != "2.0" {
             return Err(Fault::InvalidRequest("jsonrpc is not \"2.0\"".into()));
         }

@@ -10,8 +10,12 @@ pub(crate) enum Fault {
     InvalidRequest(String),
     UnknownMethod(String),
     InvalidParams(String),
-    UnknownResource { uri: String },
-    UnsupportedVersion { requested: String },
+    UnknownResource {
+        uri: String,
+    },
+    UnsupportedVersion {
+        requested: String,
+    },
     /// The request names one thing and the headers that mirror it another.
     HeaderMismatch(String),
     /// The request needs a capability, by name, that the client did not declare.

@@ -87,9 +87,7 @@ pub trait Machine: Send {
     /// Takes a frame that was longer than the transport's bound and was dropped.
     fn too_long(&mut self, actions: &mut Vec<Action>) {
         let fault = Fault::InvalidRequest("the frame is longer than 32 MiB; send less".into());
-        actions.push(Action::Send(
-            fault.frame("null", Era::Legacy("2025-11-25")),
-        ));
+        actions.push(Action::Send(fault.frame("null", Era::Legacy("2025-11-25"))));
     }
 }
 
