@@ -45,6 +45,9 @@ pub enum Command {
     Demo,
     /// Write rules, check them, understand them, try them before they apply
     Policy(crate::policy::PolicyArgs),
+    /// Approved definitions of tools: what changed, and whether that is well
+    #[command(after_help = crate::pins::HELP)]
+    Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
     /// Put a guarded server into an MCP client's configuration
@@ -101,6 +104,15 @@ pub struct RunArgs {
     /// When journal records are forced to the disk
     #[arg(long, value_enum, default_value_t = Sync::Interval)]
     pub sync: Sync,
+    /// What happens where a tool's definition is not the one that was approved (see durward pins)
+    #[arg(long, value_enum, default_value_t = Pin::Warn)]
+    pub pin: Pin,
+    /// Take the targets of links out of descriptions
+    #[arg(long)]
+    pub strip_links: bool,
+    /// Cut descriptions to this many characters
+    #[arg(long, value_name = "CHARS", value_parser = clap::value_parser!(u32).range(16..=1_000_000))]
+    pub description_length: Option<u32>,
     /// The server's command
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<std::ffi::OsString>,
@@ -115,6 +127,17 @@ pub enum Sync {
     Every,
     /// When the system likes
     Never,
+}
+
+/// How strictly definitions are held to what was approved.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Pin {
+    /// Definitions are not looked at
+    Off,
+    /// The change is told of, and passes
+    Warn,
+    /// The tool is neither shown nor called until its definition is approved
+    Enforce,
 }
 
 /// Names become parts of tool names on the wire, where two underscores separate.

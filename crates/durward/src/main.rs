@@ -10,6 +10,7 @@ mod demo;
 mod install;
 mod local;
 mod log;
+mod pins;
 mod places;
 mod policy;
 mod reference;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, &places, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &places, &mut out, &mut err),
+        Command::Pins(args) => pins::run(&args, &places, &mut out, &mut err),
         Command::Audit(args) => {
             let context = audit::Context {
                 journal: places.journal(),

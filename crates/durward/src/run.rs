@@ -5,13 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
+use gate::pins::{PinMode, PinOptions};
 use gate::policy::Policy;
 use gate::policy::starter::STARTER_POLICY;
 use gate::{Gate, World};
+use mcp::descriptions::{Links, Options};
 use mcp::upstream::{ServerCommand, Upstream};
 use mcp::{Ending, Session, SessionOptions};
 
-use crate::cli::{RunArgs, Sync};
+use crate::cli::{Pin, RunArgs, Sync};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::{self, Places};
 use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
@@ -98,6 +100,15 @@ fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Fai
         call_timeout_ms: args.call_timeout.saturating_mul(1_000),
         drain_ms: DRAIN_MS,
         view: Some(view),
+        descriptions: descriptions(args),
+        pins: PinOptions {
+            mode: match args.pin {
+                Pin::Off => PinMode::Off,
+                Pin::Warn => PinMode::Warn,
+                Pin::Enforce => PinMode::Enforce,
+            },
+            directory: places.pins(),
+        },
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -117,6 +128,20 @@ fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Fai
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
     finish(&ending?, &journal, &gate, program)
+}
+
+fn descriptions(args: &RunArgs) -> Options {
+    Options {
+        links: if args.strip_links {
+            Links::Strip
+        } else {
+            Links::Keep
+        },
+        length_max: args
+            .description_length
+            .map(|chars| usize::try_from(chars).unwrap_or(usize::MAX)),
+        ..Options::default()
+    }
 }
 
 fn finish(

@@ -26,5 +26,5 @@ mod relay;
 pub use args::{Args, EchoArgs, FilesArgs, RelayArgs, ServerArgs, run};
 pub use error::MockError;
 pub use frame::{FRAME_BYTES_MAX, Line, Lines};
-pub use hostile::{Ask, Behaviour, HostileArgs, Place};
+pub use hostile::{Ask, Behaviour, Field, HostileArgs, Place, Pull};
 pub use server::{Action, Machine};
