@@ -4,6 +4,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
     dead_code,
     missing_docs,
     unreachable_pub

@@ -228,3 +228,119 @@ pub fn definition_text(tool: &Node<'_>) -> String {
         Node::Array(_) | Node::String(_) | Node::Scalar(_) => tool.canonical(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listing;
+
+    fn fresh() -> Definitions {
+        let pins = PinOptions {
+            mode: pins::PinMode::Off,
+            ..PinOptions::default()
+        };
+        Definitions::new(Options::default(), &pins, "s")
+    }
+
+    fn take(definitions: &mut Definitions, list: List, result: &str) -> Vec<Finding> {
+        let listed = listing::read(list, result).unwrap().unwrap();
+        definitions.take(list, &listed, true, 0).1
+    }
+
+    fn tools(names: &[&str]) -> String {
+        let tools: Vec<String> = names
+            .iter()
+            .map(|n| format!(r#"{{"name":"{n}"}}"#))
+            .collect();
+        format!(r#"{{"tools":[{}]}}"#, tools.join(","))
+    }
+
+    #[test]
+    fn names_of_one_list_that_look_alike_are_found() {
+        let cases: [(&[&str], bool); 8] = [
+            (&["read_file", "write_file"], false),
+            (&["read_file", "read_files"], false),
+            (&["read_file", "readFile"], true),
+            (&["read_file", "READ-FILE"], true),
+            (&["read_file", "re\u{430}d_file"], true),
+            (&["list", "1ist"], true),
+            (&["modern", "rnodern"], true),
+            (&["echo", "echo"], false),
+        ];
+        for (names, alike) in cases {
+            let mut definitions = fresh();
+            for _ in 0..2 {
+                let found = take(&mut definitions, List::Tools, &tools(names));
+                assert_eq!(
+                    found.iter().any(|f| f.event == Event::ConfusableName),
+                    alike,
+                    "{names:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_text_in_another_list_is_another_thing() {
+        let mut definitions = fresh();
+        take(
+            &mut definitions,
+            List::Prompts,
+            r#"{"prompts":[{"name":"a"}]}"#,
+        );
+        assert_eq!(definitions.definition_digest("a"), None);
+        take(&mut definitions, List::Tools, &tools(&["a"]));
+        assert!(definitions.definition_digest("a").is_some());
+    }
+
+    #[test]
+    fn a_digest_is_of_what_a_model_reads() {
+        let digest = |tool: &str| {
+            let mut definitions = fresh();
+            take(
+                &mut definitions,
+                List::Tools,
+                &format!(r#"{{"tools":[{tool}]}}"#),
+            );
+            definitions.definition_digest("a").unwrap()
+        };
+        let first = digest(r#"{"name":"a","title":"t","n":1}"#);
+        assert_eq!(
+            first,
+            digest(r#"{ "n":1,"title":"\u0074","_meta":{"at":7},"name":"a"}"#)
+        );
+        for other in [
+            r#"{"name":"a","title":"t","n":1.0}"#,
+            r#"{"name":"a","title":"t\u200b","n":1}"#,
+            r#"{"name":"a","title":"t","n":1,"icons":[]}"#,
+        ] {
+            assert_ne!(first, digest(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut definitions = fresh();
+        for n in 0..5 {
+            let long = "x".repeat(MEMO_BYTES_MAX / 6);
+            let list = format!(r#"{{"tools":[{{"name":"t{n}","description":"{long}"}}]}}"#);
+            take(&mut definitions, List::Tools, &list);
+            assert!(
+                definitions.memo_bytes <= MEMO_BYTES_MAX,
+                "{}",
+                definitions.memo_bytes
+            );
+        }
+        let huge = format!(
+            r#"{{"tools":[{{"name":"huge","title":"{}"}}]}}"#,
+            "x".repeat(MEMO_BYTES_MAX)
+        );
+        take(&mut definitions, List::Tools, &huge);
+        assert!(definitions.memo_bytes <= MEMO_BYTES_MAX);
+        assert!(definitions.definition_digest("huge").is_some());
+        let names: Vec<String> = (0..=TOOLS_MAX).map(|n| format!("n{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        take(&mut definitions, List::Tools, &tools(&names));
+        assert_eq!(definitions.tools.len(), TOOLS_MAX);
+    }
+}

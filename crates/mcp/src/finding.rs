@@ -191,6 +191,18 @@ pub struct Told {
 }
 
 impl Told {
+    /// The finding, where it has not been told; one word about the rest where there are too many.
+    fn fresh(&mut self, finding: Finding) -> Option<Finding> {
+        let finding = if self.said.len() < SAID_MAX {
+            finding
+        } else {
+            Finding::new(Event::More, Event::More.sentence().to_owned())
+        };
+        let mut hasher = DefaultHasher::new();
+        finding.hash(&mut hasher);
+        self.said.insert(hasher.finish()).then_some(finding)
+    }
+
     /// Tells what has not been told: once in a session, and no more than [`SAID_MAX`] things.
     pub fn tell(
         &mut self,
@@ -199,17 +211,8 @@ impl Told {
         session_id: &str,
         backend_id: &str,
     ) {
-        for finding in findings {
-            let finding = if self.said.len() < SAID_MAX {
-                finding
-            } else {
-                Finding::new(Event::More, Event::More.sentence().to_owned())
-            };
-            let mut hasher = DefaultHasher::new();
-            finding.hash(&mut hasher);
-            if !self.said.insert(hasher.finish()) {
-                continue;
-            }
+        let fresh: Vec<Finding> = findings.into_iter().filter_map(|f| self.fresh(f)).collect();
+        for finding in fresh {
             let event = finding.event.label();
             tracing::warn!(event, server = backend_id, "{}", finding.message);
             let record = System {
@@ -228,5 +231,28 @@ impl Told {
             // A journal that fails here fails the gate, which the session sees.
             drop(gate.record(&Record::System(&record)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thing_is_told_once_and_not_without_end() {
+        let mut told = Told::default();
+        let finding = |n: usize| Finding::new(Event::Suspicious, n.to_string());
+        assert_eq!(told.fresh(finding(0)), Some(finding(0)));
+        assert_eq!(told.fresh(finding(0)), None);
+        let rest = (1..SAID_MAX + 50).filter_map(|n| told.fresh(finding(n)));
+        let events: Vec<Event> = rest.map(|f| f.event).collect();
+        assert_eq!(events.len(), SAID_MAX);
+        assert_eq!(events.iter().filter(|e| **e == Event::More).count(), 1);
+    }
+
+    #[test]
+    fn names_are_told_on_one_line_and_not_at_any_length() {
+        assert_eq!(quoted("a\u{202e}\n"), "\"a\\u{202e}\\n\"");
+        assert_eq!(quoted(&"x".repeat(500)).len(), NAME_CHARS_MAX + 2);
     }
 }

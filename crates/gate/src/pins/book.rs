@@ -240,7 +240,7 @@ fn written_bytes(name: &str, text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn seen<'a>(tools: &'a [(String, String, String)]) -> Vec<(&'a str, &'a str, &'a str)> {
+    fn seen(tools: &[(String, String, String)]) -> Vec<(&str, &str, &str)> {
         tools
             .iter()
             .map(|(n, d, t)| (n.as_str(), d.as_str(), t.as_str()))

@@ -228,4 +228,15 @@ mod tests {
             "a\\u{202e}b\\u{1b}[1m\\n\\u{e0041}é"
         );
     }
+
+    #[test]
+    fn a_terminal_string_without_end_stays_as_text() {
+        let long = "x".repeat(TERMINAL_STRING_MAX);
+        assert_eq!(
+            strip(&format!("\u{1b}]{long}\u{7}")),
+            (long.clone().into(), 3)
+        );
+        let short = "x".repeat(TERMINAL_STRING_MAX - 1);
+        assert_eq!(strip(&format!("\u{1b}]{short}\u{7}")).0, "");
+    }
 }

@@ -104,4 +104,12 @@ mod tests {
             assert_eq!(strip(text), expect, "{text}");
         }
     }
+
+    #[test]
+    fn a_target_without_end_stays() {
+        for open in ["[a](", "[", "<a "] {
+            let text = format!("{open}{}", "x".repeat(TARGET_BYTES_MAX + 10));
+            assert_eq!(strip(&format!("{text})]>")), format!("{text})]>"));
+        }
+    }
 }
