@@ -125,11 +125,11 @@ fn lists_show_what_waits() {
     let (code, out, _) = pins(&place, &["list"]);
     assert_eq!(code, Some(0));
     assert!(
-        out.starts_with("victim  1 tools, 1 waiting\n  echo  CHANGED  approved "),
+        out.starts_with("victim  1 tool, 1 waiting\n  echo  CHANGED  approved "),
         "{out}"
     );
     assert_eq!(pins(&place, &["approve", "victim", "--all"]).0, Some(0));
-    assert_eq!(pins(&place, &["list"]).1, "victim  1 tools, 0 waiting\n");
+    assert_eq!(pins(&place, &["list"]).1, "victim  1 tool, 0 waiting\n");
     assert!(
         pins(&place, &["list", "victim"])
             .1

@@ -59,8 +59,11 @@ pub(super) fn run(args: &ListArgs, places: &Places, out: &mut dyn Write) -> Resu
                 };
                 writeln!(
                     out,
-                    "{server}  {} tools, {waiting} waiting{more}",
-                    book.tools.len()
+                    "{server}  {}, {waiting} waiting{more}",
+                    match book.tools.len() {
+                        1 => "1 tool".to_owned(),
+                        several => format!("{several} tools"),
+                    }
                 )?;
                 let all = args.server.is_some();
                 for (name, tool) in &book.tools {

@@ -77,10 +77,10 @@ impl Reason {
                 )
             }
             Self::DefinitionChanged => {
-                "refused: the tool's definition is not an approved one; look at it with \"durward pins diff\", then \"durward pins approve\"".into()
+                "refused: the tool's definition is not the one that was approved; the person who runs this has to look at it".into()
             }
             Self::PinsUnreadable => {
-                "refused: definitions are pinned, and the pins of this server cannot be read or kept; see \"durward pins list\"".into()
+                "refused: definitions are pinned, and the pins of this server cannot be read or kept; the person who runs this has to see to it".into()
             }
             Self::UnseenName => {
                 "refused: the name holds characters that cannot be seen; it is in no list either".into()
