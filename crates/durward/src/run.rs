@@ -99,6 +99,8 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
         call_timeout_ms: plan.call_timeout_ms,
         drain_ms: DRAIN_MS,
         view: Some(view),
+        descriptions: plan.descriptions.clone(),
+        pins: plan.pins.clone(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

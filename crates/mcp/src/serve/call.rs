@@ -62,7 +62,10 @@ impl Asked {
 #[derive(Debug)]
 enum After {
     Plain,
-    List(List),
+    /// Screen the instructions in it.
+    Handshake,
+    /// Show what may be shown of it; whether it is a first page.
+    List(List, bool),
     Call(InFlight),
 }
 
@@ -97,17 +100,26 @@ impl Asker {
         received_ns: u64,
     ) -> Asked {
         let step = match request::classify(method, scan) {
+            Class::Control(kind) if matches!(method, "initialize" | "server/discover") => {
+                Step::Pass(kind, After::Handshake)
+            }
             Class::Control(kind) => Step::Pass(kind, After::Plain),
-            Class::List(list) => Step::Pass(ControlKind::List, After::List(list)),
+            Class::List(list) => {
+                let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
+                Step::Pass(ControlKind::List, After::List(list, first))
+            }
             Class::Judged(reaches_for) => {
                 let described = self.server.with_context(&self.caller, |context| {
                     describe::client_request(method, reaches_for, scan, context)
                 });
                 match described {
-                    Ok(facts) => Step::Judge(
-                        Box::new(facts),
-                        Box::new(self.origin(face, id.raw(), scan, received_ns)),
-                    ),
+                    Ok(mut facts) => {
+                        self.server.refresh_quarantine(&mut facts);
+                        Step::Judge(
+                            Box::new(facts),
+                            Box::new(self.origin(face, id.raw(), scan, received_ns)),
+                        )
+                    }
                     Err(message) => {
                         face.note("client_params_unusable", message);
                         Step::Refuse(frames::error(id.raw(), -32602, message, None))
@@ -326,7 +338,17 @@ impl Run {
             .then(|| frames::error_code(payload).unwrap_or_default());
         let private = self.asker.era == Era::Modern && !reply.is_error;
         let changed = match self.after.take() {
-            Some(After::List(list)) if !reply.is_error => match self.listed(list, reply) {
+            Some(After::Handshake) if !reply.is_error => {
+                let (server, gate) = (&self.asker.server, &self.face.gate);
+                server.screened(payload, gate, &self.asker.session_id)
+            }
+            Some(After::List(list, first)) if !reply.is_error => match self.asker.server.listed(
+                (list, first),
+                (&reply.frame, payload),
+                &self.face.gate,
+                &self.asker.caller,
+                &self.asker.session_id,
+            ) {
                 Ok(changed) => changed,
                 Err(message) => {
                     self.face.note("server_list_unreadable", message);
@@ -340,7 +362,7 @@ impl Run {
                 flight.finish(outcome);
                 None
             }
-            Some(After::List(_) | After::Plain) | None => None,
+            Some(After::List(..) | After::Handshake | After::Plain) | None => None,
         };
         let changed = if private {
             splice::made_private(changed.as_deref().unwrap_or(payload)).or(changed)
@@ -352,22 +374,6 @@ impl Run {
             edits.push((reply.payload.clone(), changed.as_bytes()));
         }
         Said::Done(splice::edited(&reply.frame, &mut edits), code)
-    }
-
-    /// The list as its caller may see it; `None` where that is all of it.
-    fn listed(&self, list: List, reply: &Reply) -> Result<Option<String>, &'static str> {
-        let server = &self.asker.server;
-        let filtered = server.with_context(&self.asker.caller, |context| {
-            reply::filtered(
-                list,
-                &reply.frame,
-                reply.payload(),
-                &self.face.gate,
-                context,
-            )
-        })?;
-        server.learn(&filtered.schemas);
-        Ok(filtered.result)
     }
 }
 
