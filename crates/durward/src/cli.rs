@@ -75,6 +75,9 @@ const RUN_HELP: &str = "\
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
 other tool waits for a person (until approval is built: is refused, and the refusal says so).
 
+Limits cannot be switched off, only raised. A tool that is called too often waits for a person
+(--limit-then hitl); calls beyond --limit-requests are refused, with data.retry_after_ms.
+
 Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the journal failed;
 16 wrong configuration.";
 
@@ -101,6 +104,9 @@ pub struct RunArgs {
     /// When journal records are forced to the disk
     #[arg(long, value_enum, default_value_t = Sync::Interval)]
     pub sync: Sync,
+    /// How much callers may
+    #[command(flatten)]
+    pub limits: crate::limits::LimitArgs,
     /// The server's command
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<std::ffi::OsString>,

@@ -8,6 +8,7 @@ mod cli;
 mod completions;
 mod demo;
 mod install;
+mod limits;
 mod local;
 mod log;
 mod places;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
+use gate::limits::Limits;
 use gate::policy::Policy;
 use gate::policy::starter::STARTER_POLICY;
 use gate::{Gate, World};
@@ -66,6 +67,10 @@ fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Fai
         .command
         .split_first()
         .ok_or_else(|| Failure::configuration("no server command was given"))?;
+    let limits = args
+        .limits
+        .over(Limits::default())
+        .map_err(Failure::configuration)?;
     let view: Arc<LocalView> = Arc::new(LocalView::new(places));
     let policy = load_policy(args.policy.as_deref(), places, &view, err)?;
     let mut seed = [0_u8; 40];
@@ -81,6 +86,7 @@ fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Fai
     let world = World {
         policy,
         version: "v1".into(),
+        limits,
     };
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, args, &name, &digest, &session)?;

@@ -22,17 +22,20 @@ pub enum UpstreamFault {
     Garbage,
     /// The answer was longer than a frame may be.
     Oversize,
+    /// The answer was longer than the limit in force.
+    TooLarge,
     /// Too many calls are under way.
     Busy,
 }
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Died,
         Self::Timeout,
         Self::Garbage,
         Self::Oversize,
+        Self::TooLarge,
         Self::Busy,
     ];
 
@@ -44,6 +47,7 @@ impl UpstreamFault {
             Self::Timeout => "upstream_timeout",
             Self::Garbage => "upstream_garbage",
             Self::Oversize => "upstream_oversize",
+            Self::TooLarge => "response_too_large",
             Self::Busy => "too_many_in_flight",
         }
     }
@@ -58,6 +62,9 @@ impl UpstreamFault {
             Self::Timeout => "the server did not answer in time; what it has done is not known",
             Self::Garbage => "the server's answer was not a valid message",
             Self::Oversize => "the server's answer was longer than 16 MiB",
+            Self::TooLarge => {
+                "the server's answer was longer than the limit on replies; ask for less at a time"
+            }
             Self::Busy => "too many calls are under way; try again when some have ended",
         }
     }
@@ -67,7 +74,7 @@ impl UpstreamFault {
     pub fn is_retryable(self) -> bool {
         match self {
             Self::Busy => true,
-            Self::Died | Self::Timeout | Self::Garbage | Self::Oversize => false,
+            Self::Died | Self::Timeout | Self::Garbage | Self::Oversize | Self::TooLarge => false,
         }
     }
 }
@@ -75,7 +82,7 @@ impl UpstreamFault {
 /// The answer to a call that the gate refused.
 #[must_use]
 pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
-    let data = json!({
+    let mut data = json!({
         "tool_name": refusal.tool_name,
         "path": refusal.path,
         "matched_rules": refusal.matched_rules,
@@ -84,6 +91,9 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
         "reason": refusal.reason.label(),
         "retryable": refusal.reason.is_retryable(),
     });
+    if let (Some(ms), Some(members)) = (refusal.retry_after_ms, data.as_object_mut()) {
+        members.insert("retry_after_ms".into(), ms.into());
+    }
     error(id, REFUSED_CODE, &refusal.to_string(), Some(&data))
 }
 
@@ -91,6 +101,19 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
 #[must_use]
 pub fn upstream_fault(id: &str, fault: UpstreamFault) -> Vec<u8> {
     let data = json!({ "reason": fault.label(), "retryable": fault.is_retryable() });
+    error(id, UPSTREAM_CODE, fault.sentence(), Some(&data))
+}
+
+/// The answer in place of a reply that is longer than may be passed on.
+#[must_use]
+pub fn too_large(id: &str, size_bytes: u64, limit_bytes: u64) -> Vec<u8> {
+    let fault = UpstreamFault::TooLarge;
+    let data = json!({
+        "reason": fault.label(),
+        "retryable": fault.is_retryable(),
+        "size_bytes": size_bytes,
+        "limit_bytes": limit_bytes,
+    });
     error(id, UPSTREAM_CODE, fault.sentence(), Some(&data))
 }
 

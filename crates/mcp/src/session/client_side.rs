@@ -33,7 +33,7 @@ enum Step {
 }
 
 enum RequestStep {
-    Pass(ControlKind, OpenKind),
+    Pass(ControlKind, OpenKind, Box<Facts>, Box<Origin>),
     Judge(Box<Facts>, Box<Origin>),
     Refuse(Vec<u8>),
 }
@@ -129,10 +129,17 @@ impl Session {
                     .saturating_add(self.options.call_timeout_ms.saturating_mul(1_000_000));
                 match step {
                     RequestStep::Refuse(answer) => self.deliver(batch, answer),
-                    RequestStep::Pass(control, kind) => {
-                        let pass = self.gate.control(control, Frame(frame));
-                        self.table.insert(key, open(kind, deadline_ns));
-                        sent(self.upstream.send(pass))
+                    RequestStep::Pass(control, kind, facts, origin) => {
+                        let asked = self
+                            .gate
+                            .admit_control(control, &facts, &origin, Frame(frame));
+                        match asked {
+                            Ok(pass) => {
+                                self.table.insert(key, open(kind, deadline_ns));
+                                sent(self.upstream.send(pass))
+                            }
+                            Err(refusal) => self.deliver(batch, frames::refused(&id, &refusal)),
+                        }
                     }
                     RequestStep::Judge(facts, origin) => {
                         let call = Call {
@@ -232,16 +239,17 @@ impl Session {
             return refuse(frames::upstream_fault(id.raw(), UpstreamFault::Busy));
         }
         self.learn_of_client(method, scan);
+        let pass = |session: &Self, kind, open| {
+            let facts = describe::control_request(method, &session.context());
+            let origin = session.origin(id.raw(), scan, received_ns);
+            RequestStep::Pass(kind, open, Box::new(facts), Box::new(origin))
+        };
         let step = match self.classify(method, scan) {
-            Class::Control(kind) => {
-                let open = if method == "initialize" {
-                    OpenKind::Initialize
-                } else {
-                    OpenKind::Plain
-                };
-                RequestStep::Pass(kind, open)
+            Class::Control(kind) if method == "initialize" => {
+                pass(self, kind, OpenKind::Initialize)
             }
-            Class::List(list) => RequestStep::Pass(ControlKind::List, OpenKind::List(list)),
+            Class::Control(kind) => pass(self, kind, OpenKind::Plain),
+            Class::List(list) => pass(self, ControlKind::List, OpenKind::List(list)),
             Class::Judged(reaches_for) => {
                 match describe::client_request(method, reaches_for, scan, &self.context()) {
                     Ok(facts) => RequestStep::Judge(

@@ -101,6 +101,11 @@ impl Session {
             self.note(event, message);
             return Flow::Go;
         };
+        let limit_bytes = self.gate.limits().response_bytes_max;
+        let size_bytes = u64::try_from(frame.len()).unwrap_or(u64::MAX);
+        if size_bytes > limit_bytes {
+            return self.too_large(open, size_bytes, limit_bytes);
+        }
         let Open {
             id: wanted,
             kind,
@@ -142,6 +147,18 @@ impl Session {
             }
         }
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
+    }
+
+    /// Answers a call whose reply is longer than may be passed on.
+    fn too_large(&mut self, open: Open, size_bytes: u64, limit_bytes: u64) -> Flow {
+        let fault = UpstreamFault::TooLarge;
+        self.note(fault.label(), fault.sentence());
+        let answer = frames::too_large(&open.id, size_bytes, limit_bytes);
+        let summary = ResponseSummary {
+            size_bytes,
+            body_hash: None,
+        };
+        self.end_failed(open, answer, fault, Some(summary))
     }
 
     fn outcome(&self, frame: &[u8], is_error: bool, payload: &str) -> Outcome {
@@ -263,13 +280,23 @@ impl Session {
     /// Answers a call that its server did not.
     pub(super) fn fail(&mut self, open: Open, fault: UpstreamFault) -> Flow {
         let answer = frames::upstream_fault(&open.id, fault);
+        self.end_failed(open, answer, fault, None)
+    }
+
+    fn end_failed(
+        &mut self,
+        open: Open,
+        answer: Vec<u8>,
+        fault: UpstreamFault,
+        response: Option<ResponseSummary>,
+    ) -> Flow {
         let flow = self.deliver(open.batch, answer);
         if let OpenKind::Call(flight) = open.kind {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),
                 reason: Some(fault.label()),
-                response: None,
+                response,
             });
         }
         flow

@@ -1,0 +1,168 @@
+//! The limits as flags.
+
+use gate::limits::{LimitError, Limits, Rate, Then};
+
+/// How much callers may. Every flag left out keeps what it was.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitArgs {
+    /// Calls and lists in all, as 10/s or 600/m [default: 10/s]
+    #[arg(long = "limit-requests", value_name = "RATE")]
+    requests: Option<Rate>,
+    /// How many of them may come at once after a quiet time [default: 50]
+    #[arg(long = "limit-burst", value_name = "N")]
+    burst: Option<u32>,
+    /// Calls of one tool in a session within the window [default: 30]
+    #[arg(long = "limit-tool-calls", value_name = "N")]
+    tool_calls: Option<u32>,
+    /// The window, in seconds [default: 60]
+    #[arg(long = "limit-tool-window", value_name = "SECONDS")]
+    tool_window: Option<u64>,
+    /// What happens to a call beyond that: a person is asked, or it is refused [default: hitl]
+    #[arg(long = "limit-then", value_name = "THEN", value_parser = then)]
+    then: Option<Then>,
+    /// Calls under way at once in a session [default: 64]
+    #[arg(long = "limit-concurrency", value_name = "N")]
+    concurrency: Option<u32>,
+    /// The same, per tool [default: no bound of its own]
+    #[arg(long = "limit-tool-concurrency", value_name = "N")]
+    tool_concurrency: Option<u32>,
+    /// Longest reply that is passed on, as 65536, 64KiB or 1MiB [default: 16MiB]
+    #[arg(long = "limit-response-bytes", value_name = "SIZE", value_parser = size)]
+    response_bytes: Option<u64>,
+}
+
+impl LimitArgs {
+    /// The limits with what the flags change.
+    ///
+    /// # Errors
+    /// The flag whose value is out of bounds, and what it can be.
+    pub fn over(&self, base: Limits) -> Result<Limits, String> {
+        let limits = Limits {
+            requests: self.requests.unwrap_or(base.requests),
+            requests_burst: self.burst.unwrap_or(base.requests_burst),
+            tool_calls_max: self.tool_calls.unwrap_or(base.tool_calls_max),
+            tool_window_ms: self
+                .tool_window
+                .map_or(base.tool_window_ms, |s| s.saturating_mul(1_000)),
+            tool_then: self.then.unwrap_or(base.tool_then),
+            under_way_max: self.concurrency.unwrap_or(base.under_way_max),
+            tool_under_way_max: self.tool_concurrency.or(base.tool_under_way_max),
+            response_bytes_max: self.response_bytes.unwrap_or(base.response_bytes_max),
+        };
+        limits
+            .check()
+            .map(|()| limits)
+            .map_err(|error| in_the_words_of_the_flags(&error))
+    }
+}
+
+fn in_the_words_of_the_flags(error: &LimitError) -> String {
+    let LimitError {
+        setting,
+        least,
+        most,
+    } = *error;
+    let (flag, least, most) = match setting {
+        "requests_burst" => ("--limit-burst", least, most),
+        "tool_calls_max" => ("--limit-tool-calls", least, most),
+        "tool_window_ms" => (
+            "--limit-tool-window",
+            least.div_ceil(1_000).max(1),
+            most / 1_000,
+        ),
+        "under_way_max" => ("--limit-concurrency", least, most),
+        "tool_under_way_max" => ("--limit-tool-concurrency", least, most),
+        "response_bytes_max" => ("--limit-response-bytes", least, most),
+        other => (other, least, most),
+    };
+    format!("{flag} is out of bounds; it can be {least} to {most}")
+}
+
+fn then(text: &str) -> Result<Then, String> {
+    Then::ALL
+        .into_iter()
+        .find(|then| then.label() == text)
+        .ok_or_else(|| {
+            format!(
+                "write {}",
+                Then::ALL
+                    .map(|then| format!("\"{}\"", then.label()))
+                    .join(" or ")
+            )
+        })
+}
+
+/// Reads a number of bytes: `65536`, `64KiB`, `1MiB`.
+pub fn size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 5] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("B", 1),
+    ];
+    let text = text.trim();
+    let (number, unit) = UNITS
+        .into_iter()
+        .find_map(|(name, bytes)| Some((text.strip_suffix(name)?.trim_end(), bytes)))
+        .unwrap_or((text, 1));
+    number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(unit))
+        .ok_or_else(|| format!("\"{text}\" is not a size; write 65536, 64KiB or 1MiB"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        let cases = [
+            ("65536", Some(65_536)),
+            ("64KiB", Some(65_536)),
+            ("1 MiB", Some(1 << 20)),
+            ("2kB", Some(2_000)),
+            ("7B", Some(7)),
+            ("", None),
+            ("KiB", None),
+            ("-1", None),
+            ("1.5MiB", None),
+            ("1GiB", None),
+            ("99999999999999999999", None),
+            ("18446744073709551615KiB", None),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(size(text).ok(), bytes, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn flags_change_what_they_name_and_nothing_else() {
+        let base = Limits::default();
+        assert_eq!(LimitArgs::default().over(base), Ok(base));
+        let args = LimitArgs {
+            burst: Some(7),
+            tool_window: Some(5),
+            then: Some(Then::Refuse),
+            ..LimitArgs::default()
+        };
+        let expected = Limits {
+            requests_burst: 7,
+            tool_window_ms: 5_000,
+            tool_then: Then::Refuse,
+            ..base
+        };
+        assert_eq!(args.over(base), Ok(expected));
+        let args = LimitArgs {
+            tool_window: Some(0),
+            ..LimitArgs::default()
+        };
+        assert_eq!(
+            args.over(base).unwrap_err(),
+            "--limit-tool-window is out of bounds; it can be 1 to 86400"
+        );
+    }
+}
