@@ -1,8 +1,12 @@
 //! The command line.
 
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+
+use crate::config::{Origin, Source};
 
 /// Stands between AI agents and the tools they use: judges every call, writes it down, forwards it.
 #[derive(Debug, Parser)]
@@ -17,11 +21,67 @@ pub struct Cli {
         hide_env_values = true
     )]
     pub state_dir: Option<PathBuf>,
+    /// The configuration [default: durward.yaml in $XDG_CONFIG_HOME/durward, where it is there]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "DURWARD_CONFIG",
+        hide_env_values = true
+    )]
+    pub config: Option<PathBuf>,
+    /// Read no configuration
+    #[arg(long, global = true)]
+    pub no_config: bool,
     /// Say more on standard error; twice for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads the command line, and where some of its values came from. Ends the process where it
+    /// cannot be read.
+    pub fn read() -> (Self, Given) {
+        let matches = Self::command().get_matches();
+        let below = matches.subcommand().map_or(&matches, |(_, below)| below);
+        let given = Given {
+            state_dir: origin(&matches, "state_dir", "--state-dir", "DURWARD_STATE_DIR"),
+            policy: origin(below, "policy", "--policy", "DURWARD_POLICY"),
+        };
+        match Self::from_arg_matches(&matches) {
+            Ok(cli) => (cli, given),
+            Err(error) => error.exit(),
+        }
+    }
+
+    /// Which configuration is meant.
+    pub fn config_source(&self) -> Source {
+        match &self.config {
+            _ if self.no_config => Source::None,
+            Some(file) => Source::File(file.clone()),
+            None => Source::Default,
+        }
+    }
+}
+
+/// Where values of the command line came from.
+#[derive(Debug, Clone, Copy)]
+pub struct Given {
+    pub state_dir: Origin,
+    pub policy: Origin,
+}
+
+fn origin(matches: &ArgMatches, id: &str, flag: &'static str, variable: &'static str) -> Origin {
+    match matches
+        .try_contains_id(id)
+        .map(|_| matches.value_source(id))
+    {
+        Ok(Some(ValueSource::EnvVariable)) => Origin::Environment(variable),
+        Ok(Some(ValueSource::CommandLine)) => Origin::Flag(flag),
+        _ => Origin::Default,
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -38,9 +98,12 @@ In an MCP client's configuration, put `durward run --` before the server's own c
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Guard one MCP server over stdio
+    /// Guard one MCP server over stdio: one of the configuration, or a command
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
+    /// Say what the configuration comes to, and what is wrong with it
+    #[command(after_help = crate::config::check::HELP)]
+    Check(crate::config::check::CheckArgs),
     /// A guided tour on embedded parts: nothing is touched outside a temporary directory
     Demo,
     /// Write rules, check them, understand them, try them before they apply
@@ -66,12 +129,16 @@ pub enum Command {
     /// Print a reference page
     #[command(name = "__docs", hide = true)]
     Docs {
-        /// commands, reasons or policy
+        /// commands, reasons, policy or keys
         page: String,
     },
 }
 
 const RUN_HELP: &str = "\
+Examples:
+  durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
+  durward run files                                   the server \"files\" of durward.yaml
+
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
 other tool waits for a person (until approval is built: is refused, and the refusal says so).
 
@@ -98,17 +165,25 @@ pub struct RunArgs {
     /// Pass this variable of the environment on to the server, or set it; repeatable
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub environment: Vec<net::environment::Extra>,
-    /// How long the server may take to answer a call, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub call_timeout: u64,
-    /// When journal records are forced to the disk
-    #[arg(long, value_enum, default_value_t = Sync::Interval)]
-    pub sync: Sync,
+    /// How long the server may take to answer a call, in seconds [default: 300]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub call_timeout: Option<u64>,
+    /// When journal records are forced to the disk [default: interval]
+    #[arg(long, value_enum)]
+    pub sync: Option<Sync>,
     /// How much callers may
     #[command(flatten)]
     pub limits: crate::limits::LimitArgs,
+    /// A server of the configuration, by its name
+    #[arg(value_name = "SERVER", required_unless_present = "command")]
+    pub server: Option<String>,
     /// The server's command
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(
+        last = true,
+        required_unless_present = "server",
+        conflicts_with = "server",
+        value_name = "CMD"
+    )]
     pub command: Vec<std::ffi::OsString>,
 }
 

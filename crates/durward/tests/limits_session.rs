@@ -356,19 +356,24 @@ fn limits_that_cannot_be_meant() {
         (
             ["--limit-requests", "0"],
             2,
-            "0 is out of bounds; it can be 1/m to 1000000/s",
+            "lets nothing through; write at least 1/h",
         ),
         (
             ["--limit-requests", "ten/s"],
             2,
-            "\"ten\" is not a whole number",
+            "is not a rate; write 10/s, 600/m or 5000/h",
         ),
-        (["--limit-requests", "10/h"], 2, "unknown unit \"h\""),
-        (["--limit-then", "maybe"], 2, "write \"hitl\" or \"refuse\""),
+        (["--limit-requests", "10/d"], 2, "is not a rate"),
         (
-            ["--limit-response-bytes", "1GiB"],
+            ["--limit-requests", "1000001/s"],
             2,
-            "is not a size; write 65536, 64KiB or 1MiB",
+            "write at most 1000000/s",
+        ),
+        (["--limit-then", "maybe"], 2, "write hitl or refuse"),
+        (
+            ["--limit-response-bytes", "1MB"],
+            2,
+            "is not a size; write 4096, 64KiB or 1MiB",
         ),
         (
             ["--limit-burst", "0"],

@@ -2,8 +2,8 @@
 
 use super::rate::Rate;
 
-/// One call, in the bucket's unit: what a rate of one a minute earns in a minute.
-const CALL: u64 = 60_000_000_000;
+/// One call, in the bucket's unit: what a rate of one an hour earns in an hour.
+const CALL: u64 = 3_600_000_000_000;
 
 /// What has been spent and not yet earned again. A full bucket owes nothing.
 #[derive(Debug, Default, Clone, Copy)]
@@ -16,8 +16,8 @@ impl Bucket {
     /// Takes one call out, or says in how many nanoseconds there is one. In any interval of length *t*
     /// no more than `burst + rate · t` calls are taken. `now_ns` never decreases.
     pub fn take(&mut self, now_ns: u64, rate: Rate, burst: u32) -> Result<(), u64> {
-        let per_minute = u64::from(rate.calls_per_minute());
-        let earned = now_ns.saturating_sub(self.at_ns).saturating_mul(per_minute);
+        let per_hour = rate.calls_per_hour();
+        let earned = now_ns.saturating_sub(self.at_ns).saturating_mul(per_hour);
         self.at_ns = now_ns;
         let most = u64::from(burst).saturating_mul(CALL);
         // A smaller burst after a reload does not make anybody wait for the larger one.
@@ -28,7 +28,7 @@ impl Bucket {
                 self.owed = owed;
                 Ok(())
             }
-            Some(short) => Err(short.div_ceil(per_minute)),
+            Some(short) => Err(short.div_ceil(per_hour)),
         }
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_more_than_burst_and_rate_in_any_interval(
-            per_minute in 1_u32..100_000,
+            per_minute in 1_u64..100_000,
             burst in 1_u32..200,
             steps in prop::collection::vec(0_u64..2 * SECOND, 1..400),
         ) {
@@ -91,7 +91,7 @@ mod tests {
                 for (last, to) in taken.iter().enumerate().skip(first) {
                     let calls = u128::try_from(last - first + 1).unwrap();
                     let allowed = u128::from(burst) * u128::from(CALL)
-                        + u128::from(to - from) * u128::from(per_minute);
+                        + u128::from(to - from) * u128::from(per_minute) * 60;
                     prop_assert!(calls * u128::from(CALL) <= allowed);
                 }
             }
@@ -99,7 +99,7 @@ mod tests {
 
         #[test]
         fn who_waits_as_told_is_let_in_and_not_a_moment_earlier(
-            per_minute in 1_u32..1_000_000,
+            per_minute in 1_u64..1_000_000,
             burst in 1_u32..20,
         ) {
             let (rate, mut bucket) = (Rate::per_minute(per_minute), Bucket::default());

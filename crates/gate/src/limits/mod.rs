@@ -21,12 +21,14 @@ pub(crate) use counters::{Counters, Lane, Slot, Standing, Stop, Who};
 /// Names the decision where a tool was called too often and a person has to say whether it may go on.
 pub const BREACH_RULE: &str = "rate_limit_breach";
 
-/// Largest burst, calls a window and calls under way that can be configured.
+/// Largest burst and most calls a window that can be configured.
 pub const CALLS_MAX: u32 = 1_000_000;
+/// Most calls under way that can be configured: what a session's table holds.
+pub const UNDER_WAY_MAX: u32 = 1_024;
 /// Longest window, in milliseconds: a day.
 pub const WINDOW_MS_MAX: u64 = 86_400_000;
 /// Shortest window, in milliseconds.
-pub const WINDOW_MS_MIN: u64 = 100;
+pub const WINDOW_MS_MIN: u64 = 1_000;
 /// Largest reply that can be configured, in bytes: the longest frame.
 pub const RESPONSE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Smallest reply bound that can be configured, in bytes: errors and handshakes find room in it.
@@ -123,6 +125,7 @@ impl Limits {
     /// everything, and is out of bounds as well.
     pub fn check(&self) -> Result<(), LimitError> {
         let calls = u64::from(CALLS_MAX);
+        let under_way = u64::from(UNDER_WAY_MAX);
         let per_tool = self.tool_under_way_max.unwrap_or(1);
         let settings = [
             ("requests_burst", u64::from(self.requests_burst), 1, calls),
@@ -133,8 +136,8 @@ impl Limits {
                 WINDOW_MS_MIN,
                 WINDOW_MS_MAX,
             ),
-            ("under_way_max", u64::from(self.under_way_max), 1, calls),
-            ("tool_under_way_max", u64::from(per_tool), 1, calls),
+            ("under_way_max", u64::from(self.under_way_max), 1, under_way),
+            ("tool_under_way_max", u64::from(per_tool), 1, under_way),
             (
                 "response_bytes_max",
                 self.response_bytes_max,

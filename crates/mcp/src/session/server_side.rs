@@ -101,17 +101,15 @@ impl Session {
             self.note(event, message);
             return Flow::Go;
         };
-        let limit_bytes = self.gate.limits().response_bytes_max;
-        let size_bytes = u64::try_from(frame.len()).unwrap_or(u64::MAX);
-        if size_bytes > limit_bytes {
-            return self.too_large(open, size_bytes, limit_bytes);
-        }
         let Open {
             id: wanted,
             kind,
             batch,
             ..
-        } = open;
+        } = match self.within_bound(open, frame) {
+            Ok(open) => open,
+            Err(flow) => return flow,
+        };
         let mut answer = if id.raw() == wanted {
             None
         } else {
@@ -149,8 +147,13 @@ impl Session {
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
     }
 
-    /// Answers a call whose reply is longer than may be passed on.
-    fn too_large(&mut self, open: Open, size_bytes: u64, limit_bytes: u64) -> Flow {
+    /// Hands the call back if its reply may be passed on; else the call is answered with an error.
+    fn within_bound(&mut self, open: Open, frame: &[u8]) -> Result<Open, Flow> {
+        let limit_bytes = self.gate.limits().response_bytes_max;
+        let size_bytes = u64::try_from(frame.len()).unwrap_or(u64::MAX);
+        if size_bytes <= limit_bytes {
+            return Ok(open);
+        }
         let fault = UpstreamFault::TooLarge;
         self.note(fault.label(), fault.sentence());
         let answer = frames::too_large(&open.id, size_bytes, limit_bytes);
@@ -158,7 +161,7 @@ impl Session {
             size_bytes,
             body_hash: None,
         };
-        self.end_failed(open, answer, fault, Some(summary))
+        Err(self.end_failed(open, answer, fault, Some(summary)))
     }
 
     fn outcome(&self, frame: &[u8], is_error: bool, payload: &str) -> Outcome {
