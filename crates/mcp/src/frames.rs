@@ -26,17 +26,53 @@ pub enum UpstreamFault {
     TooLarge,
     /// Too many calls are under way.
     Busy,
+    /// No connection to the server; nothing was sent.
+    Unreachable,
+    /// No secure connection to the server.
+    Tls,
+    /// The connection broke after the call was sent.
+    Broken,
+    /// The server wants other credentials.
+    Unauthorized,
+    /// The server says that it is overloaded.
+    Overloaded,
+    /// The server answered with an error of HTTP instead of a message.
+    HttpStatus,
+    /// The server sends us elsewhere.
+    Redirected,
+    /// The reply is not what the transport asks for.
+    UnfitReply,
+    /// The reply ended without an answer to the call.
+    NoAnswer,
+    /// The server forgot the session and does not open it again.
+    SessionLost,
+    /// No process of the server became free in time.
+    NoPlace,
+    /// The client and the server speak different eras of the protocol.
+    EraMismatch,
 }
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 18] = [
         Self::Died,
         Self::Timeout,
         Self::Garbage,
         Self::Oversize,
         Self::TooLarge,
         Self::Busy,
+        Self::Unreachable,
+        Self::Tls,
+        Self::Broken,
+        Self::Unauthorized,
+        Self::Overloaded,
+        Self::HttpStatus,
+        Self::Redirected,
+        Self::UnfitReply,
+        Self::NoAnswer,
+        Self::SessionLost,
+        Self::NoPlace,
+        Self::EraMismatch,
     ];
 
     /// The closed reason label.
@@ -49,6 +85,18 @@ impl UpstreamFault {
             Self::Oversize => "upstream_oversize",
             Self::TooLarge => "response_too_large",
             Self::Busy => "too_many_in_flight",
+            Self::Unreachable => "upstream_unreachable",
+            Self::Tls => "upstream_tls",
+            Self::Broken => "upstream_broken",
+            Self::Unauthorized => "upstream_unauthorized",
+            Self::Overloaded => "upstream_overloaded",
+            Self::HttpStatus => "upstream_http_status",
+            Self::Redirected => "upstream_redirected",
+            Self::UnfitReply => "upstream_reply_unfit",
+            Self::NoAnswer => "upstream_no_answer",
+            Self::SessionLost => "upstream_session_lost",
+            Self::NoPlace => "too_many_servers",
+            Self::EraMismatch => "era_mismatch",
         }
     }
 
@@ -66,6 +114,32 @@ impl UpstreamFault {
                 "the server's answer was longer than the limit on replies; ask for less at a time"
             }
             Self::Busy => "too many calls are under way; try again when some have ended",
+            Self::Unreachable => {
+                "the server cannot be reached, nothing was sent; try again when it is up"
+            }
+            Self::Tls => {
+                "there is no secure connection to the server; check its certificate and ours"
+            }
+            Self::Broken => {
+                "the connection broke before the server answered; what it has done is not known"
+            }
+            Self::Unauthorized => "the server wants other credentials; check the key it is given",
+            Self::Overloaded => "the server is overloaded and did nothing; try again later",
+            Self::HttpStatus => "the server answered with an http error instead of a message",
+            Self::Redirected => {
+                "the server redirects elsewhere, which is not followed; give the new url if it is right"
+            }
+            Self::UnfitReply => "the server's reply is not what the transport asks for",
+            Self::NoAnswer => {
+                "the server's reply ended without an answer; what it has done is not known"
+            }
+            Self::SessionLost => "the server forgot the session and did not open it again",
+            Self::NoPlace => {
+                "all processes of the server are in use; try again when a session has ended"
+            }
+            Self::EraMismatch => {
+                "the client and the server speak different eras of the protocol, one with initialize, the other 2026-07-28 without; use a client or server of the other's era"
+            }
         }
     }
 
@@ -73,8 +147,53 @@ impl UpstreamFault {
     #[must_use]
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Busy => true,
-            Self::Died | Self::Timeout | Self::Garbage | Self::Oversize | Self::TooLarge => false,
+            Self::Busy
+            | Self::NoPlace
+            | Self::Unreachable
+            | Self::Overloaded
+            | Self::SessionLost => true,
+            Self::Died
+            | Self::Timeout
+            | Self::Garbage
+            | Self::Oversize
+            | Self::TooLarge
+            | Self::Tls
+            | Self::Broken
+            | Self::Unauthorized
+            | Self::HttpStatus
+            | Self::Redirected
+            | Self::UnfitReply
+            | Self::NoAnswer
+            | Self::EraMismatch => false,
+        }
+    }
+}
+
+/// A fault, and what is known about it beyond its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong.
+    pub fault: UpstreamFault,
+    /// What exactly, in words that leak nothing; for the caller.
+    pub detail: Option<String>,
+}
+
+impl From<UpstreamFault> for Failure {
+    fn from(fault: UpstreamFault) -> Self {
+        Self {
+            fault,
+            detail: None,
+        }
+    }
+}
+
+impl UpstreamFault {
+    /// The fault with what is known about it.
+    #[must_use]
+    pub fn because(self, detail: impl Into<String>) -> Failure {
+        Failure {
+            fault: self,
+            detail: Some(detail.into()),
         }
     }
 }
@@ -104,17 +223,17 @@ pub fn upstream_fault(id: &str, fault: UpstreamFault) -> Vec<u8> {
     error(id, UPSTREAM_CODE, fault.sentence(), Some(&data))
 }
 
-/// The answer in place of a reply that is longer than may be passed on.
+/// As [`upstream_fault`], with what is known beyond the kind of fault.
 #[must_use]
-pub fn too_large(id: &str, size_bytes: u64, limit_bytes: u64) -> Vec<u8> {
-    let fault = UpstreamFault::TooLarge;
-    let data = json!({
-        "reason": fault.label(),
-        "retryable": fault.is_retryable(),
-        "size_bytes": size_bytes,
-        "limit_bytes": limit_bytes,
-    });
-    error(id, UPSTREAM_CODE, fault.sentence(), Some(&data))
+pub fn upstream_failure(id: &str, failure: &Failure) -> Vec<u8> {
+    let fault = failure.fault;
+    let Some(detail) = &failure.detail else {
+        return upstream_fault(id, fault);
+    };
+    let data =
+        json!({ "reason": fault.label(), "retryable": fault.is_retryable(), "detail": detail });
+    let message = format!("{}: {detail}", fault.sentence());
+    error(id, UPSTREAM_CODE, &message, Some(&data))
 }
 
 /// The answer to a frame that could not be taken. `id` is `null` where it could not be read.
