@@ -4,7 +4,6 @@
 //! the other side takes them, else queued; a side that does not read stops the other side's reader.
 
 mod client_side;
-mod notes;
 mod open;
 mod run;
 mod server_side;
@@ -18,9 +17,9 @@ use net::stdio::{FrameReader, FrameWriter};
 use wire::{Era, Revision};
 
 use crate::describe::{Context, PathSchemas};
+use crate::notes::Notes;
 use crate::upstream::Upstream;
 
-use notes::Notes;
 use open::{Open, Table};
 
 /// What a session is told at its start.
