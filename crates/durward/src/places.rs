@@ -92,6 +92,11 @@ pub fn own_binary() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("durward"))
 }
 
+/// A path that a variable names, if it is set.
+pub fn named_by(name: &str) -> Option<PathBuf> {
+    variable(name).map(PathBuf::from)
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "this module is where the binary reads the environment"

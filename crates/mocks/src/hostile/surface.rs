@@ -41,6 +41,7 @@ impl Bait {
             echo: Echo {
                 delay: Duration::ZERO,
                 reply_bytes: 1024,
+                stall: None,
             },
         }
     }

@@ -97,6 +97,7 @@ mod tests {
         let echo = Echo {
             delay: Duration::ZERO,
             reply_bytes: 1,
+            stall: None,
         };
         let mut server = Server::new(echo, Eras::Both, None);
         for frame in FRAMES {
@@ -119,6 +120,7 @@ mod tests {
         let echo = Echo {
             delay: Duration::ZERO,
             reply_bytes: 1,
+            stall: None,
         };
         let mut server = Server::new(echo, Eras::Legacy, None);
         check(&mut server, FRAMES[0].as_bytes());
