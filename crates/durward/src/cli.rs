@@ -1,8 +1,12 @@
 //! The command line.
 
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+
+use crate::config::{Origin, Source};
 
 /// Stands between AI agents and the tools they use: judges every call, writes it down, forwards it.
 #[derive(Debug, Parser)]
@@ -17,11 +21,67 @@ pub struct Cli {
         hide_env_values = true
     )]
     pub state_dir: Option<PathBuf>,
+    /// The configuration [default: durward.yaml in $XDG_CONFIG_HOME/durward, where it is there]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "DURWARD_CONFIG",
+        hide_env_values = true
+    )]
+    pub config: Option<PathBuf>,
+    /// Read no configuration
+    #[arg(long, global = true)]
+    pub no_config: bool,
     /// Say more on standard error; twice for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads the command line, and where some of its values came from. Ends the process where it
+    /// cannot be read.
+    pub fn read() -> (Self, Given) {
+        let matches = Self::command().get_matches();
+        let below = matches.subcommand().map_or(&matches, |(_, below)| below);
+        let given = Given {
+            state_dir: origin(&matches, "state_dir", "--state-dir", "DURWARD_STATE_DIR"),
+            policy: origin(below, "policy", "--policy", "DURWARD_POLICY"),
+        };
+        match Self::from_arg_matches(&matches) {
+            Ok(cli) => (cli, given),
+            Err(error) => error.exit(),
+        }
+    }
+
+    /// Which configuration is meant.
+    pub fn config_source(&self) -> Source {
+        match &self.config {
+            _ if self.no_config => Source::None,
+            Some(file) => Source::File(file.clone()),
+            None => Source::Default,
+        }
+    }
+}
+
+/// Where values of the command line came from.
+#[derive(Debug, Clone, Copy)]
+pub struct Given {
+    pub state_dir: Origin,
+    pub policy: Origin,
+}
+
+fn origin(matches: &ArgMatches, id: &str, flag: &'static str, variable: &'static str) -> Origin {
+    match matches
+        .try_contains_id(id)
+        .map(|_| matches.value_source(id))
+    {
+        Ok(Some(ValueSource::EnvVariable)) => Origin::Environment(variable),
+        Ok(Some(ValueSource::CommandLine)) => Origin::Flag(flag),
+        _ => Origin::Default,
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -38,13 +98,19 @@ In an MCP client's configuration, put `durward run --` before the server's own c
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Guard one MCP server over stdio
+    /// Guard one MCP server over stdio: one of the configuration, or a command
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
+    /// Say what the configuration comes to, and what is wrong with it
+    #[command(after_help = crate::config::check::HELP)]
+    Check(crate::config::check::CheckArgs),
     /// A guided tour on embedded parts: nothing is touched outside a temporary directory
     Demo,
     /// Write rules, check them, understand them, try them before they apply
     Policy(crate::policy::PolicyArgs),
+    /// Approved definitions of tools: what changed, and whether that is well
+    #[command(after_help = crate::pins::HELP)]
+    Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
     /// Put a guarded server into an MCP client's configuration
@@ -66,12 +132,17 @@ pub enum Command {
     /// Print a reference page
     #[command(name = "__docs", hide = true)]
     Docs {
-        /// commands, reasons or policy
+        /// commands, reasons, policy or keys
         page: String,
     },
 }
 
 const RUN_HELP: &str = "\
+Examples:
+  durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
+  durward run files                                   the server \"files\" of durward.yaml
+  durward run --url https://mcp.example/mcp           a server over Streamable HTTP
+
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
 other tool waits for a person (until approval is built: is refused, and the refusal says so).
 
@@ -95,15 +166,74 @@ pub struct RunArgs {
     /// Pass this variable of the environment on to the server, or set it; repeatable
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub environment: Vec<net::environment::Extra>,
-    /// How long the server may take to answer a call, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub call_timeout: u64,
-    /// When journal records are forced to the disk
-    #[arg(long, value_enum, default_value_t = Sync::Interval)]
-    pub sync: Sync,
+    /// How long the server may take to answer a call, in seconds [default: 300]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub call_timeout: Option<u64>,
+    /// When journal records are forced to the disk [default: interval]
+    #[arg(long, value_enum)]
+    pub sync: Option<Sync>,
+    /// Reach the server here, over Streamable HTTP; with a command too, start that where nobody answers
+    #[arg(long, value_name = "URL", conflicts_with = "server")]
+    pub url: Option<String>,
+    /// How to reach the server [default: auto, which is http first where there is a URL]
+    #[arg(long, value_enum)]
+    pub transport: Option<RunTransport>,
+    /// Send the key in this variable of the environment to the server, as a bearer token
+    #[arg(long, value_name = "NAME")]
+    pub api_key_env: Option<String>,
+    /// Our certificate for the server, with its chain, as PEM
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    pub client_cert: Option<PathBuf>,
+    /// The private key of --client-cert, as PEM
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    pub client_key: Option<PathBuf>,
+    /// Certificate authorities to trust instead of the system's, as PEM
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Allow a URL with http:// to another machine, where anyone on the way can read and change it
+    #[arg(long)]
+    pub insecure_http: bool,
+    /// What happens where a tool's definition is not the one that was approved [default: warn]
+    #[arg(long, value_enum)]
+    pub pin: Option<Pin>,
+    /// Take the targets of links out of descriptions
+    #[arg(long)]
+    pub strip_links: bool,
+    /// Cut descriptions to this many characters
+    #[arg(long, value_name = "CHARS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub description_length: Option<u32>,
+    /// A server of the configuration, by its name
+    #[arg(value_name = "SERVER", required_unless_present_any = ["command", "url"])]
+    pub server: Option<String>,
     /// The server's command
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(
+        last = true,
+        required_unless_present_any = ["server", "url"],
+        conflicts_with = "server",
+        value_name = "CMD"
+    )]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum RunTransport {
+    /// HTTP first, three tries; where nobody answers, the command
+    Auto,
+    /// The command, over its standard streams
+    Stdio,
+    /// The URL
+    Http,
+}
+
+impl From<RunTransport> for crate::config::values::Transport {
+    fn from(given: RunTransport) -> Self {
+        match given {
+            RunTransport::Auto => Self::Auto,
+            RunTransport::Stdio => Self::Stdio,
+            RunTransport::Http => Self::Http,
+        }
+    }
 }
 
 /// When journal records are forced to the disk.
@@ -115,6 +245,17 @@ pub enum Sync {
     Every,
     /// When the system likes
     Never,
+}
+
+/// How strictly definitions are held to what was approved.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Pin {
+    /// Definitions are not looked at
+    Off,
+    /// The change is told of, and passes
+    Warn,
+    /// The tool is neither shown nor called until its definition is approved
+    Enforce,
 }
 
 /// Names become parts of tool names on the wire, where two underscores separate.

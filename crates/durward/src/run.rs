@@ -1,25 +1,26 @@
-//! `durward run`: guard one MCP server over stdio.
+//! `durward run`: guard one MCP server for one client over stdio.
+
+mod plan;
+mod reach;
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
-use gate::policy::Policy;
-use gate::policy::starter::STARTER_POLICY;
 use gate::{Gate, World};
-use mcp::upstream::{ServerCommand, Upstream};
 use mcp::{Ending, Session, SessionOptions};
 
-use crate::cli::{RunArgs, Sync};
+use crate::cli::{Given, RunArgs};
+use crate::config::Settings;
 use crate::local::{self, LocalView, SystemClock};
-use crate::places::{self, Places};
+use crate::places::Places;
+use crate::policy::source::{self, Protected};
 use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
+
+use plan::Plan;
 
 /// How long calls under way may take to end, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
-/// Largest policy file, in bytes.
-const POLICY_BYTES_MAX: u64 = gate::policy::load::POLICY_BYTES_MAX as u64;
 
 /// Why a run could not start or had to end.
 struct Failure {
@@ -51,8 +52,16 @@ impl Failure {
 }
 
 /// Runs until the client, the server or the journal ends it; gives the exit code.
-pub fn run(args: &RunArgs, places: &Places, err: &mut dyn Write) -> u8 {
-    match guard(args, places, err) {
+pub fn run(
+    args: &RunArgs,
+    given: &Given,
+    mut settings: Settings,
+    places: &Places,
+    err: &mut dyn Write,
+) -> u8 {
+    settings.set_policy(args.policy.as_deref(), given.policy);
+    let done = Plan::of(args, &settings, places).and_then(|plan| guard(&plan, places, err));
+    match done {
         Ok(code) => code,
         Err(failure) => {
             let _ = writeln!(err, "error: {}", failure.message);
@@ -61,43 +70,37 @@ pub fn run(args: &RunArgs, places: &Places, err: &mut dyn Write) -> u8 {
     }
 }
 
-fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Failure> {
-    let (program, arguments) = args
-        .command
-        .split_first()
-        .ok_or_else(|| Failure::configuration("no server command was given"))?;
+fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failure> {
     let view: Arc<LocalView> = Arc::new(LocalView::new(places));
-    let policy = load_policy(args.policy.as_deref(), places, &view, err)?;
+    if plan.policy.is_none() {
+        let _ = writeln!(
+            err,
+            "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
+        );
+    }
+    let policy = source::of_file(plan.policy.as_deref(), Protected::AsRun, places)
+        .map_err(Failure::configuration)?;
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, session, salt) = split_seed(&seed);
-    let journal = open_journal(args, places, instance)?;
+    let journal = open_journal(plan.sync, places, instance)?;
     let clock = Arc::new(SystemClock::new());
-    let name = args
-        .name
-        .clone()
-        .unwrap_or_else(|| name_of(program, arguments));
     let digest = policy.digest().to_owned();
     let world = World {
         policy,
         version: "v1".into(),
     };
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
-    record_start(&gate, args, &name, &digest, &session)?;
-    let command = ServerCommand {
-        program: program.clone(),
-        args: arguments.to_vec(),
-        environment: net::environment::for_child(places::environment(), &args.environment),
-        directory: None,
-        watcher: places.own_binary.clone(),
-    };
+    record_start(&gate, plan, &digest, &session)?;
     let options = SessionOptions {
-        backend_id: name.clone(),
+        backend_id: plan.name.clone(),
         subject_id: places.user.clone(),
         session_id: session.into(),
-        call_timeout_ms: args.call_timeout.saturating_mul(1_000),
+        call_timeout_ms: plan.call_timeout_ms,
         drain_ms: DRAIN_MS,
         view: Some(view),
+        descriptions: plan.descriptions.clone(),
+        pins: plan.pins.clone(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -106,9 +109,7 @@ fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Fai
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
-        let upstream = Upstream::start(&command, &name).map_err(|e| {
-            Failure::other(format!("cannot start {}: {e}", program.to_string_lossy()))
-        })?;
+        let upstream = reach::reach(plan, &gate, places, err).await?;
         Session::new(Arc::clone(&gate), client, upstream, options)
             .run()
             .await
@@ -116,15 +117,10 @@ fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Fai
     });
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
-    finish(&ending?, &journal, &gate, program)
+    finish(&ending?, &journal, &gate, &plan.server.shown())
 }
 
-fn finish(
-    ending: &Ending,
-    journal: &Journal,
-    gate: &Gate,
-    program: &std::ffi::OsStr,
-) -> Result<u8, Failure> {
+fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {
     if gate.has_failed() {
         let cause = journal
             .healthy()
@@ -138,52 +134,15 @@ fn finish(
         .close(local::now_ms(), ending.label())
         .map_err(Failure::journal)?;
     match ending {
-        Ending::ServerEnded(how) => Err(Failure::other(format!(
-            "the server {} ended: {how}",
-            program.to_string_lossy()
-        ))),
+        Ending::ServerEnded(how) => {
+            Err(Failure::other(format!("the server {server} ended: {how}")))
+        }
         Ending::ClientClosed | Ending::Signal | Ending::JournalFailed => Ok(0),
     }
 }
 
-fn load_policy(
-    file: Option<&Path>,
-    places: &Places,
-    view: &Arc<LocalView>,
-    err: &mut dyn Write,
-) -> Result<Policy, Failure> {
-    let absolute = file.map(|f| places.absolute(f));
-    let protected = places.protected(absolute.as_deref());
-    let text = match file {
-        None => {
-            let _ = writeln!(
-                err,
-                "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
-            );
-            STARTER_POLICY.to_owned()
-        }
-        Some(file) => {
-            let size = std::fs::metadata(file)
-                .map_err(|e| Failure::configuration(format!("{}: {e}", file.display())))?
-                .len();
-            if size > POLICY_BYTES_MAX {
-                return Err(Failure::configuration(format!(
-                    "{}: the policy is longer than 8 MiB",
-                    file.display()
-                )));
-            }
-            std::fs::read_to_string(file)
-                .map_err(|e| Failure::configuration(format!("{}: {e}", file.display())))?
-        }
-    };
-    Policy::load(&text, Some(view.as_ref()), &protected).map_err(|e| {
-        let name = file.map_or_else(|| "starter policy".into(), |f| f.display().to_string());
-        Failure::configuration(format!("{name}: {e}"))
-    })
-}
-
 fn open_journal(
-    args: &RunArgs,
+    sync: SyncPolicy,
     places: &Places,
     instance: [u8; 16],
 ) -> Result<Arc<Journal>, Failure> {
@@ -192,11 +151,6 @@ fn open_journal(
         if let Err(error) = local::random(bytes) {
             failed = Some(error);
         }
-    };
-    let sync = match args.sync {
-        Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
-        Sync::Every => SyncPolicy::Every,
-        Sync::Never => SyncPolicy::Never,
     };
     let options = JournalOptions {
         sync,
@@ -218,14 +172,8 @@ fn open_journal(
     }
 }
 
-fn record_start(
-    gate: &Gate,
-    args: &RunArgs,
-    name: &str,
-    digest: &str,
-    session: &str,
-) -> Result<(), Failure> {
-    let source = args.policy.as_ref().map(|p| p.display().to_string());
+fn record_start(gate: &Gate, plan: &Plan, digest: &str, session: &str) -> Result<(), Failure> {
+    let source = plan.policy.as_ref().map(|p| p.display().to_string());
     let loaded = Config {
         event: "loaded",
         component: Some("policy"),
@@ -239,7 +187,7 @@ fn record_start(
         level: Some("info"),
         component: Some("mcp"),
         session_id: Some(session),
-        backend_id: Some(name),
+        backend_id: Some(&plan.name),
         ..System::default()
     };
     gate.record(&Record::Config(&loaded))
@@ -304,8 +252,9 @@ fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::ffi::OsString;
+
+    use super::*;
 
     #[test]
     fn names_come_from_commands() {

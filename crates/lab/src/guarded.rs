@@ -60,7 +60,7 @@ impl Workshop {
     ) -> Result<Arm, LabError> {
         let policy = self.file(&format!("policy-{}.json", slug(name)));
         fs::write(&policy, rules.to_string()).map_err(|source| LabError::path(&policy, source))?;
-        let mut words = self.own(&["--state-dir"]);
+        let mut words = self.own(&["--no-config", "--state-dir"]);
         words.push(self.state(name).into());
         words.extend(["run", "--name", "mock", "--policy"].map(OsString::from));
         words.push(policy.into());

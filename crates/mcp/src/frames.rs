@@ -24,16 +24,52 @@ pub enum UpstreamFault {
     Oversize,
     /// Too many calls are under way.
     Busy,
+    /// No connection to the server; nothing was sent.
+    Unreachable,
+    /// No secure connection to the server.
+    Tls,
+    /// The connection broke after the call was sent.
+    Broken,
+    /// The server wants other credentials.
+    Unauthorized,
+    /// The server says that it is overloaded.
+    Overloaded,
+    /// The server answered with an error of HTTP instead of a message.
+    HttpStatus,
+    /// The server sends us elsewhere.
+    Redirected,
+    /// The reply is not what the transport asks for.
+    UnfitReply,
+    /// The reply ended without an answer to the call.
+    NoAnswer,
+    /// The server forgot the session and does not open it again.
+    SessionLost,
+    /// No process of the server became free in time.
+    NoPlace,
+    /// The client and the server speak different eras of the protocol.
+    EraMismatch,
 }
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 17] = [
         Self::Died,
         Self::Timeout,
         Self::Garbage,
         Self::Oversize,
         Self::Busy,
+        Self::Unreachable,
+        Self::Tls,
+        Self::Broken,
+        Self::Unauthorized,
+        Self::Overloaded,
+        Self::HttpStatus,
+        Self::Redirected,
+        Self::UnfitReply,
+        Self::NoAnswer,
+        Self::SessionLost,
+        Self::NoPlace,
+        Self::EraMismatch,
     ];
 
     /// The closed reason label.
@@ -45,6 +81,18 @@ impl UpstreamFault {
             Self::Garbage => "upstream_garbage",
             Self::Oversize => "upstream_oversize",
             Self::Busy => "too_many_in_flight",
+            Self::Unreachable => "upstream_unreachable",
+            Self::Tls => "upstream_tls",
+            Self::Broken => "upstream_broken",
+            Self::Unauthorized => "upstream_unauthorized",
+            Self::Overloaded => "upstream_overloaded",
+            Self::HttpStatus => "upstream_http_status",
+            Self::Redirected => "upstream_redirected",
+            Self::UnfitReply => "upstream_reply_unfit",
+            Self::NoAnswer => "upstream_no_answer",
+            Self::SessionLost => "upstream_session_lost",
+            Self::NoPlace => "too_many_servers",
+            Self::EraMismatch => "era_mismatch",
         }
     }
 
@@ -59,6 +107,32 @@ impl UpstreamFault {
             Self::Garbage => "the server's answer was not a valid message",
             Self::Oversize => "the server's answer was longer than 16 MiB",
             Self::Busy => "too many calls are under way; try again when some have ended",
+            Self::Unreachable => {
+                "the server cannot be reached, nothing was sent; try again when it is up"
+            }
+            Self::Tls => {
+                "there is no secure connection to the server; check its certificate and ours"
+            }
+            Self::Broken => {
+                "the connection broke before the server answered; what it has done is not known"
+            }
+            Self::Unauthorized => "the server wants other credentials; check the key it is given",
+            Self::Overloaded => "the server is overloaded and did nothing; try again later",
+            Self::HttpStatus => "the server answered with an http error instead of a message",
+            Self::Redirected => {
+                "the server redirects elsewhere, which is not followed; give the new url if it is right"
+            }
+            Self::UnfitReply => "the server's reply is not what the transport asks for",
+            Self::NoAnswer => {
+                "the server's reply ended without an answer; what it has done is not known"
+            }
+            Self::SessionLost => "the server forgot the session and did not open it again",
+            Self::NoPlace => {
+                "all processes of the server are in use; try again when a session has ended"
+            }
+            Self::EraMismatch => {
+                "the client and the server speak different eras of the protocol, one with initialize, the other 2026-07-28 without; use a client or server of the other's era"
+            }
         }
     }
 
@@ -66,8 +140,52 @@ impl UpstreamFault {
     #[must_use]
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Busy => true,
-            Self::Died | Self::Timeout | Self::Garbage | Self::Oversize => false,
+            Self::Busy
+            | Self::NoPlace
+            | Self::Unreachable
+            | Self::Overloaded
+            | Self::SessionLost => true,
+            Self::Died
+            | Self::Timeout
+            | Self::Garbage
+            | Self::Oversize
+            | Self::Tls
+            | Self::Broken
+            | Self::Unauthorized
+            | Self::HttpStatus
+            | Self::Redirected
+            | Self::UnfitReply
+            | Self::NoAnswer
+            | Self::EraMismatch => false,
+        }
+    }
+}
+
+/// A fault, and what is known about it beyond its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong.
+    pub fault: UpstreamFault,
+    /// What exactly, in words that leak nothing; for the caller.
+    pub detail: Option<String>,
+}
+
+impl From<UpstreamFault> for Failure {
+    fn from(fault: UpstreamFault) -> Self {
+        Self {
+            fault,
+            detail: None,
+        }
+    }
+}
+
+impl UpstreamFault {
+    /// The fault with what is known about it.
+    #[must_use]
+    pub fn because(self, detail: impl Into<String>) -> Failure {
+        Failure {
+            fault: self,
+            detail: Some(detail.into()),
         }
     }
 }
@@ -92,6 +210,19 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
 pub fn upstream_fault(id: &str, fault: UpstreamFault) -> Vec<u8> {
     let data = json!({ "reason": fault.label(), "retryable": fault.is_retryable() });
     error(id, UPSTREAM_CODE, fault.sentence(), Some(&data))
+}
+
+/// As [`upstream_fault`], with what is known beyond the kind of fault.
+#[must_use]
+pub fn upstream_failure(id: &str, failure: &Failure) -> Vec<u8> {
+    let fault = failure.fault;
+    let Some(detail) = &failure.detail else {
+        return upstream_fault(id, fault);
+    };
+    let data =
+        json!({ "reason": fault.label(), "retryable": fault.is_retryable(), "detail": detail });
+    let message = format!("{}: {detail}", fault.sentence());
+    error(id, UPSTREAM_CODE, &message, Some(&data))
 }
 
 /// The answer to a frame that could not be taken. `id` is `null` where it could not be read.
@@ -146,28 +277,58 @@ fn rebuilt(scan: &Scan<'_>, name: &str, value: &str) -> Vec<u8> {
     out
 }
 
-/// The id of a frame that could not be taken, where its beginning or end still shows one: the text
+/// The id of a frame that could not be taken, where its beginning still shows one: the text
 /// after `"id":` if that is a number or a string.
 #[must_use]
 pub fn salvage_id(frame: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(frame);
-    let mut candidates = text
-        .match_indices("\"id\"")
-        .map(|(at, mark)| at + mark.len());
-    candidates.find_map(|at| {
-        let value = text.get(at..)?.trim_start().strip_prefix(':')?.trim_start();
-        let end = if value.starts_with('"') {
-            1 + value.get(1..)?.find('"')? + 1
-        } else {
-            value
-                .find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c))
-                .unwrap_or(value.len())
-        };
-        let raw = value.get(..end)?;
-        let mut digits = serde_json::Deserializer::from_str(raw).into_iter::<serde_json::Value>();
-        let value = digits.next()?.ok()?;
-        (value.is_number() || value.is_string()).then(|| raw.to_owned())
-    })
+    let value = value_of_own_id(&text)?;
+    let end = if value.starts_with('"') {
+        1 + value.get(1..)?.find('"')? + 1
+    } else {
+        value
+            .find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c))
+            .unwrap_or(value.len())
+    };
+    let raw = value.get(..end)?;
+    let read: serde_json::Value = serde_json::from_str(raw).ok()?;
+    (read.is_number() || read.is_string()).then(|| raw.to_owned())
+}
+
+/// What follows `"id":` among the members of the outermost object; an `id` deeper inside belongs to
+/// whatever the peer chose to put there.
+fn value_of_own_id(text: &str) -> Option<&str> {
+    // A message that came in an array where none may be is still that message.
+    let own_depth = if text.trim_start().starts_with('[') {
+        2
+    } else {
+        1
+    };
+    let mut depth = 0_usize;
+    let mut string_from = None;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match (string_from, byte) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(from), b'"') => {
+                string_from = None;
+                let after = || text.get(at + 1..)?.trim_start().strip_prefix(':');
+                if depth == own_depth
+                    && text.get(from..at) == Some("id")
+                    && let Some(value) = after()
+                {
+                    return Some(value.trim_start());
+                }
+            }
+            (Some(_), _) => {}
+            (None, b'"') => string_from = Some(at + 1),
+            (None, b'{' | b'[') => depth += 1,
+            (None, b'}' | b']') => depth = depth.checked_sub(1)?,
+            (None, _) => {}
+        }
+    }
+    None
 }
 
 /// The error code of an error response's payload.
@@ -190,6 +351,12 @@ mod tests {
             (r#"{"id":null}"#, None),
             ("hello", None),
             (r#"{"id":"#, None),
+            (r#"{"result":{"id":3},"id":7"#, Some("7")),
+            (r#"{"result":{"id":3},"#, None),
+            (r#"{"result":"\"id\":3","id" : 8,"#, Some("8")),
+            (r#"{"result":["id":3],"method":"id""#, None),
+            (r#"}{"id":3"#, None),
+            (r#" [{"id":3}]"#, Some("3")),
         ];
         for (frame, id) in cases {
             assert_eq!(salvage_id(frame.as_bytes()).as_deref(), id, "{frame}");

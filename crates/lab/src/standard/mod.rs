@@ -256,7 +256,7 @@ fn peers(args: &StandardArgs, scene: &Scene) -> Result<Vec<Arm>, LabError> {
 fn verify(scene: &Scene, context: &Context) -> Result<String, LabError> {
     let state = scene.state(Server::Files, Rules::Mixed(50));
     let output = std::process::Command::new(&context.own_binary)
-        .arg("--state-dir")
+        .args(["--no-config", "--state-dir"])
         .arg(&state)
         .args(["audit", "verify"])
         .output()
