@@ -9,6 +9,7 @@
     clippy::indexing_slicing,
     clippy::print_stderr,
     clippy::disallowed_methods,
+    dead_code,
     missing_docs
 )]
 
