@@ -180,26 +180,18 @@ fn plans(
         deny,
         ..row(args, size, arms, operation)
     };
-    let guarded = |server, rules| scene.guarded(server, rules);
     let hello = Operation::Call {
         tool: "echo".into(),
         arguments: serde_json::json!({ "text": "hello" }),
     };
     let (echo, files) = (Server::Echo, Server::Files);
-    let files_arms = vec![
-        scene.direct(files),
-        scene.relayed(files),
-        guarded(files, Rules::AllowAll)?,
-        guarded(files, Rules::Four)?,
-        guarded(files, Rules::Mixed(50))?,
-        guarded(files, Rules::Mixed(1_000))?,
-    ];
+    let files_arms = files_arms(scene)?;
     let echo_arms = vec![
         scene.direct(echo),
         scene.relayed(echo),
-        guarded(echo, Rules::AllowAll)?,
+        scene.guarded(echo, Rules::AllowAll)?,
     ];
-    let deny_arms = vec![scene.direct(files), guarded(files, Rules::Four)?];
+    let deny_arms = vec![scene.direct(files), scene.guarded(files, Rules::Four)?];
     let abreast = |concurrency| Plan {
         concurrency,
         ..plan(echo_arms.clone(), hello.clone(), false)
@@ -233,7 +225,7 @@ fn plans(
         ),
     ];
     if !args.peer.is_empty() {
-        let mut arms = echo_arms.clone();
+        let mut arms = echo_arms;
         arms.extend(peers(args, scene)?);
         let beside = Plan {
             runs: PEER_RUNS,
@@ -241,11 +233,25 @@ fn plans(
             turn: PEER_RUNS.div_ceil(4),
             // Some proxies add members of their own to an answer.
             answers: Answers::Content,
-            ..plan(arms, hello.clone(), false)
+            ..plan(arms, hello, false)
         };
         plans.push(("`tools/call echo`, beside peers", false, beside));
     }
     Ok(plans)
+}
+
+/// The file server directly, behind a relay, and behind each rule set.
+fn files_arms(scene: &Scene) -> Result<Vec<Arm>, LabError> {
+    let mut arms = vec![scene.direct(Server::Files), scene.relayed(Server::Files)];
+    for rules in [
+        Rules::AllowAll,
+        Rules::Four,
+        Rules::Mixed(50),
+        Rules::Mixed(1_000),
+    ] {
+        arms.push(scene.guarded(Server::Files, rules)?);
+    }
+    Ok(arms)
 }
 
 /// The peers that were named, before the echo server.
