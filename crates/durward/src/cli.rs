@@ -108,6 +108,9 @@ pub enum Command {
     Demo,
     /// Write rules, check them, understand them, try them before they apply
     Policy(crate::policy::PolicyArgs),
+    /// Approved definitions of tools: what changed, and whether that is well
+    #[command(after_help = crate::pins::HELP)]
+    Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
     /// Put a guarded server into an MCP client's configuration
@@ -142,6 +145,9 @@ Examples:
 
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
 other tool waits for a person (until approval is built: is refused, and the refusal says so).
+
+Limits cannot be switched off, only raised. A tool that is called too often waits for a person
+(--limit-then hitl); calls beyond --limit-requests are refused, with data.retry_after_ms.
 
 Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the journal failed;
 16 wrong configuration.";
@@ -190,6 +196,18 @@ pub struct RunArgs {
     /// Allow a URL with http:// to another machine, where anyone on the way can read and change it
     #[arg(long)]
     pub insecure_http: bool,
+    /// What happens where a tool's definition is not the one that was approved [default: warn]
+    #[arg(long, value_enum)]
+    pub pin: Option<Pin>,
+    /// Take the targets of links out of descriptions
+    #[arg(long)]
+    pub strip_links: bool,
+    /// Cut descriptions to this many characters
+    #[arg(long, value_name = "CHARS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub description_length: Option<u32>,
+    /// How much callers may
+    #[command(flatten)]
+    pub limits: crate::limits::LimitArgs,
     /// A server of the configuration, by its name
     #[arg(value_name = "SERVER", required_unless_present_any = ["command", "url"])]
     pub server: Option<String>,
@@ -233,6 +251,17 @@ pub enum Sync {
     Every,
     /// When the system likes
     Never,
+}
+
+/// How strictly definitions are held to what was approved.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Pin {
+    /// Definitions are not looked at
+    Off,
+    /// The change is told of, and passes
+    Warn,
+    /// The tool is neither shown nor called until its definition is approved
+    Enforce,
 }
 
 /// Names become parts of tool names on the wire, where two underscores separate.

@@ -9,12 +9,15 @@ mod completions;
 mod config;
 mod demo;
 mod install;
+mod limits;
 mod local;
 mod log;
+mod pins;
 mod places;
 mod policy;
 mod reference;
 mod run;
+mod screening;
 mod status;
 
 use std::ffi::OsString;
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         }
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &places, &mut out, &mut err),
+        Command::Pins(args) => pins::run(&args, &places, &mut out, &mut err),
         Command::Audit(args) => {
             let context = audit::Context {
                 journal: places.journal(),
@@ -95,6 +99,7 @@ fn needs_settings(command: &Command) -> bool {
         Command::Run(_)
         | Command::Check(_)
         | Command::Policy(_)
+        | Command::Pins(_)
         | Command::Audit(_)
         | Command::Install(_)
         | Command::Status(_) => true,

@@ -89,6 +89,7 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     let world = World {
         policy,
         version: "v1".into(),
+        limits: plan.limits,
     };
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &digest, &session)?;
@@ -99,6 +100,8 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
         call_timeout_ms: plan.call_timeout_ms,
         drain_ms: DRAIN_MS,
         view: Some(view),
+        descriptions: plan.descriptions.clone(),
+        pins: plan.pins.clone(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use gate::journal::SyncPolicy;
+use gate::limits::Limits;
 use gate::policy::document::nearest;
 use mcp::upstream::http::{ClientOptions, Credential, HeaderName, Target, TlsOptions};
 use net::environment::Extra;
@@ -14,6 +15,7 @@ use crate::config::server::{Http, Server};
 use crate::config::values::Transport;
 use crate::config::{self, Settings, values};
 use crate::places::{self, Places};
+use crate::screening;
 
 /// Largest file of certificates or keys, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
@@ -27,6 +29,9 @@ pub(super) struct Plan {
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
     pub sync: SyncPolicy,
+    pub descriptions: mcp::descriptions::Options,
+    pub pins: gate::pins::PinOptions,
+    pub limits: Limits,
 }
 
 /// How a server is started or reached.
@@ -90,6 +95,12 @@ impl Plan {
                 values::Sync::Every => SyncPolicy::Every,
                 values::Sync::Never => SyncPolicy::Never,
             },
+            descriptions: screening::descriptions(args, settings),
+            pins: screening::pins(args, settings, server, places),
+            limits: args
+                .limits
+                .over(settings.limits.for_gate())
+                .map_err(Failure::configuration)?,
         })
     }
 }

@@ -112,6 +112,8 @@ fn may_fall_back(fault: UpstreamFault) -> bool {
         | UpstreamFault::Busy => true,
         UpstreamFault::Garbage
         | UpstreamFault::Oversize
+        | UpstreamFault::TooLarge
+        | UpstreamFault::NoPlace
         | UpstreamFault::Tls
         | UpstreamFault::Unauthorized
         | UpstreamFault::Overloaded
