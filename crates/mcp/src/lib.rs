@@ -6,6 +6,7 @@
 //! may not see; no state outlives its session.
 
 pub mod describe;
+pub mod era;
 pub mod frames;
 pub mod listing;
 pub mod method;

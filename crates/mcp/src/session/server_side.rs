@@ -9,7 +9,7 @@ use wire::{Bounds, Era, Id, scan_reply, scan_request};
 use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{self, Class, List};
 use crate::upstream::Frame;
-use crate::{describe, listing};
+use crate::{describe, era, listing};
 
 use super::open::{Open, OpenKind, SERVER_REQUESTS_MAX};
 use super::{Flow, Session, sent};
@@ -112,8 +112,15 @@ impl Session {
         } else {
             Some(frames::with_id(scan, &wanted))
         };
+        if is_error
+            && let Some(era) = self.era
+            && era::is_mismatch(era, kind.asked(), payload)
+        {
+            self.note(UpstreamFault::EraMismatch.label(), &era::sentence(era));
+            answer = Some(era::refusal(&wanted, era, payload));
+        }
         match kind {
-            OpenKind::Plain => {}
+            OpenKind::Plain | OpenKind::Discover => {}
             OpenKind::Initialize => {
                 if !is_error {
                     self.revision = Session::version_of(payload);
