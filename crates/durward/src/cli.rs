@@ -108,6 +108,9 @@ pub enum Command {
     Demo,
     /// Write rules, check them, understand them, try them before they apply
     Policy(crate::policy::PolicyArgs),
+    /// Approved definitions of tools: what changed, and whether that is well
+    #[command(after_help = crate::pins::HELP)]
+    Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
     /// Put a guarded server into an MCP client's configuration
@@ -193,6 +196,15 @@ pub struct RunArgs {
     /// Allow a URL with http:// to another machine, where anyone on the way can read and change it
     #[arg(long)]
     pub insecure_http: bool,
+    /// What happens where a tool's definition is not the one that was approved [default: warn]
+    #[arg(long, value_enum)]
+    pub pin: Option<Pin>,
+    /// Take the targets of links out of descriptions
+    #[arg(long)]
+    pub strip_links: bool,
+    /// Cut descriptions to this many characters
+    #[arg(long, value_name = "CHARS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub description_length: Option<u32>,
     /// A server of the configuration, by its name
     #[arg(value_name = "SERVER", required_unless_present_any = ["command", "url"])]
     pub server: Option<String>,
@@ -251,6 +263,17 @@ fn tool_timeout(text: &str) -> Result<(String, u64), String> {
             seconds.escape_debug()
         )),
     }
+}
+
+/// How strictly definitions are held to what was approved.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Pin {
+    /// Definitions are not looked at
+    Off,
+    /// The change is told of, and passes
+    Warn,
+    /// The tool is neither shown nor called until its definition is approved
+    Enforce,
 }
 
 /// Names become parts of tool names on the wire, where two underscores separate.

@@ -103,6 +103,8 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
         drain_ms: DRAIN_MS,
         // The paths of another machine cannot be looked up here.
         view: plan.server.is_local().then_some(view as Arc<dyn PathView>),
+        descriptions: plan.descriptions.clone(),
+        pins: plan.pins.clone(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -19,7 +19,7 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use guarded::{Journal, LATEST, Place, call_works, echo, end, eventually, line};
-use mocks::client::{Client, Era};
+use mocks::client::Era;
 use serde_json::{Value, json};
 use web::{
     ACCEPTED, EVENTS_HEAD, Request, Then, Web, Wire, behave, echoed, events_reply, faulty,

@@ -44,13 +44,15 @@ pub enum UpstreamFault {
     NoAnswer,
     /// The server forgot the session and does not open it again.
     SessionLost,
-    /// Client and server speak different eras of the protocol.
+    /// No process of the server became free in time.
+    NoPlace,
+    /// The client and the server speak different eras of the protocol.
     EraMismatch,
 }
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Died,
         Self::Timeout,
         Self::Garbage,
@@ -66,6 +68,7 @@ impl UpstreamFault {
         Self::UnfitReply,
         Self::NoAnswer,
         Self::SessionLost,
+        Self::NoPlace,
         Self::EraMismatch,
     ];
 
@@ -88,6 +91,7 @@ impl UpstreamFault {
             Self::UnfitReply => "upstream_reply_unfit",
             Self::NoAnswer => "upstream_no_answer",
             Self::SessionLost => "upstream_session_lost",
+            Self::NoPlace => "too_many_servers",
             Self::EraMismatch => "era_mismatch",
         }
     }
@@ -123,7 +127,12 @@ impl UpstreamFault {
                 "the server's reply ended without an answer; what it has done is not known"
             }
             Self::SessionLost => "the server forgot the session and did not open it again",
-            Self::EraMismatch => "client and server speak different eras of the protocol",
+            Self::NoPlace => {
+                "all processes of the server are in use; try again when a session has ended"
+            }
+            Self::EraMismatch => {
+                "the client and the server speak different eras of the protocol, one with initialize, the other 2026-07-28 without; use a client or server of the other's era"
+            }
         }
     }
 
@@ -131,7 +140,11 @@ impl UpstreamFault {
     #[must_use]
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Busy | Self::Unreachable | Self::Overloaded | Self::SessionLost => true,
+            Self::Busy
+            | Self::NoPlace
+            | Self::Unreachable
+            | Self::Overloaded
+            | Self::SessionLost => true,
             Self::Died
             | Self::Timeout
             | Self::Garbage

@@ -18,6 +18,7 @@ use crate::config::server::{Http, Server};
 use crate::config::values::Transport;
 use crate::config::{self, Settings, values};
 use crate::places::{self, Places};
+use crate::screening;
 
 /// Largest file of certificates or keys, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
@@ -32,6 +33,8 @@ pub(super) struct Plan {
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
     pub sync: SyncPolicy,
+    pub descriptions: mcp::descriptions::Options,
+    pub pins: gate::pins::PinOptions,
 }
 
 /// How a server is started or reached.
@@ -102,6 +105,8 @@ impl Plan {
                 values::Sync::Every => SyncPolicy::Every,
                 values::Sync::Never => SyncPolicy::Never,
             },
+            descriptions: screening::descriptions(args, settings),
+            pins: screening::pins(args, settings, server, places),
         })
     }
 }

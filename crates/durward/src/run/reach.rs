@@ -110,6 +110,7 @@ fn may_fall_back(fault: UpstreamFault) -> bool {
         | UpstreamFault::Redirected
         | UpstreamFault::UnfitReply
         | UpstreamFault::SessionLost
+        | UpstreamFault::NoPlace
         | UpstreamFault::EraMismatch => false,
     }
 }

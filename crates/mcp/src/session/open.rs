@@ -33,11 +33,16 @@ pub struct Open {
 pub enum OpenKind {
     /// Pass it on and settle the operation.
     Call(InFlight),
-    /// Filter it.
-    List(List),
-    /// Learn the revision from it, then pass it on.
+    /// Filter it; `first` where it was asked for without a cursor.
+    List {
+        /// Which list.
+        list: List,
+        /// Whether it is the beginning.
+        first: bool,
+    },
+    /// Learn the revision from it, screen its instructions, then pass it on.
     Initialize,
-    /// Pass it on: `server/discover`.
+    /// Screen its instructions, then pass it on: `server/discover`.
     Discover,
     /// Pass it on.
     Plain,
@@ -49,7 +54,7 @@ impl OpenKind {
         match self {
             Self::Initialize => Asked::Initialize,
             Self::Discover => Asked::Discover,
-            Self::Call(_) | Self::List(_) | Self::Plain => Asked::Other,
+            Self::Call(_) | Self::List { .. } | Self::Plain => Asked::Other,
         }
     }
 }
