@@ -172,6 +172,9 @@ pub struct RunArgs {
     /// How long the server may take to answer a call, in seconds [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub call_timeout: Option<u64>,
+    /// The same for one tool; repeatable
+    #[arg(long, value_name = "TOOL=SECONDS", value_parser = tool_timeout)]
+    pub tool_timeout: Vec<(String, u64)>,
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
@@ -251,6 +254,21 @@ pub enum Sync {
     Every,
     /// When the system likes
     Never,
+}
+
+/// A tool's own time.
+fn tool_timeout(text: &str) -> Result<(String, u64), String> {
+    let (tool, seconds) = text
+        .rsplit_once('=')
+        .filter(|(tool, _)| !tool.is_empty())
+        .ok_or("write it as TOOL=SECONDS")?;
+    match seconds.parse() {
+        Ok(seconds @ 1..=86_400) => Ok((tool.to_owned(), seconds)),
+        _ => Err(format!(
+            "\"{}\" is no number of seconds from 1 to 86400",
+            seconds.escape_debug()
+        )),
+    }
 }
 
 /// How strictly definitions are held to what was approved.

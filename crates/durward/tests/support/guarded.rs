@@ -139,6 +139,13 @@ impl Place {
         Client::spawn_with(binary(), self.run_args(flags, command), options).unwrap()
     }
 
+    /// Guards what these flags of `durward run` reach, without a command.
+    pub fn guard_reached(&self, flags: &[&str]) -> Client {
+        let mut args = self.run_args(flags, &[]);
+        args.pop();
+        Client::spawn_with(binary(), args, &self.options()).unwrap()
+    }
+
     pub fn options(&self) -> Options {
         Options {
             timeout: PATIENCE,

@@ -9,7 +9,7 @@ use wire::{Bounds, Era, Id, scan_reply, scan_request};
 use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{self, Class, List};
 use crate::upstream::Frame;
-use crate::{describe, descriptions, listing, reply, request};
+use crate::{describe, descriptions, era, listing, reply, request};
 
 use super::open::{Open, OpenKind, SERVER_REQUESTS_MAX};
 use super::{Flow, Session, sent};
@@ -115,6 +115,13 @@ impl Session {
         } else {
             Some(frames::with_id(scan, &wanted))
         };
+        if is_error
+            && let Some(era) = self.era
+            && era::is_mismatch(era, kind.asked(), payload)
+        {
+            self.note(UpstreamFault::EraMismatch.label(), &era::sentence(era));
+            answer = Some(era::refusal(&wanted, era, payload));
+        }
         match kind {
             OpenKind::Initialize | OpenKind::Discover | OpenKind::List { .. } if is_error => {}
             OpenKind::Plain => {}
