@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use gate::approval::{PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 
 /// Stands between AI agents and the tools they use: judges every call, writes it down, forwards it.
 #[derive(Debug, Parser)]
@@ -30,6 +31,7 @@ Examples:
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run --policy policy.json -- my-mcp-server   guard it with your own rules
   durward policy explain --tool read_file --path /etc/hosts
+  durward approvals watch                             what waits for you, and your answers
   durward audit show --decision deny                  what was refused
   durward audit verify                                is the journal what was written
 
@@ -58,6 +60,9 @@ pub enum Command {
     /// Print the manual page, or write all of them
     #[command(after_help = crate::completions::MAN_HELP)]
     Man(crate::completions::ManArgs),
+    /// See and answer the calls that wait for a person
+    #[command(after_help = crate::approvals::HELP)]
+    Approvals(crate::approvals::ApprovalsArgs),
     /// Read, run and analyse Open Systems Pharmacology models
     Sim(pbpk::cli::Args),
     /// Measure, and mock servers to measure against
@@ -73,7 +78,8 @@ pub enum Command {
 
 const RUN_HELP: &str = "\
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
-other tool waits for a person (until approval is built: is refused, and the refusal says so).
+other tool waits for a person: `durward approvals list` shows what waits, `durward approvals allow ID`
+answers. Nobody answering in time is a no.
 
 Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the journal failed;
 16 wrong configuration.";
@@ -98,12 +104,48 @@ pub struct RunArgs {
     /// How long the server may take to answer a call, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub call_timeout: u64,
+    #[command(flatten)]
+    pub approval: ApprovalArgs,
     /// When journal records are forced to the disk
     #[arg(long, value_enum, default_value_t = Sync::Interval)]
     pub sync: Sync,
     /// The server's command
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// How calls wait for a person.
+#[derive(Debug, clap::Args)]
+pub struct ApprovalArgs {
+    /// How long a call waits for a person's answer, in seconds; nobody answering is a no
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(TIMEOUT_S_MIN..=TIMEOUT_S_MAX))]
+    approval_timeout: u64,
+    /// How long `allow` holds for the very same call, in seconds; 0: never
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(..=REMEMBER_S_MAX))]
+    approval_remember: u64,
+    /// Most calls that may wait for a person at once
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    approval_pending_max: u64,
+    /// Most calls of one caller that may wait for a person at once
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    approval_waiting_max: u64,
+    /// Most times within a minute that one caller may have a person asked
+    #[arg(long, value_name = "NUMBER", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    approval_per_minute: u64,
+}
+
+impl ApprovalArgs {
+    /// As the gate takes them.
+    pub fn options(&self) -> gate::approval::Options {
+        let count = |number| usize::try_from(number).unwrap_or(PENDING_LIMIT);
+        gate::approval::Options {
+            timeout_ms: self.approval_timeout.saturating_mul(1_000),
+            remember_ms: self.approval_remember.saturating_mul(1_000),
+            pending_max: count(self.approval_pending_max),
+            waiting_per_caller_max: count(self.approval_waiting_max),
+            asked_per_minute_max: count(self.approval_per_minute),
+        }
+    }
 }
 
 /// When journal records are forced to the disk.

@@ -2,10 +2,12 @@
 //!
 //! This is the table of contents: what each command does is in the module of its name.
 
+mod approvals;
 mod atomic;
 mod audit;
 mod cli;
 mod completions;
+mod control;
 mod demo;
 mod install;
 mod local;
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
             };
             audit::run(&args, &context, &mut out, &mut err)
         }
+        Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }

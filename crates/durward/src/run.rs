@@ -12,6 +12,8 @@ use mcp::upstream::{ServerCommand, Upstream};
 use mcp::{Ending, Session, SessionOptions};
 
 use crate::cli::{RunArgs, Sync};
+use crate::control::directory::Socket;
+use crate::control::server::{self, Control};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::{self, Places};
 use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
@@ -82,7 +84,12 @@ fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Fai
         policy,
         version: "v1".into(),
     };
-    let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
+    let mut socket = bind_control(places, &name).inspect_err(|_| {
+        // The journal was opened for nothing; a failure here is the lesser one.
+        drop(journal.close(local::now_ms(), "configuration"));
+    })?;
+    let gate = Gate::new(world, Arc::clone(&journal), clock, salt);
+    let gate = Arc::new(gate.with_approval(args.approval.options()));
     record_start(&gate, args, &name, &digest, &session)?;
     let command = ServerCommand {
         program: program.clone(),
@@ -106,6 +113,7 @@ fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Fai
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
+        listen(&mut socket, &gate, &name, places);
         let upstream = Upstream::start(&command, &name).map_err(|e| {
             Failure::other(format!("cannot start {}: {e}", program.to_string_lossy()))
         })?;
@@ -117,6 +125,31 @@ fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Fai
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
     finish(&ending?, &journal, &gate, program)
+}
+
+/// The control socket. Without it nobody could approve anything, and a directory that others can
+/// change may be somebody's attempt at that: neither is passed over.
+fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
+    let directory = places
+        .runtime
+        .first()
+        .ok_or_else(|| Failure::configuration("there is no runtime directory"))?;
+    Socket::bind(directory, name).map_err(|e| Failure::configuration(e.to_string()))
+}
+
+/// Serves the control socket beside the session, on the same runtime.
+fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, places: &Places) {
+    let Some(listener) = socket.take_listener() else {
+        return;
+    };
+    tracing::info!(socket = %socket.path().display(), "listening for approvals");
+    let control = Control {
+        gate: Arc::clone(gate),
+        server: name.to_owned(),
+        user: places.user.clone(),
+        since: gate::journal::format_utc(local::now_ms()),
+    };
+    tokio::spawn(server::serve(listener, Arc::new(control)));
 }
 
 fn finish(

@@ -5,6 +5,7 @@
 //! except where an id has to be spelled as the client spelled it or a list loses what the client
 //! may not see; no state outlives its session.
 
+pub mod ask_client;
 pub mod describe;
 pub mod frames;
 pub mod listing;

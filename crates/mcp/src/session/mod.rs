@@ -3,6 +3,7 @@
 //! Everything happens on one task: frames are read from both sides, judged, written at once where
 //! the other side takes them, else queued; a side that does not read stops the other side's reader.
 
+mod asking;
 mod client_side;
 mod notes;
 mod open;
@@ -20,6 +21,7 @@ use wire::{Era, Revision};
 use crate::describe::{Context, PathSchemas};
 use crate::upstream::Upstream;
 
+use asking::Bell;
 use notes::Notes;
 use open::{Open, Table};
 
@@ -80,6 +82,10 @@ pub struct Session {
     era: Option<Era>,
     revision: Option<Revision>,
     client_id: Option<Arc<str>>,
+    /// The client can show a form to its person.
+    client_elicits: bool,
+    /// Rung when the question about a waiting call has ended.
+    bell: Arc<Bell>,
     next_batch: u64,
     dropped_notifications: u64,
 }
@@ -121,6 +127,8 @@ impl Session {
             era: None,
             revision: None,
             client_id: None,
+            client_elicits: false,
+            bell: Arc::default(),
             next_batch: 0,
             dropped_notifications: 0,
         }

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use gate::Reason;
 use gate::journal::{Record, System};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::FrameEvent;
@@ -27,6 +28,7 @@ enum Event {
     Server(io::Result<bool>),
     ClientFlushed(io::Result<()>),
     ServerFlushed(io::Result<()>),
+    Answered,
     Tick,
     Signal,
 }
@@ -73,6 +75,12 @@ impl Session {
             }
             if ending.is_some() && drain_until_ns == u64::MAX {
                 self.gate.drain();
+                let reason = match &ending {
+                    Some(Ending::ClientClosed) => Reason::ApprovalWithdrawn,
+                    _ => Reason::Draining,
+                };
+                // A client that no longer reads is noticed by the next read.
+                let _ = self.refuse_waiting(reason);
                 drain_until_ns = later(self.gate.mono_ns(), self.options.drain_ms);
             }
             if let Some(ending) = &ending {
@@ -113,6 +121,7 @@ impl Session {
         signals: &mut Signals,
     ) -> Event {
         let client_congested = self.client_writer.is_congested();
+        let waiting = !self.table.asking.is_empty();
         let (server_reader, mut server_writer) = self.upstream.streams();
         let server_queued = server_writer.as_ref().is_some_and(|w| !w.is_empty());
         let server_congested = server_writer.as_ref().is_some_and(|w| w.is_congested());
@@ -123,6 +132,7 @@ impl Session {
             read = self.client_reader.fill(), if !client_paused => Event::Client(read),
             flushed = self.client_writer.flush(), if !self.client_writer.is_empty() => Event::ClientFlushed(flushed),
             flushed = flush(&mut server_writer), if server_queued => Event::ServerFlushed(flushed),
+            () = self.bell.heard(), if waiting => Event::Answered,
             () = signals.any() => Event::Signal,
             _ = tick.tick() => Event::Tick,
         }
@@ -160,6 +170,7 @@ impl Session {
                     Flow::UpstreamGone
                 }
             }
+            Event::Answered => self.on_bell(),
             Event::Signal => return Some(Ending::Signal),
             Event::Tick => self.on_tick(),
         };
@@ -251,7 +262,7 @@ impl Session {
             tracing::error!(reason = error.label(), "{error}");
         }
         let overdue = self.table.take_overdue(self.gate.mono_ns());
-        let mut flow = Flow::Go;
+        let mut flow = self.tell_progress();
         for open in overdue {
             let cancel = format!(
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"timeout\"}}}}",
@@ -281,6 +292,7 @@ impl Session {
     async fn end(mut self, ending: Ending) -> Ending {
         /// How long the client may take to read what is left, in milliseconds.
         const LAST_FLUSH_MS: u64 = 1_000;
+        let _ = self.refuse_waiting(Reason::Draining);
         for open in self.table.take_all() {
             match ending {
                 Ending::ServerEnded(_) => {
