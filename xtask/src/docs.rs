@@ -30,6 +30,10 @@ pub(crate) const PAGES: &[Page] = &[
         file: "docs/reference/policy.md",
         name: "policy",
     },
+    Page {
+        file: "docs/reference/keys.md",
+        name: "keys",
+    },
 ];
 
 /// Writes every page again and says which files changed. Always `true`: nothing is judged.

@@ -1,9 +1,14 @@
 //! The command line.
 
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use gate::approval::{PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
+
+use crate::config::settings::Approval;
+use crate::config::{Origin, Source};
 
 /// Stands between AI agents and the tools they use: judges every call, writes it down, forwards it.
 #[derive(Debug, Parser)]
@@ -18,11 +23,67 @@ pub struct Cli {
         hide_env_values = true
     )]
     pub state_dir: Option<PathBuf>,
+    /// The configuration [default: durward.yaml in $XDG_CONFIG_HOME/durward, where it is there]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "DURWARD_CONFIG",
+        hide_env_values = true
+    )]
+    pub config: Option<PathBuf>,
+    /// Read no configuration
+    #[arg(long, global = true)]
+    pub no_config: bool,
     /// Say more on standard error; twice for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads the command line, and where some of its values came from. Ends the process where it
+    /// cannot be read.
+    pub fn read() -> (Self, Given) {
+        let matches = Self::command().get_matches();
+        let below = matches.subcommand().map_or(&matches, |(_, below)| below);
+        let given = Given {
+            state_dir: origin(&matches, "state_dir", "--state-dir", "DURWARD_STATE_DIR"),
+            policy: origin(below, "policy", "--policy", "DURWARD_POLICY"),
+        };
+        match Self::from_arg_matches(&matches) {
+            Ok(cli) => (cli, given),
+            Err(error) => error.exit(),
+        }
+    }
+
+    /// Which configuration is meant.
+    pub fn config_source(&self) -> Source {
+        match &self.config {
+            _ if self.no_config => Source::None,
+            Some(file) => Source::File(file.clone()),
+            None => Source::Default,
+        }
+    }
+}
+
+/// Where values of the command line came from.
+#[derive(Debug, Clone, Copy)]
+pub struct Given {
+    pub state_dir: Origin,
+    pub policy: Origin,
+}
+
+fn origin(matches: &ArgMatches, id: &str, flag: &'static str, variable: &'static str) -> Origin {
+    match matches
+        .try_contains_id(id)
+        .map(|_| matches.value_source(id))
+    {
+        Ok(Some(ValueSource::EnvVariable)) => Origin::Environment(variable),
+        Ok(Some(ValueSource::CommandLine)) => Origin::Flag(flag),
+        _ => Origin::Default,
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -40,9 +101,12 @@ In an MCP client's configuration, put `durward run --` before the server's own c
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Guard one MCP server over stdio
+    /// Guard one MCP server over stdio: one of the configuration, or a command
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
+    /// Say what the configuration comes to, and what is wrong with it
+    #[command(after_help = crate::config::check::HELP)]
+    Check(crate::config::check::CheckArgs),
     /// A guided tour on embedded parts: nothing is touched outside a temporary directory
     Demo,
     /// Write rules, check them, understand them, try them before they apply
@@ -71,12 +135,16 @@ pub enum Command {
     /// Print a reference page
     #[command(name = "__docs", hide = true)]
     Docs {
-        /// commands, reasons or policy
+        /// commands, reasons, policy or keys
         page: String,
     },
 }
 
 const RUN_HELP: &str = "\
+Examples:
+  durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
+  durward run files                                   the server \"files\" of durward.yaml
+
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
 other tool waits for a person: `durward approvals list` shows what waits, `durward approvals allow ID`
 answers. Nobody answering in time is a no.
@@ -101,49 +169,68 @@ pub struct RunArgs {
     /// Pass this variable of the environment on to the server, or set it; repeatable
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub environment: Vec<net::environment::Extra>,
-    /// How long the server may take to answer a call, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub call_timeout: u64,
+    /// How long the server may take to answer a call, in seconds [default: 300]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub call_timeout: Option<u64>,
     #[command(flatten)]
     pub approval: ApprovalArgs,
-    /// When journal records are forced to the disk
-    #[arg(long, value_enum, default_value_t = Sync::Interval)]
-    pub sync: Sync,
+    /// When journal records are forced to the disk [default: interval]
+    #[arg(long, value_enum)]
+    pub sync: Option<Sync>,
+    /// A server of the configuration, by its name
+    #[arg(value_name = "SERVER", required_unless_present = "command")]
+    pub server: Option<String>,
     /// The server's command
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(
+        last = true,
+        required_unless_present = "server",
+        conflicts_with = "server",
+        value_name = "CMD"
+    )]
     pub command: Vec<std::ffi::OsString>,
 }
 
 /// How calls wait for a person.
 #[derive(Debug, clap::Args)]
 pub struct ApprovalArgs {
-    /// How long a call waits for a person's answer, in seconds; nobody answering is a no
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(TIMEOUT_S_MIN..=TIMEOUT_S_MAX))]
-    approval_timeout: u64,
-    /// How long `allow` holds for the very same call, in seconds; 0: never
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(..=REMEMBER_S_MAX))]
-    approval_remember: u64,
-    /// Most calls that may wait for a person at once
-    #[arg(long, value_name = "NUMBER", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
-    approval_pending_max: u64,
-    /// Most calls of one caller that may wait for a person at once
-    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
-    approval_waiting_max: u64,
-    /// Most times within a minute that one caller may have a person asked
-    #[arg(long, value_name = "NUMBER", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
-    approval_per_minute: u64,
+    /// How long a call waits for a person's answer, in seconds; nobody answering is a no [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(TIMEOUT_S_MIN..=TIMEOUT_S_MAX))]
+    approval_timeout: Option<u64>,
+    /// How long `allow` holds for the very same call, in seconds; 0: never [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=REMEMBER_S_MAX))]
+    approval_remember: Option<u64>,
+    /// Most calls that may wait for a person at once [default: 1000]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    approval_pending_max: Option<u64>,
+    /// Most calls of one caller that may wait for a person at once [default: 20]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    approval_waiting_max: Option<u64>,
+    /// Most times within a minute that one caller may have a person asked [default: 60]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    approval_per_minute: Option<u64>,
 }
 
 impl ApprovalArgs {
-    /// As the gate takes them.
-    pub fn options(&self) -> gate::approval::Options {
+    /// As the gate takes them: what was given here, else what the configuration says.
+    pub fn options(&self, settings: &Approval) -> gate::approval::Options {
+        let default = gate::approval::Options::default();
         let count = |number| usize::try_from(number).unwrap_or(PENDING_LIMIT);
+        let ms = |seconds: Option<u64>, setting: u64| {
+            seconds.map_or(setting, |seconds| seconds.saturating_mul(1_000))
+        };
         gate::approval::Options {
-            timeout_ms: self.approval_timeout.saturating_mul(1_000),
-            remember_ms: self.approval_remember.saturating_mul(1_000),
-            pending_max: count(self.approval_pending_max),
-            waiting_per_caller_max: count(self.approval_waiting_max),
-            asked_per_minute_max: count(self.approval_per_minute),
+            timeout_ms: ms(self.approval_timeout, settings.timeout.value.0),
+            remember_ms: ms(self.approval_remember, settings.remember.value.0),
+            pending_max: count(
+                self.approval_pending_max
+                    .unwrap_or(settings.pending_max.value),
+            ),
+            waiting_per_caller_max: self
+                .approval_waiting_max
+                .map_or(default.waiting_per_caller_max, count),
+            asked_per_minute_max: self
+                .approval_per_minute
+                .map_or(default.asked_per_minute_max, count),
         }
     }
 }

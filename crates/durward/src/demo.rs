@@ -160,6 +160,7 @@ fn guarded(state: &Path, policy: &Path, own: &Path, server: &[String]) -> Vec<St
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut args = vec![
         "run".to_owned(),
+        "--no-config".into(),
         "--state-dir".into(),
         text(state),
         "--policy".into(),
@@ -225,7 +226,7 @@ fn verify(state: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
         "6. Every decision was written before it took effect. Is the journal what was written?"
     )?;
     let output = std::process::Command::new(own)
-        .arg("--state-dir")
+        .args(["--no-config", "--state-dir"])
         .arg(state)
         .args(["audit", "verify"])
         .output()?;

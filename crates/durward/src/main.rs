@@ -7,6 +7,7 @@ mod atomic;
 mod audit;
 mod cli;
 mod completions;
+mod config;
 mod control;
 mod demo;
 mod install;
@@ -22,9 +23,8 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use cli::{Cli, Command};
+use config::Settings;
 use places::Places;
 
 /// Wrong configuration.
@@ -38,12 +38,28 @@ fn main() -> ExitCode {
     if let Some(code) = net::watcher::intercept(&args, &own_binary) {
         return ExitCode::from(code);
     }
-    let cli = Cli::parse();
+    let (cli, given) = Cli::read();
     log::start(cli.verbose);
-    let places = Places::find(cli.state_dir, own_binary);
+    let source = cli.config_source();
+    let mut places = Places::find(cli.state_dir, own_binary);
     let (mut out, mut err) = (io::stdout(), log::Tolerant);
+    let settings = if needs_settings(&cli.command) {
+        match config::load(&source, &places) {
+            Ok(settings) => settings,
+            Err(message) => {
+                let _ = writeln!(err, "error: {message}");
+                return ExitCode::from(EXIT_CONFIGURATION);
+            }
+        }
+    } else {
+        Settings::default()
+    };
+    places.follow(&settings, given.state_dir);
     let code = match cli.command {
-        Command::Run(args) => run::run(&args, &places, &mut err),
+        Command::Run(args) => run::run(&args, &given, settings, &places, &mut err),
+        Command::Check(args) => {
+            config::check::run(&args, &given, settings, &places, &mut out, &mut err)
+        }
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &places, &mut out, &mut err),
         Command::Audit(args) => {
@@ -74,4 +90,23 @@ fn main() -> ExitCode {
     // A reader that has seen enough closes the pipe; there is nobody left to tell.
     let _ = out.flush();
     ExitCode::from(code)
+}
+
+/// Whether a command looks at the state, or at what the configuration says.
+fn needs_settings(command: &Command) -> bool {
+    match command {
+        Command::Run(_)
+        | Command::Check(_)
+        | Command::Policy(_)
+        | Command::Audit(_)
+        | Command::Install(_)
+        | Command::Approvals(_)
+        | Command::Status(_) => true,
+        Command::Demo
+        | Command::Sim(_)
+        | Command::Completions(_)
+        | Command::Man(_)
+        | Command::Docs { .. }
+        | Command::Lab(_) => false,
+    }
 }

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::config::{Origin, Settings};
+
 /// Directories and files of this user.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -20,6 +22,8 @@ pub struct Places {
     pub user: String,
     /// Where we were started.
     pub current: Option<PathBuf>,
+    /// Files that the configuration is made of or names.
+    pub named: Vec<PathBuf>,
 }
 
 impl Places {
@@ -51,7 +55,21 @@ impl Places {
             own_binary,
             user: user(),
             current,
+            named: Vec::new(),
         }
+    }
+
+    /// Takes up what the configuration says about places; a flag or a variable outranks it.
+    pub fn follow(&mut self, settings: &Settings, state_dir: Origin) {
+        if let (Some(state), Origin::Default | Origin::File(_)) = (&settings.state_dir, state_dir) {
+            self.state.clone_from(&state.value);
+            self.runtime = runtime(&self.state);
+        }
+        self.named = settings
+            .files()
+            .into_iter()
+            .map(Path::to_path_buf)
+            .collect();
     }
 
     /// A path as seen from where we were started.
@@ -75,6 +93,7 @@ impl Places {
     pub fn protected(&self, policy: Option<&Path>) -> Vec<String> {
         let mut out: Vec<&Path> = vec![&self.state, &self.config, &self.own_binary];
         out.extend(self.runtime.iter().map(PathBuf::as_path));
+        out.extend(self.named.iter().map(PathBuf::as_path));
         out.extend(policy);
         out.iter()
             .map(|path| path.to_string_lossy().into_owned())
@@ -109,11 +128,12 @@ pub fn own_binary() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("durward"))
 }
 
+/// A variable of the environment; absent where it is not set or empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "this module is where the binary reads the environment"
 )]
-fn variable(name: &str) -> Option<OsString> {
+pub fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 

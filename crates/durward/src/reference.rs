@@ -11,7 +11,7 @@ use mcp::frames::{REFUSED_CODE, UPSTREAM_CODE, UpstreamFault};
 use crate::cli::Cli;
 
 /// The pages' names.
-const PAGES: [&str; 3] = ["commands", "reasons", "policy"];
+const PAGES: [&str; 4] = ["commands", "reasons", "policy", "keys"];
 
 /// Prints a page; gives the exit code.
 pub fn print(page: &str, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
@@ -19,6 +19,7 @@ pub fn print(page: &str, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
         "commands" => commands(out),
         "reasons" => reasons(out),
         "policy" => policy(out),
+        "keys" => crate::config::keys::page(out),
         other => {
             let _ = writeln!(
                 err,

@@ -1,27 +1,43 @@
 //! `durward run`: guard one MCP server over stdio.
 
+use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
-use gate::policy::Policy;
-use gate::policy::starter::STARTER_POLICY;
+use gate::policy::document::nearest;
 use gate::{Gate, World};
 use mcp::upstream::{ServerCommand, Upstream};
 use mcp::{Ending, Session, SessionOptions};
+use net::environment::Extra;
 
-use crate::cli::{RunArgs, Sync};
+use crate::cli::{Given, RunArgs, Sync};
+use crate::config::server::Server;
+use crate::config::{self, Settings, values};
 use crate::control::directory::Socket;
 use crate::control::server::{self, Control};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::{self, Places};
+use crate::policy::source::{self, Protected};
 use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
 
 /// How long calls under way may take to end, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
-/// Largest policy file, in bytes.
-const POLICY_BYTES_MAX: u64 = gate::policy::load::POLICY_BYTES_MAX as u64;
+
+/// What to run, by which rules.
+struct Plan {
+    /// The server's name in rules and in the journal.
+    name: String,
+    program: OsString,
+    arguments: Vec<OsString>,
+    environment: Vec<Extra>,
+    directory: Option<PathBuf>,
+    policy: Option<PathBuf>,
+    call_timeout_ms: u64,
+    sync: SyncPolicy,
+    approval: gate::approval::Options,
+}
 
 /// Why a run could not start or had to end.
 struct Failure {
@@ -53,8 +69,16 @@ impl Failure {
 }
 
 /// Runs until the client, the server or the journal ends it; gives the exit code.
-pub fn run(args: &RunArgs, places: &Places, err: &mut dyn Write) -> u8 {
-    match guard(args, places, err) {
+pub fn run(
+    args: &RunArgs,
+    given: &Given,
+    mut settings: Settings,
+    places: &Places,
+    err: &mut dyn Write,
+) -> u8 {
+    settings.set_policy(args.policy.as_deref(), given.policy);
+    let done = Plan::of(args, &settings, places).and_then(|plan| guard(&plan, places, err));
+    match done {
         Ok(code) => code,
         Err(failure) => {
             let _ = writeln!(err, "error: {}", failure.message);
@@ -63,46 +87,145 @@ pub fn run(args: &RunArgs, places: &Places, err: &mut dyn Write) -> u8 {
     }
 }
 
-fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Failure> {
-    let (program, arguments) = args
-        .command
-        .split_first()
-        .ok_or_else(|| Failure::configuration("no server command was given"))?;
+impl Plan {
+    fn of(args: &RunArgs, settings: &Settings, places: &Places) -> Result<Self, Failure> {
+        let server = match &args.server {
+            Some(name) => Some(find(name, settings, places)?),
+            None => None,
+        };
+        let (program, arguments, directory, mut environment) = match server {
+            Some(server) => of_server(server)?,
+            None => {
+                let (program, arguments) = args
+                    .command
+                    .split_first()
+                    .ok_or_else(|| Failure::configuration("no server command was given"))?;
+                (program.clone(), arguments.to_vec(), None, Vec::new())
+            }
+        };
+        environment.extend(args.environment.iter().cloned());
+        let name = args
+            .name
+            .clone()
+            .or_else(|| args.server.clone())
+            .unwrap_or_else(|| name_of(&program, &arguments));
+        let sync = match args.sync {
+            Some(Sync::Interval) => values::Sync::Interval,
+            Some(Sync::Every) => values::Sync::Every,
+            Some(Sync::Never) => values::Sync::Never,
+            None => settings.sync.value,
+        };
+        Ok(Self {
+            name,
+            program,
+            arguments,
+            environment,
+            directory,
+            policy: settings.policy_of(server).0.map(Path::to_path_buf),
+            call_timeout_ms: args.call_timeout.map_or_else(
+                || settings.call_timeout_of(server).0,
+                |seconds| seconds.saturating_mul(1_000),
+            ),
+            approval: args.approval.options(&settings.approval),
+            sync: match sync {
+                values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
+                values::Sync::Every => SyncPolicy::Every,
+                values::Sync::Never => SyncPolicy::Never,
+            },
+        })
+    }
+}
+
+fn find<'s>(name: &str, settings: &'s Settings, places: &Places) -> Result<&'s Server, Failure> {
+    if let Some(server) = settings.server(name) {
+        return Ok(server);
+    }
+    let shown = name.escape_debug();
+    let Some(file) = &settings.file else {
+        let looked = places.config.join(config::FILE_NAME);
+        return Err(Failure::configuration(format!(
+            "there is no server \"{shown}\": no configuration was read, and there is none at {}\n  hint: name it with --config, or put the server's own command behind --",
+            looked.display()
+        )));
+    };
+    let names: Vec<&str> = settings.servers.iter().map(|s| s.name.as_str()).collect();
+    let hint = match nearest(name, &names) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None if names.is_empty() => "it has no servers yet".into(),
+        None => format!("it has {}", names.join(", ")),
+    };
+    Err(Failure::configuration(format!(
+        "{}: there is no server \"{shown}\"\n  hint: {hint}",
+        file.display()
+    )))
+}
+
+/// How a server of the configuration is started.
+type Start = (OsString, Vec<OsString>, Option<PathBuf>, Vec<Extra>);
+
+fn of_server(server: &Server) -> Result<Start, Failure> {
+    let Some(command) = &server.command else {
+        return Err(Failure::configuration(format!(
+            "the server \"{}\" is reached over http, which this version cannot do yet",
+            server.name
+        )));
+    };
+    let extra = |(name, value): &(String, config::Secret)| Extra {
+        name: name.clone(),
+        value: Some(value.reveal().to_owned()),
+    };
+    Ok((
+        command.program.value.clone().into(),
+        command
+            .args
+            .iter()
+            .map(|arg| arg.value.clone().into())
+            .collect(),
+        command.directory.clone(),
+        command.environment.iter().map(extra).collect(),
+    ))
+}
+
+fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failure> {
+    let Plan { name, program, .. } = plan;
     let view: Arc<LocalView> = Arc::new(LocalView::new(places));
-    let policy = load_policy(args.policy.as_deref(), places, &view, err)?;
+    if plan.policy.is_none() {
+        let _ = writeln!(
+            err,
+            "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
+        );
+    }
+    let policy = source::of_file(plan.policy.as_deref(), Protected::AsRun, places)
+        .map_err(Failure::configuration)?;
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, session, salt) = split_seed(&seed);
-    let journal = open_journal(args, places, instance)?;
+    let journal = open_journal(plan.sync, places, instance)?;
     let clock = Arc::new(SystemClock::new());
-    let name = args
-        .name
-        .clone()
-        .unwrap_or_else(|| name_of(program, arguments));
     let digest = policy.digest().to_owned();
     let world = World {
         policy,
         version: "v1".into(),
     };
-    let mut socket = bind_control(places, &name).inspect_err(|_| {
+    let mut socket = bind_control(places, name).inspect_err(|_| {
         // The journal was opened for nothing; a failure here is the lesser one.
         drop(journal.close(local::now_ms(), "configuration"));
     })?;
     let gate = Gate::new(world, Arc::clone(&journal), clock, salt);
-    let gate = Arc::new(gate.with_approval(args.approval.options()));
-    record_start(&gate, args, &name, &digest, &session)?;
+    let gate = Arc::new(gate.with_approval(plan.approval));
+    record_start(&gate, plan, &digest, &session)?;
     let command = ServerCommand {
         program: program.clone(),
-        args: arguments.to_vec(),
-        environment: net::environment::for_child(places::environment(), &args.environment),
-        directory: None,
+        args: plan.arguments.clone(),
+        environment: net::environment::for_child(places::environment(), &plan.environment),
+        directory: plan.directory.clone(),
         watcher: places.own_binary.clone(),
     };
     let options = SessionOptions {
         backend_id: name.clone(),
         subject_id: places.user.clone(),
         session_id: session.into(),
-        call_timeout_ms: args.call_timeout.saturating_mul(1_000),
+        call_timeout_ms: plan.call_timeout_ms,
         drain_ms: DRAIN_MS,
         view: Some(view),
     };
@@ -113,8 +236,8 @@ fn guard(args: &RunArgs, places: &Places, err: &mut dyn Write) -> Result<u8, Fai
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
-        listen(&mut socket, &gate, &name, places);
-        let upstream = Upstream::start(&command, &name).map_err(|e| {
+        listen(&mut socket, &gate, name, places);
+        let upstream = Upstream::start(&command, name).map_err(|e| {
             Failure::other(format!("cannot start {}: {e}", program.to_string_lossy()))
         })?;
         Session::new(Arc::clone(&gate), client, upstream, options)
@@ -179,44 +302,8 @@ fn finish(
     }
 }
 
-fn load_policy(
-    file: Option<&Path>,
-    places: &Places,
-    view: &Arc<LocalView>,
-    err: &mut dyn Write,
-) -> Result<Policy, Failure> {
-    let absolute = file.map(|f| places.absolute(f));
-    let protected = places.protected(absolute.as_deref());
-    let text = match file {
-        None => {
-            let _ = writeln!(
-                err,
-                "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
-            );
-            STARTER_POLICY.to_owned()
-        }
-        Some(file) => {
-            let size = std::fs::metadata(file)
-                .map_err(|e| Failure::configuration(format!("{}: {e}", file.display())))?
-                .len();
-            if size > POLICY_BYTES_MAX {
-                return Err(Failure::configuration(format!(
-                    "{}: the policy is longer than 8 MiB",
-                    file.display()
-                )));
-            }
-            std::fs::read_to_string(file)
-                .map_err(|e| Failure::configuration(format!("{}: {e}", file.display())))?
-        }
-    };
-    Policy::load(&text, Some(view.as_ref()), &protected).map_err(|e| {
-        let name = file.map_or_else(|| "starter policy".into(), |f| f.display().to_string());
-        Failure::configuration(format!("{name}: {e}"))
-    })
-}
-
 fn open_journal(
-    args: &RunArgs,
+    sync: SyncPolicy,
     places: &Places,
     instance: [u8; 16],
 ) -> Result<Arc<Journal>, Failure> {
@@ -225,11 +312,6 @@ fn open_journal(
         if let Err(error) = local::random(bytes) {
             failed = Some(error);
         }
-    };
-    let sync = match args.sync {
-        Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
-        Sync::Every => SyncPolicy::Every,
-        Sync::Never => SyncPolicy::Never,
     };
     let options = JournalOptions {
         sync,
@@ -251,14 +333,8 @@ fn open_journal(
     }
 }
 
-fn record_start(
-    gate: &Gate,
-    args: &RunArgs,
-    name: &str,
-    digest: &str,
-    session: &str,
-) -> Result<(), Failure> {
-    let source = args.policy.as_ref().map(|p| p.display().to_string());
+fn record_start(gate: &Gate, plan: &Plan, digest: &str, session: &str) -> Result<(), Failure> {
+    let source = plan.policy.as_ref().map(|p| p.display().to_string());
     let loaded = Config {
         event: "loaded",
         component: Some("policy"),
@@ -272,7 +348,7 @@ fn record_start(
         level: Some("info"),
         component: Some("mcp"),
         session_id: Some(session),
-        backend_id: Some(name),
+        backend_id: Some(&plan.name),
         ..System::default()
     };
     gate.record(&Record::Config(&loaded))

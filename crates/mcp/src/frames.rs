@@ -157,28 +157,58 @@ fn rebuilt(scan: &Scan<'_>, name: &str, value: &str) -> Vec<u8> {
     out
 }
 
-/// The id of a frame that could not be taken, where its beginning or end still shows one: the text
+/// The id of a frame that could not be taken, where its beginning still shows one: the text
 /// after `"id":` if that is a number or a string.
 #[must_use]
 pub fn salvage_id(frame: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(frame);
-    let mut candidates = text
-        .match_indices("\"id\"")
-        .map(|(at, mark)| at + mark.len());
-    candidates.find_map(|at| {
-        let value = text.get(at..)?.trim_start().strip_prefix(':')?.trim_start();
-        let end = if value.starts_with('"') {
-            1 + value.get(1..)?.find('"')? + 1
-        } else {
-            value
-                .find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c))
-                .unwrap_or(value.len())
-        };
-        let raw = value.get(..end)?;
-        let mut digits = serde_json::Deserializer::from_str(raw).into_iter::<serde_json::Value>();
-        let value = digits.next()?.ok()?;
-        (value.is_number() || value.is_string()).then(|| raw.to_owned())
-    })
+    let value = value_of_own_id(&text)?;
+    let end = if value.starts_with('"') {
+        1 + value.get(1..)?.find('"')? + 1
+    } else {
+        value
+            .find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c))
+            .unwrap_or(value.len())
+    };
+    let raw = value.get(..end)?;
+    let read: serde_json::Value = serde_json::from_str(raw).ok()?;
+    (read.is_number() || read.is_string()).then(|| raw.to_owned())
+}
+
+/// What follows `"id":` among the members of the outermost object; an `id` deeper inside belongs to
+/// whatever the peer chose to put there.
+fn value_of_own_id(text: &str) -> Option<&str> {
+    // A message that came in an array where none may be is still that message.
+    let own_depth = if text.trim_start().starts_with('[') {
+        2
+    } else {
+        1
+    };
+    let mut depth = 0_usize;
+    let mut string_from = None;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match (string_from, byte) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(from), b'"') => {
+                string_from = None;
+                let after = || text.get(at + 1..)?.trim_start().strip_prefix(':');
+                if depth == own_depth
+                    && text.get(from..at) == Some("id")
+                    && let Some(value) = after()
+                {
+                    return Some(value.trim_start());
+                }
+            }
+            (Some(_), _) => {}
+            (None, b'"') => string_from = Some(at + 1),
+            (None, b'{' | b'[') => depth += 1,
+            (None, b'}' | b']') => depth = depth.checked_sub(1)?,
+            (None, _) => {}
+        }
+    }
+    None
 }
 
 /// The error code of an error response's payload.
@@ -201,6 +231,12 @@ mod tests {
             (r#"{"id":null}"#, None),
             ("hello", None),
             (r#"{"id":"#, None),
+            (r#"{"result":{"id":3},"id":7"#, Some("7")),
+            (r#"{"result":{"id":3},"#, None),
+            (r#"{"result":"\"id\":3","id" : 8,"#, Some("8")),
+            (r#"{"result":["id":3],"method":"id""#, None),
+            (r#"}{"id":3"#, None),
+            (r#" [{"id":3}]"#, Some("3")),
         ];
         for (frame, id) in cases {
             assert_eq!(salvage_id(frame.as_bytes()).as_deref(), id, "{frame}");

@@ -5,6 +5,7 @@
 //! name only in their `upstream` modules. No child it starts outlives it, not even after `kill -9`.
 
 pub mod environment;
+pub mod http;
 pub mod outbound;
 pub mod stdio;
 pub mod watcher;

@@ -7,10 +7,12 @@
 
 pub mod error;
 pub mod frame;
+pub mod header;
 pub mod id;
 pub mod jsonrpc;
 pub mod revision;
 pub mod scan;
+pub mod sse;
 pub mod text;
 
 pub use error::{WireError, WireErrorKind};
@@ -19,3 +21,4 @@ pub use id::Id;
 pub use jsonrpc::{Envelope, Kind};
 pub use revision::{Era, Revision};
 pub use scan::{Bounds, Leaf, Scan, scan_reply, scan_request};
+pub use sse::{SseEvent, SseFault, SseParser};

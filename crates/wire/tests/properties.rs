@@ -1,4 +1,4 @@
-//! Properties of the scanner, the envelope and the framer, against an independent reader of JSON.
+//! Properties of the scanner, the envelope, the framer and the reader of events, against independent readers.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use wire::{Bounds, FrameEvent, LineFramer, WireErrorKind, scan_reply, scan_request};
+use wire::{Bounds, FrameEvent, LineFramer, SseParser, WireErrorKind, scan_reply, scan_request};
 
 /// How long each property is tried.
 const TIME: Duration = Duration::from_secs(1);
@@ -383,6 +383,95 @@ fn the_framer_cuts_the_same_lines_in_any_portions() {
         if unfinished.len() <= BYTES_MAX {
             prop_assert_eq!(framer.remainder(), *unfinished);
         }
+        Ok(())
+    });
+}
+
+/// A stream of events in bytes that matter to their grammar.
+fn nearly_events() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        6 => prop::sample::select(vec!["data:", "data: x", "id: 7", "id", "event: m", "retry: 5", ":", ": c"])
+            .prop_map(|text| text.as_bytes().to_vec()),
+        8 => prop::sample::select(vec!["\n", "\r", "\r\n", "\n\n", "\r\n\r\n"])
+            .prop_map(|text| text.as_bytes().to_vec()),
+        1 => Just(b"\xef\xbb\xbf".to_vec()),
+        2 => prop::collection::vec(any::<u8>(), 0..4),
+    ];
+    prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+/// Events by name and data.
+type Events = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// The events and the last id: from the whole stream at once.
+fn events_by_rules(stream: &[u8]) -> (Events, Option<Vec<u8>>) {
+    let stream = stream.strip_prefix(b"\xef\xbb\xbf").unwrap_or(stream);
+    let mut even = Vec::new();
+    for (at, byte) in stream.iter().enumerate() {
+        match byte {
+            b'\r' => even.push(b'\n'),
+            b'\n' if at > 0 && stream[at - 1] == b'\r' => {}
+            other => even.push(*other),
+        }
+    }
+    let mut lines: Vec<&[u8]> = even.split(|b| *b == b'\n').collect();
+    lines.pop();
+    let (mut events, mut data, mut name, mut id) = (Vec::new(), Vec::new(), Vec::new(), None);
+    for line in lines {
+        let mut parts = line.splitn(2, |b| *b == b':');
+        let field = parts.next().unwrap();
+        let value = parts.next().unwrap_or_default();
+        let value = value.strip_prefix(b" ").unwrap_or(value).to_vec();
+        match field {
+            _ if line.is_empty() => {
+                let data: Vec<Vec<u8>> = std::mem::take(&mut data);
+                let name = std::mem::take(&mut name);
+                if !data.is_empty() {
+                    events.push((name, data.join(&b'\n')));
+                }
+            }
+            b"data" => data.push(value),
+            b"event" => name = value,
+            b"id" if !value.contains(&0) => id = Some(value),
+            _ => {}
+        }
+    }
+    let readable = |id: &Vec<u8>| !id.is_empty() && std::str::from_utf8(id).is_ok();
+    (events, id.filter(readable))
+}
+
+#[test]
+fn events_are_the_same_in_any_portions() {
+    let portions = prop::collection::vec(1..20_usize, 1..40);
+    for_a_second((nearly_events(), portions), |(stream, portions)| {
+        let (expected, id) = events_by_rules(&stream);
+        let single = vec![1];
+        for sizes in [&portions, &single] {
+            let mut parser = SseParser::default();
+            let mut seen = Vec::new();
+            let (mut rest, mut sizes) = (&stream[..], sizes.iter().cycle());
+            while !rest.is_empty() {
+                let (part, tail) = rest.split_at((*sizes.next().unwrap()).min(rest.len()));
+                parser.push(part);
+                while let Some(event) = parser.next().unwrap() {
+                    seen.push((event.name.to_vec(), event.data.to_vec()));
+                }
+                rest = tail;
+            }
+            prop_assert_eq!(&seen, &expected);
+            prop_assert_eq!(parser.last_event_id().map(str::as_bytes), id.as_deref());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn header_values_come_back_as_they_were() {
+    for_a_second(".*", |value| {
+        let written = wire::header::encode(&value);
+        prop_assert!(written.bytes().all(|b| (0x20..=0x7e).contains(&b)));
+        let read = wire::header::decode(written.as_bytes());
+        prop_assert_eq!(read.as_deref(), Ok(value.as_str()));
         Ok(())
     });
 }

@@ -96,7 +96,7 @@ pub fn run(
 ) -> Result<u8, Failure> {
     let policy = source::load(args.policy.policy.as_deref(), Protected::AsRun, places, err)?;
     let bad = |why: String| Failure::Configuration(format!("{}: {why}", args.file.display()));
-    let text = source::text(&args.file)?;
+    let text = source::text(&args.file).map_err(Failure::Configuration)?;
     let cases: Vec<Case> = serde_json::from_str(&text)
         .map_err(|error| bad(format!("{error}; see durward policy test --help")))?;
     if cases.is_empty() {

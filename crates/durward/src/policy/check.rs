@@ -31,8 +31,8 @@ pub struct CheckArgs {
 }
 
 pub fn run(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> Result<u8, Failure> {
-    let text = source::text(&args.file)?;
-    let policy = source::compile(&text, Some(&args.file), Protected::AsRun, places)?;
+    let policy = source::of_file(Some(&args.file), Protected::AsRun, places)
+        .map_err(Failure::Configuration)?;
     let warnings = lint::warnings(policy.rules());
     for warning in &warnings {
         let id = Plain(&warning.id).to_string();

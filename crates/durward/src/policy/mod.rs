@@ -10,7 +10,7 @@ mod init;
 mod question;
 mod replay;
 mod show;
-mod source;
+pub mod source;
 mod text;
 
 use std::io::{self, Write};
@@ -78,13 +78,7 @@ impl From<io::Error> for Failure {
 /// # Errors
 /// A sentence that names the file, with line and column where the text is at fault.
 pub fn check_file(file: &std::path::Path, places: &Places) -> Result<(), String> {
-    let compiled = source::text(file)
-        .and_then(|text| source::compile(&text, Some(file), source::Protected::AsRun, places));
-    match compiled {
-        Ok(_) => Ok(()),
-        Err(Failure::Configuration(message) | Failure::Cannot(message)) => Err(message),
-        Err(Failure::Write(error)) => Err(error.to_string()),
-    }
+    source::of_file(Some(file), source::Protected::AsRun, places).map(drop)
 }
 
 /// Runs the command and gives its exit code. A reader that closes the pipe has seen enough.

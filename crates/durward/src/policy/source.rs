@@ -35,46 +35,62 @@ pub enum Protected {
 }
 
 /// Loads a policy; says on `err` where none is given.
-pub fn load(
+pub(super) fn load(
     file: Option<&Path>,
     protected: Protected,
     places: &Places,
     err: &mut dyn Write,
 ) -> Result<Policy, Failure> {
-    let text = match file {
-        Some(file) => text(file)?,
-        None => {
-            let _ = writeln!(
-                err,
-                "durward: no policy given, this is about the starter policy"
-            );
-            STARTER_POLICY.to_owned()
-        }
-    };
-    compile(&text, file, protected, places)
+    if file.is_none() {
+        let _ = writeln!(
+            err,
+            "durward: no policy given, this is about the starter policy"
+        );
+    }
+    of_file(file, protected, places).map_err(Failure::Configuration)
+}
+
+/// Loads the policy in a file, or the starter policy.
+///
+/// # Errors
+/// A message that names the file, with line and column where the text is at fault.
+pub fn of_file(
+    file: Option<&Path>,
+    protected: Protected,
+    places: &Places,
+) -> Result<Policy, String> {
+    match file {
+        Some(file) => compile(&text(file)?, Some(file), protected, places),
+        None => compile(STARTER_POLICY, None, protected, places),
+    }
 }
 
 /// Compiles the text of a policy for this machine.
+///
+/// # Errors
+/// As [`of_file`].
 pub fn compile(
     text: &str,
     file: Option<&Path>,
     protected: Protected,
     places: &Places,
-) -> Result<Policy, Failure> {
+) -> Result<Policy, String> {
     let guarded = match protected {
         Protected::AsRun => places.protected(file.map(|f| places.absolute(f)).as_deref()),
         Protected::Nothing => Vec::new(),
     };
     Policy::load(text, Some(&LocalView::new(places)), &guarded).map_err(|error| {
         let name = file.map_or_else(|| "starter policy".into(), |f| f.display().to_string());
-        Failure::Configuration(format!("{name}: {error}"))
+        format!("{name}: {error}")
     })
 }
 
 /// The text of a file that is no longer than a policy may be.
-pub fn text(file: &Path) -> Result<String, Failure> {
-    let failed =
-        |why: &dyn std::fmt::Display| Failure::Configuration(format!("{}: {why}", file.display()));
+///
+/// # Errors
+/// A message that names the file.
+pub fn text(file: &Path) -> Result<String, String> {
+    let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
     let mut bytes = Vec::new();
     std::fs::File::open(file)
         .and_then(|open| {

@@ -88,6 +88,7 @@ impl Place {
     pub fn run_args(&self, flags: &[&str], command: &[&str]) -> Vec<String> {
         let mut args = vec![
             "run".to_owned(),
+            "--no-config".to_owned(),
             "--state-dir".to_owned(),
             self.text("state"),
             "--policy".to_owned(),

@@ -145,7 +145,8 @@ mod tests {
     #[test]
     fn remembered_only_where_effects_are_known_and_borne() {
         let borne = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
-        let cases: [(Option<&[&str]>, Vec<Vec<String>>, bool); 7] = [
+        type Case<'c> = (Option<&'c [&'c str]>, Vec<Vec<String>>, bool);
+        let cases: [Case<'_>; 7] = [
             (None, vec![borne(&["fs_write"])], false),
             (Some(&[]), vec![borne(&[])], true),
             (Some(&["fs_write"]), vec![borne(&[])], false),

@@ -165,7 +165,8 @@ impl<'a> Document<'a> {
 }
 
 /// The nearest of `known` to `word`, if it is near enough to be meant.
-pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+#[must_use]
+pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     known
         .iter()
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), *candidate))

@@ -30,6 +30,15 @@ pub use tri::Tri;
 
 pub(crate) use compiled::scheme_of;
 
+/// SHA-256 of a text, in hex: how policies and configurations are named in the journal.
+#[must_use]
+pub fn checksum(text: &str) -> String {
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect()
+}
+
 /// A policy, ready to judge.
 #[derive(Debug)]
 pub struct Policy {
@@ -74,10 +83,7 @@ impl Policy {
             .collect();
         places.sort();
         places.dedup();
-        let digest = Sha256::digest(text.as_bytes())
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect();
+        let digest = checksum(text);
         let index = compiled::Index::of(&compiled);
         Ok(Self {
             rules,

@@ -186,7 +186,7 @@ fn plans(
 fn verify(scene: &Scene, context: &Context) -> Result<String, LabError> {
     let state = scene.state(Server::Files, Rules::Mixed(50));
     let output = std::process::Command::new(&context.own_binary)
-        .arg("--state-dir")
+        .args(["--no-config", "--state-dir"])
         .arg(&state)
         .args(["audit", "verify"])
         .output()

@@ -117,7 +117,7 @@ impl Scene {
         let policy = self.root.join(format!("policy {name}.json"));
         fs::write(&policy, rules.document().to_string())
             .map_err(|source| path_error(&policy, source))?;
-        let mut command = self.own(&["--state-dir"]);
+        let mut command = self.own(&["--no-config", "--state-dir"]);
         command.push(self.state(server, rules).into());
         command.extend(["run", "--name", "mock", "--policy"].map(OsString::from));
         command.push(policy.into());

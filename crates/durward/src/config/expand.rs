@@ -1,0 +1,166 @@
+//! Variables of the environment in values: `${NAME}`.
+
+use std::ffi::OsString;
+
+/// A text of the file. What the environment put into it is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Text {
+    /// As it was written, with `${NAME}`.
+    pub written: String,
+    /// With the values put in.
+    pub value: String,
+}
+
+impl std::fmt::Debug for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.written)
+    }
+}
+
+impl std::fmt::Display for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+impl Text {
+    /// Whether a part of it came from the environment.
+    pub fn is_expanded(&self) -> bool {
+        self.written != self.value
+    }
+}
+
+/// A value that nobody may read off a screen or a log.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(value: String) -> Self {
+        Self(value)
+    }
+
+    /// The value, for the one place that has to use it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+/// Puts variables in. `$${` stands for `${`; a `$` alone stands for itself.
+///
+/// # Errors
+/// A sentence that names the variable and never its value.
+pub fn expand(
+    written: &str,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<String, String> {
+    let mut value = String::with_capacity(written.len());
+    let mut rest = written;
+    while let Some(at) = rest.find("${") {
+        let (before, after) = rest.split_at(at);
+        let after = after.strip_prefix("${").unwrap_or_default();
+        if let Some(before) = before.strip_suffix('$') {
+            value.push_str(before);
+            value.push_str("${");
+            rest = after;
+            continue;
+        }
+        value.push_str(before);
+        let Some((name, behind)) = after.split_once('}') else {
+            return Err("\"${\" has no \"}\" behind it; write ${NAME}, or $${ for the two characters themselves".into());
+        };
+        value.push_str(&look_up(name, variable)?);
+        rest = behind;
+    }
+    value.push_str(rest);
+    Ok(value)
+}
+
+fn look_up(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<String, String> {
+    let first = name.bytes().next();
+    let plain = first.is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !plain {
+        return Err(format!(
+            "\"{}\" is no name of a variable; names have letters, digits and _",
+            name.chars().take(64).collect::<String>().escape_debug()
+        ));
+    }
+    variable(name)
+        .ok_or_else(|| format!("the environment variable {name} is not set, or empty"))?
+        .into_string()
+        .map_err(|_| format!("the environment variable {name} is not utf-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    fn variable(name: &str) -> Option<OsString> {
+        match name {
+            "TOKEN" => Some("s3cret".into()),
+            "NESTED" => Some("${TOKEN}".into()),
+            "BROKEN" => Some(OsString::from_vec(vec![0xff])),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn variables_are_put_in_once() {
+        for (written, expect) in [
+            ("", Ok("")),
+            ("plain $5 and $x", Ok("plain $5 and $x")),
+            ("${TOKEN}", Ok("s3cret")),
+            ("a${TOKEN}b${TOKEN}", Ok("as3cretbs3cret")),
+            ("$${TOKEN}", Ok("${TOKEN}")),
+            ("$$${TOKEN}", Ok("$${TOKEN}")),
+            // What a variable holds is not looked into again.
+            ("${NESTED}", Ok("${TOKEN}")),
+            (
+                "${MISSING}",
+                Err("the environment variable MISSING is not set, or empty"),
+            ),
+            (
+                "${BROKEN}",
+                Err("the environment variable BROKEN is not utf-8"),
+            ),
+            (
+                "${}",
+                Err("\"\" is no name of a variable; names have letters, digits and _"),
+            ),
+            (
+                "${1A}",
+                Err("\"1A\" is no name of a variable; names have letters, digits and _"),
+            ),
+            (
+                "${A:-b}",
+                Err("\"A:-b\" is no name of a variable; names have letters, digits and _"),
+            ),
+            (
+                "${TOKEN",
+                Err(
+                    "\"${\" has no \"}\" behind it; write ${NAME}, or $${ for the two characters themselves",
+                ),
+            ),
+        ] {
+            let read = expand(written, &variable);
+            assert_eq!(read.as_deref().map_err(String::as_str), expect, "{written}");
+        }
+    }
+
+    #[test]
+    fn secrets_and_expanded_texts_do_not_print() {
+        let text = Text {
+            written: "${TOKEN}".into(),
+            value: "s3cret".into(),
+        };
+        let shown = format!("{text} {text:?} {:?}", Secret::new("s3cret".into()));
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+}

@@ -1,0 +1,80 @@
+//! Finding and opening the file.
+//!
+//! The file names programs that will be started: one that others can write is refused, and none is
+//! ever picked up from the current directory.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::node::CONFIG_BYTES_MAX;
+
+/// The file's name below the configuration directory.
+pub const NAME: &str = "durward.yaml";
+
+/// What was read.
+pub struct Opened {
+    pub text: String,
+    /// Others in its group may write it.
+    pub group_writable: bool,
+    /// Everybody may read it.
+    pub world_readable: bool,
+}
+
+/// The file where nobody names another, if it is there.
+pub fn default(directory: &Path) -> Option<PathBuf> {
+    let file = directory.join(NAME);
+    // A link that leads nowhere is a mistake to be told, not an absent file.
+    std::fs::symlink_metadata(&file).is_ok().then_some(file)
+}
+
+/// Reads the file, if it can be trusted.
+///
+/// # Errors
+/// A sentence that does not name the file.
+pub fn open(path: &Path) -> Result<Opened, String> {
+    // Opening a pipe would wait for its writer.
+    let kind = std::fs::metadata(path).map_err(|error| reason(&error))?;
+    if !kind.is_file() {
+        return Err("this is not a regular file".into());
+    }
+    let file = File::open(path).map_err(|error| reason(&error))?;
+    let found = file.metadata().map_err(|error| reason(&error))?;
+    let mine = rustix::process::getuid().as_raw();
+    if found.uid() != mine && found.uid() != 0 {
+        return Err(format!(
+            "the file belongs to user {}, who could have any program started; it has to be yours",
+            found.uid()
+        ));
+    }
+    if found.mode() & 0o002 != 0 {
+        return Err(
+            "everybody may write to this file, and could have any program started; run chmod o-w on it".into(),
+        );
+    }
+    let mut bytes = Vec::new();
+    file.take(CONFIG_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| reason(&error))?;
+    if bytes.len() > CONFIG_BYTES_MAX {
+        return Err("the file is longer than 1 MiB".into());
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        format!("byte {at} is not utf-8; save the file as utf-8")
+    })?;
+    Ok(Opened {
+        text,
+        group_writable: found.mode() & 0o020 != 0,
+        world_readable: found.mode() & 0o004 != 0,
+    })
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::PermissionDenied => "this file may not be read".into(),
+        _ => error.to_string(),
+    }
+}

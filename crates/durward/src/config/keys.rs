@@ -1,0 +1,356 @@
+//! Every key of `durward.yaml`: what it takes, its default, what it is for. The reader refuses what
+//! is not listed here, and the reference page is printed from it.
+
+use std::io::{self, Write};
+
+/// One key.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Where it stands; `*` is a server's name.
+    pub path: &'static str,
+    /// What it takes.
+    pub form: &'static str,
+    /// What holds without it; empty where there is nothing.
+    pub default: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// Whether a change is taken up while running.
+    pub live: bool,
+}
+
+/// The other name of `servers`, as MCP clients have it.
+pub const SERVERS_ALIAS: &str = "mcpServers";
+
+/// Keys of parts that are still to come, and what they will be for.
+pub const LATER: [(&str, &str); 4] = [
+    ("models", "model providers"),
+    ("agents", "agents as models"),
+    ("state", "where counters and sessions are kept"),
+    ("servers.*.builtin", "built-in tool servers"),
+];
+
+const fn key(
+    path: &'static str,
+    form: &'static str,
+    default: &'static str,
+    about: &'static str,
+) -> Key {
+    Key {
+        path,
+        form,
+        default,
+        about,
+        live: false,
+    }
+}
+
+const fn live(
+    path: &'static str,
+    form: &'static str,
+    default: &'static str,
+    about: &'static str,
+) -> Key {
+    Key {
+        path,
+        form,
+        default,
+        about,
+        live: true,
+    }
+}
+
+/// All keys, in the order of the reference page.
+pub const KEYS: &[Key] = &[
+    key(
+        "listen",
+        "address:port",
+        "127.0.0.1:8765",
+        "where `durward serve` listens",
+    ),
+    key(
+        "servers",
+        "a map of servers by name",
+        "",
+        "the servers that `durward run NAME` and `durward serve` guard; also written `mcpServers`",
+    ),
+    key("servers.*.command", "text", "", "the program to start"),
+    key("servers.*.args", "a list of texts", "none", "its arguments"),
+    key(
+        "servers.*.env",
+        "a map of texts",
+        "none",
+        "variables that it gets besides the usual ones; a value may be `${NAME}`",
+    ),
+    key(
+        "servers.*.cwd",
+        "path",
+        "where Durward was started",
+        "the directory it is started in",
+    ),
+    key(
+        "servers.*.url",
+        "http or https URL",
+        "",
+        "where a server is reached over Streamable HTTP",
+    ),
+    key(
+        "servers.*.headers",
+        "a map of texts",
+        "none",
+        "header fields sent with every request to it",
+    ),
+    key(
+        "servers.*.api_key",
+        "text",
+        "none",
+        "sent as `Authorization: Bearer`; write `${NAME}`, not the key itself",
+    ),
+    key(
+        "servers.*.client_cert",
+        "path",
+        "none",
+        "certificate shown to the server (PEM), with `client_key`",
+    ),
+    key(
+        "servers.*.client_key",
+        "path",
+        "none",
+        "its private key (PEM)",
+    ),
+    key(
+        "servers.*.ca",
+        "path",
+        "the system's",
+        "authorities that the server's certificate is checked against (PEM)",
+    ),
+    key(
+        "servers.*.transport",
+        "auto, stdio or http",
+        "by what is given",
+        "how the server is reached; `auto` tries `url` first, then `command`",
+    ),
+    key(
+        "servers.*.type",
+        "stdio or http",
+        "",
+        "what MCP clients call `transport`",
+    ),
+    live(
+        "servers.*.policy",
+        "path",
+        "that of `policy`",
+        "rules for this server alone",
+    ),
+    key(
+        "servers.*.call_timeout",
+        "span of time",
+        "that of `call_timeout`",
+        "for this server alone",
+    ),
+    key(
+        "servers.*.pin",
+        "off, warn or enforce",
+        "that of `pin`",
+        "for this server alone",
+    ),
+    live("policy", "path", "the starter policy", "the rules"),
+    live(
+        "limits.requests.rate",
+        "rate",
+        "10/s",
+        "calls and lists over all sessions",
+    ),
+    live(
+        "limits.requests.burst",
+        "number",
+        "50",
+        "how many may come at once",
+    ),
+    live(
+        "limits.per_tool.calls",
+        "number",
+        "30",
+        "calls of one tool in one session within `window`",
+    ),
+    live(
+        "limits.per_tool.window",
+        "span of time",
+        "60s",
+        "the window of `calls`",
+    ),
+    live(
+        "limits.per_tool.then",
+        "hitl or refuse",
+        "hitl",
+        "what a breach leads to: a person is asked, or the call is refused",
+    ),
+    live(
+        "limits.concurrency",
+        "number",
+        "64",
+        "calls under way at once in one session",
+    ),
+    live(
+        "limits.response_bytes",
+        "size",
+        "16MiB",
+        "the longest reply that is passed on",
+    ),
+    live(
+        "approval.timeout",
+        "span of time",
+        "60s",
+        "how long a call waits for a person; silence is no",
+    ),
+    live(
+        "approval.remember",
+        "span of time",
+        "10m",
+        "how long \"allow\" holds",
+    ),
+    live(
+        "approval.pending_max",
+        "number",
+        "1000",
+        "calls that may wait at once",
+    ),
+    key(
+        "journal.sync",
+        "interval, every or never",
+        "interval",
+        "when records are forced to the disk: once a second, before each call goes out, when the system likes",
+    ),
+    key(
+        "call_timeout",
+        "span of time",
+        "300s",
+        "how long a server may take to answer a call",
+    ),
+    key(
+        "state_dir",
+        "path",
+        "$XDG_STATE_HOME/durward",
+        "where journal and keys are kept",
+    ),
+    key(
+        "tls.cert",
+        "path",
+        "none",
+        "certificate that `durward serve` shows (PEM), with `tls.key`",
+    ),
+    key("tls.key", "path", "none", "its private key (PEM)"),
+    key(
+        "allowed_hosts",
+        "a list of texts",
+        "loopback names",
+        "values of `Host` that `durward serve` answers to",
+    ),
+    key(
+        "allowed_origins",
+        "a list of texts",
+        "loopback names",
+        "values of `Origin` that `durward serve` answers to",
+    ),
+    key(
+        "descriptions.links",
+        "keep or strip",
+        "keep",
+        "links in tool descriptions",
+    ),
+    key(
+        "descriptions.length_max",
+        "number",
+        "no limit",
+        "longest description in characters; the rest is cut",
+    ),
+    key(
+        "pin",
+        "off, warn or enforce",
+        "warn",
+        "what a tool's changed definition leads to",
+    ),
+];
+
+/// The names that may stand directly below `path` (empty for the top), each once.
+pub fn names(path: &str) -> Vec<&'static str> {
+    let below = |key: &'static str| -> Option<&'static str> {
+        let rest = if path.is_empty() {
+            key
+        } else {
+            key.strip_prefix(path)?.strip_prefix('.')?
+        };
+        rest.split('.').next()
+    };
+    let mut out: Vec<&'static str> = Vec::new();
+    for name in KEYS.iter().filter_map(|key| below(key.path)) {
+        if !out.contains(&name) {
+            out.push(name);
+        }
+    }
+    out
+}
+
+/// What a key of a part to come is for.
+pub fn later(path: &str) -> Option<&'static str> {
+    LATER
+        .iter()
+        .find(|(key, _)| *key == path)
+        .map(|(_, about)| *about)
+}
+
+/// Prints the reference page.
+pub fn page(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "# Keys of `durward.yaml`\n\nGenerated from the code (`cargo xtask docs`).\n"
+    )?;
+    writeln!(out, "{INTRODUCTION}")?;
+    writeln!(
+        out,
+        "| key | takes | without it | what it is for | reload |\n|---|---|---|---|---|"
+    )?;
+    for key in KEYS {
+        writeln!(
+            out,
+            "| `{}` | {} | {} | {} | {} |",
+            key.path.replace('*', "NAME"),
+            key.form,
+            key.default,
+            key.about,
+            if key.live { "yes" } else { "restart" }
+        )?;
+    }
+    writeln!(
+        out,
+        "\n## Not built yet\n\nRefused by name, so that a file written for them is not misread.\n"
+    )?;
+    for (path, about) in LATER {
+        writeln!(out, "- `{}`: {about}", path.replace('*', "NAME"))?;
+    }
+    writeln!(out, "\n## Example\n\n```yaml\n{EXAMPLE}```")
+}
+
+const INTRODUCTION: &str = "\
+A flag outranks a variable of the environment, that outranks the file, that outranks the default. Every key is optional;
+a key that is not listed here is refused. `durward check` prints what would apply, and where each value comes from.
+
+The file is `--config FILE`, else `$DURWARD_CONFIG`, else `durward.yaml` in `$XDG_CONFIG_HOME/durward`; never one in the
+current directory, which an agent may be able to write to. `--no-config` reads none. It has to belong to you or to root,
+must not be writable for everybody, and has at most 1 MiB.
+
+- Span of time: `500ms`, `60s`, `10m`, `2h`. Rate: `10/s`, `600/m`, `5000/h`. Size: `4096`, `64KiB`, `1MiB`.
+- Path: relative to the file's own directory; `~/` is the home.
+- `${NAME}` in any value is a variable of the environment; one that is not set is an error. `$${` stands for `${`.
+";
+
+/// A file that shows the shape; a test reads it.
+pub const EXAMPLE: &str = "\
+servers:
+  files: { command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", /tmp] }
+  docs: { url: \"http://127.0.0.1:3010/mcp\", api_key: \"${DOCS_KEY}\" }
+policy: policy.json
+limits:
+  requests: { rate: 10/s, burst: 50 }
+  per_tool: { calls: 30, window: 60s, then: hitl }
+approval: { timeout: 60s, remember: 10m }
+";

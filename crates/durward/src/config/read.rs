@@ -1,0 +1,200 @@
+//! From the text of the file to settings.
+
+use std::net::SocketAddr;
+
+use super::fault::Fault;
+use super::keys::SERVERS_ALIAS;
+use super::node::{self, Value};
+use super::section::{ELEMENTS_MAX, Reader, Section};
+use super::server::{self, CALL_TIMEOUT_MS, Server};
+use super::settings::{Setting, Settings, Tls, Warning};
+use super::values::{Size, Span};
+
+/// Most servers in one file.
+pub const SERVERS_MAX: usize = 256;
+/// Longest name of a host or origin, in bytes.
+const HOST_BYTES_MAX: usize = 512;
+
+/// Reads the file's text.
+pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
+    let root = node::parse(text)?;
+    let top = Section::open(reader, &root, "", String::new())?;
+    let mut settings = Settings::default();
+    let mut warnings = Vec::new();
+    replace(&mut settings.listen, top.read("listen", listen)?);
+    settings.servers = servers(&top, &mut warnings)?;
+    if let Some(policy) = top.path("policy")? {
+        settings.policy = policy.map(Some);
+    }
+    read_limits(&top, &mut settings)?;
+    read_approval(&top, &mut settings)?;
+    replace(&mut settings.sync, top.section("journal")?.choice("sync")?);
+    replace(
+        &mut settings.call_timeout,
+        top.within("call_timeout", CALL_TIMEOUT_MS)?,
+    );
+    settings.state_dir = top.path("state_dir")?;
+    settings.tls = tls(&top)?;
+    replace(&mut settings.allowed_hosts, hosts(&top, "allowed_hosts")?);
+    replace(
+        &mut settings.allowed_origins,
+        hosts(&top, "allowed_origins")?,
+    );
+    let descriptions = top.section("descriptions")?;
+    replace(&mut settings.links, descriptions.choice("links")?);
+    if let Some(max) = descriptions.number("length_max", 1..=1_000_000)? {
+        settings.description_length_max = max.map(Some);
+    }
+    replace(&mut settings.pin, top.choice("pin")?);
+    if !settings.listen.value.ip().is_loopback() && settings.tls.is_none() {
+        warnings.push(Warning {
+            line: None,
+            message: format!(
+                "{} is reached from other machines, and there is no tls: calls and keys would be sent without encryption",
+                settings.listen.value
+            ),
+        });
+    }
+    settings.warnings = warnings;
+    Ok(settings)
+}
+
+fn replace<T>(setting: &mut Setting<T>, found: Option<Setting<T>>) {
+    if let Some(found) = found {
+        *setting = found;
+    }
+}
+
+impl<T> Setting<T> {
+    fn map<U>(self, with: impl FnOnce(T) -> U) -> Setting<U> {
+        Setting {
+            value: with(self.value),
+            origin: self.origin,
+        }
+    }
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "is no address with a port; write 127.0.0.1:8765 or [::1]:8765".to_owned())
+}
+
+fn servers(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Vec<Server>, Fault> {
+    let name = match (top.member("servers"), top.member(SERVERS_ALIAS)) {
+        (Some(_), Some(second)) => {
+            return Err(
+                Fault::new(second.at, "servers and mcpServers are two names of one key")
+                    .hint("keep one of the two"),
+            );
+        }
+        (Some(_), None) => "servers",
+        (None, Some(_)) => SERVERS_ALIAS,
+        (None, None) => return Ok(Vec::new()),
+    };
+    let Some(member) = top.member(name) else {
+        return Ok(Vec::new());
+    };
+    let members = match &member.node.value {
+        Value::Map(members) => members,
+        Value::Nothing => return Ok(Vec::new()),
+        other => {
+            return Err(top
+                .fault(
+                    name,
+                    format!(
+                        "is {}, and has to be a map of servers by name",
+                        other.kind()
+                    ),
+                )
+                .hint("write servers: { files: { command: npx, args: [...] } }"));
+        }
+    };
+    if members.len() > SERVERS_MAX {
+        return Err(top.fault(
+            name,
+            format!("has {} servers, and may have {SERVERS_MAX}", members.len()),
+        ));
+    }
+    members
+        .iter()
+        .map(|member| server::read(top, member, warnings))
+        .collect()
+}
+
+fn read_limits(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> {
+    let limits = &mut settings.limits;
+    let section = top.section("limits")?;
+    let requests = section.section("requests")?;
+    replace(&mut limits.rate, requests.parsed("rate")?);
+    replace(&mut limits.burst, requests.number("burst", 1..=1_000_000)?);
+    let per_tool = section.section("per_tool")?;
+    replace(
+        &mut limits.tool_calls,
+        per_tool.number("calls", 1..=1_000_000)?,
+    );
+    let window = Span(1_000)..=Span(86_400_000);
+    replace(&mut limits.tool_window, per_tool.within("window", window)?);
+    replace(&mut limits.tool_then, per_tool.choice("then")?);
+    replace(
+        &mut limits.concurrency,
+        section.number("concurrency", 1..=1_024)?,
+    );
+    let size = Size(1_024)..=Size(16 << 20);
+    replace(
+        &mut limits.response_bytes,
+        section.within("response_bytes", size)?,
+    );
+    Ok(())
+}
+
+fn read_approval(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> {
+    let approval = &mut settings.approval;
+    let section = top.section("approval")?;
+    let timeout = Span(5_000)..=Span(300_000);
+    replace(&mut approval.timeout, section.within("timeout", timeout)?);
+    let remember = Span(0)..=Span(3_600_000);
+    replace(
+        &mut approval.remember,
+        section.within("remember", remember)?,
+    );
+    replace(
+        &mut approval.pending_max,
+        section.number("pending_max", 1..=10_000)?,
+    );
+    Ok(())
+}
+
+fn tls(top: &Section<'_>) -> Result<Option<Tls>, Fault> {
+    let section = top.section("tls")?;
+    match (section.path("cert")?, section.path("key")?) {
+        (None, None) => Ok(None),
+        (Some(cert), Some(key)) => Ok(Some(Tls { cert, key })),
+        (Some(_), None) => Err(section.fault("cert", "needs tls.key beside it")),
+        (None, Some(_)) => Err(section.fault("key", "needs tls.cert beside it")),
+    }
+}
+
+fn hosts(top: &Section<'_>, name: &str) -> Result<Option<Setting<Vec<String>>>, Fault> {
+    let Some(list) = top.list(name)? else {
+        return Ok(None);
+    };
+    debug_assert!(list.value.len() <= ELEMENTS_MAX);
+    for text in &list.value {
+        let value = &text.value;
+        let unfit = |c: char| c.is_whitespace() || c.is_control() || c == '*';
+        if value.is_empty() || value.len() > HOST_BYTES_MAX || value.contains(unfit) {
+            return Err(top
+                .fault(
+                    name,
+                    format!(
+                        "holds \"{}\", which names no host",
+                        text.written.escape_debug()
+                    ),
+                )
+                .hint("write whole names, each on its own; there are no wildcards"));
+        }
+    }
+    Ok(Some(list.map(|texts| {
+        texts.into_iter().map(|text| text.value).collect()
+    })))
+}

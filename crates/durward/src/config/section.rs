@@ -1,0 +1,413 @@
+//! Reading one map of the file: its known names, each of its kind, with faults that say where.
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use gate::policy::document::nearest;
+
+use super::expand::{self, Secret, Text};
+use super::fault::{Fault, Position};
+use super::keys;
+use super::node::{Member, Node, Value};
+use super::settings::{Origin, Setting};
+use super::values::{Choice, digits};
+
+/// Most elements of one list, and most members of one map.
+pub const ELEMENTS_MAX: usize = 1_024;
+
+/// What values are read against.
+pub struct Reader<'a> {
+    /// A variable of the environment; absent where it is not set or empty.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// The directory of the file.
+    pub base: &'a Path,
+    /// The user's home.
+    pub home: Option<&'a Path>,
+}
+
+/// A map of the file.
+pub struct Section<'r> {
+    reader: &'r Reader<'r>,
+    /// How messages name it: `limits.per_tool`; empty for the top.
+    path: String,
+    members: &'r [Member],
+    /// Where the map stands.
+    pub at: Position,
+}
+
+impl<'r> Section<'r> {
+    /// Opens a map. `pattern` is its path in the catalogue of keys, `path` its name in messages.
+    pub fn open(
+        reader: &'r Reader<'r>,
+        node: &'r Node,
+        pattern: &str,
+        path: String,
+    ) -> Result<Self, Fault> {
+        let members = match &node.value {
+            Value::Map(members) => members.as_slice(),
+            Value::Nothing => &[],
+            other => {
+                let what = if path.is_empty() { "the file" } else { &path };
+                return Err(Fault::new(
+                    node.at,
+                    format!("{what} is {}, and has to be a map", other.kind()),
+                ));
+            }
+        };
+        let section = Self {
+            reader,
+            path,
+            members,
+            at: node.at,
+        };
+        section.refuse_unknown(pattern)?;
+        Ok(section)
+    }
+
+    fn refuse_unknown(&self, pattern: &str) -> Result<(), Fault> {
+        let known = keys::names(pattern);
+        for member in self.members {
+            let name = member.name.as_str();
+            if known.contains(&name) || (pattern.is_empty() && name == keys::SERVERS_ALIAS) {
+                continue;
+            }
+            let full = if pattern.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{pattern}.{name}")
+            };
+            if let Some(about) = keys::later(&full) {
+                return Err(Fault::new(
+                    member.at,
+                    format!("{} is not built yet in this version", self.name(name)),
+                )
+                .hint(format!("it is for {about}; leave it out for now")));
+            }
+            let place = if self.path.is_empty() {
+                String::new()
+            } else {
+                format!(" in {}", self.path)
+            };
+            let shown: String = name.chars().take(64).collect();
+            let hint = nearest(name, &known).map_or_else(
+                || format!("known here: {}", known.join(", ")),
+                |near| format!("did you mean \"{near}\"?"),
+            );
+            return Err(Fault::new(
+                member.at,
+                format!("unknown key \"{}\"{place}", shown.escape_debug()),
+            )
+            .hint(hint));
+        }
+        Ok(())
+    }
+
+    /// The full name of a member, for messages.
+    fn name(&self, member: &str) -> String {
+        if self.path.is_empty() {
+            member.to_owned()
+        } else {
+            format!("{}.{member}", self.path)
+        }
+    }
+
+    /// A member, where it is given.
+    pub fn member(&self, name: &str) -> Option<&'r Member> {
+        self.members.iter().find(|member| member.name == name)
+    }
+
+    /// A map below this one; an absent one is empty.
+    pub fn section(&self, name: &str) -> Result<Section<'r>, Fault> {
+        match self.member(name) {
+            Some(member) => {
+                Section::open(self.reader, &member.node, &self.name(name), self.name(name))
+            }
+            None => Ok(Section {
+                reader: self.reader,
+                path: self.name(name),
+                members: &[],
+                at: self.at,
+            }),
+        }
+    }
+
+    /// A server's map.
+    pub fn server(&self, member: &'r Member) -> Result<Section<'r>, Fault> {
+        let path = format!("servers.{}", member.name);
+        Section::open(self.reader, &member.node, "servers.*", path)
+    }
+
+    /// A single value with its variables put in.
+    pub fn text(&self, name: &str) -> Result<Option<Setting<Text>>, Fault> {
+        let Some(member) = self.member(name) else {
+            return Ok(None);
+        };
+        let value = self.text_of(&member.node, &self.name(name))?;
+        Ok(Some(Setting::in_file(value, member.node.at)))
+    }
+
+    fn text_of(&self, node: &Node, name: &str) -> Result<Text, Fault> {
+        let Value::Scalar(written) = &node.value else {
+            return Err(Fault::new(
+                node.at,
+                format!(
+                    "{name} is {}, and has to be a single value",
+                    node.value.kind()
+                ),
+            ));
+        };
+        let value = expand::expand(written, self.reader.variable)
+            .map_err(|message| Fault::new(node.at, format!("{name}: {message}")))?;
+        if value.contains('\0') {
+            return Err(Fault::new(
+                node.at,
+                format!("{name} holds a character that is not text"),
+            ));
+        }
+        Ok(Text {
+            written: written.clone(),
+            value,
+        })
+    }
+
+    /// A value that nobody may read.
+    pub fn secret(&self, name: &str) -> Result<Option<(Secret, Position, bool)>, Fault> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        let Some(member) = self.member(name) else {
+            return Ok(None);
+        };
+        if text.value.value.is_empty() {
+            return Err(Fault::new(
+                member.node.at,
+                format!("{} is empty", self.name(name)),
+            ));
+        }
+        let literal = !text.value.is_expanded();
+        Ok(Some((
+            Secret::new(text.value.value),
+            member.node.at,
+            literal,
+        )))
+    }
+
+    /// A value that can be read from its words. Its own words appear in a fault only as written.
+    pub fn parsed<T: FromStr<Err = String>>(
+        &self,
+        name: &str,
+    ) -> Result<Option<Setting<T>>, Fault> {
+        self.read(name, |text| text.parse())
+    }
+
+    /// A value that `read` understands.
+    pub fn read<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<Setting<T>>, Fault> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        let at = self.member(name).map_or(self.at, |member| member.node.at);
+        let value = read(&text.value.value).map_err(|why| {
+            let shown: String = text.value.written.chars().take(64).collect();
+            Fault::new(
+                at,
+                format!("{}: \"{}\" {why}", self.name(name), shown.escape_debug()),
+            )
+        })?;
+        Ok(Some(Setting::in_file(value, at)))
+    }
+
+    /// A value within bounds.
+    pub fn within<T: FromStr<Err = String> + PartialOrd + Display>(
+        &self,
+        name: &str,
+        range: RangeInclusive<T>,
+    ) -> Result<Option<Setting<T>>, Fault> {
+        self.read(name, |text| {
+            let value: T = text.parse()?;
+            if range.contains(&value) {
+                Ok(value)
+            } else {
+                Err(format!(
+                    "is outside of {} to {}",
+                    range.start(),
+                    range.end()
+                ))
+            }
+        })
+    }
+
+    /// A whole number within bounds.
+    pub fn number(
+        &self,
+        name: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<Setting<u64>>, Fault> {
+        self.read(name, |text| {
+            let value = digits(text).ok_or("is not a whole number")?;
+            if range.contains(&value) {
+                Ok(value)
+            } else {
+                Err(format!(
+                    "is outside of {} to {}",
+                    range.start(),
+                    range.end()
+                ))
+            }
+        })
+    }
+
+    /// One word of a closed set.
+    pub fn choice<T: Choice>(&self, name: &str) -> Result<Option<Setting<T>>, Fault> {
+        let words: Vec<&'static str> = T::WORDS.iter().map(|(word, _)| *word).collect();
+        self.read(name, |text| {
+            T::WORDS
+                .iter()
+                .find(|(word, _)| *word == text)
+                .map(|(_, value)| *value)
+                .ok_or_else(|| match nearest(text, &words) {
+                    Some(near) => {
+                        format!("is none of {}; did you mean \"{near}\"?", words.join(", "))
+                    }
+                    None => format!("is none of {}", words.join(", ")),
+                })
+        })
+    }
+
+    /// A path: relative to the file's directory, `~/` below the home.
+    pub fn path(&self, name: &str) -> Result<Option<Setting<PathBuf>>, Fault> {
+        self.read(name, |text| self.resolve(text))
+    }
+
+    fn resolve(&self, text: &str) -> Result<PathBuf, String> {
+        if text.is_empty() {
+            return Err("names no file".into());
+        }
+        match text.strip_prefix("~/") {
+            Some(below) => self
+                .reader
+                .home
+                .map(|home| home.join(below))
+                .ok_or_else(|| "is below the home, and there is none".into()),
+            None if text == "~" || text.starts_with('~') => {
+                Err("begins with ~, and only ~/ is read; write the whole path".into())
+            }
+            None => Ok(self.reader.base.join(text)),
+        }
+    }
+
+    /// A program: as a path where it names one, else as it is, to be found in `PATH`.
+    pub fn program(&self, name: &str) -> Result<Option<Setting<Text>>, Fault> {
+        let Some(mut program) = self.text(name)? else {
+            return Ok(None);
+        };
+        let at = self.member(name).map_or(self.at, |member| member.node.at);
+        let value = program.value.value.clone();
+        if value.trim().is_empty() {
+            return Err(Fault::new(at, format!("{} is empty", self.name(name))));
+        }
+        if value.contains('/') {
+            let path = self
+                .resolve(&value)
+                .map_err(|why| Fault::new(at, format!("{} {why}", self.name(name))))?;
+            program.value.value = path.into_os_string().into_string().map_err(|_| {
+                Fault::new(
+                    at,
+                    format!(
+                        "{} leads through a directory whose name is not utf-8",
+                        self.name(name)
+                    ),
+                )
+            })?;
+        }
+        Ok(Some(program))
+    }
+
+    /// A list of single values.
+    pub fn list(&self, name: &str) -> Result<Option<Setting<Vec<Text>>>, Fault> {
+        let Some(member) = self.member(name) else {
+            return Ok(None);
+        };
+        let full = self.name(name);
+        let Value::List(items) = &member.node.value else {
+            return Err(Fault::new(
+                member.node.at,
+                format!(
+                    "{full} is {}, and has to be a list",
+                    member.node.value.kind()
+                ),
+            )
+            .hint(format!("write {name}: [one, two]")));
+        };
+        bounded(items.len(), member.node.at, &full)?;
+        let texts = items
+            .iter()
+            .enumerate()
+            .map(|(at, item)| self.text_of(item, &format!("{full}[{at}]")))
+            .collect::<Result<_, _>>()?;
+        Ok(Some(Setting::in_file(texts, member.node.at)))
+    }
+
+    /// A map of single values by name, with where each stands.
+    pub fn map(&self, name: &str) -> Result<Vec<(String, Text, Position)>, Fault> {
+        let Some(member) = self.member(name) else {
+            return Ok(Vec::new());
+        };
+        let full = self.name(name);
+        let Value::Map(members) = &member.node.value else {
+            return Err(Fault::new(
+                member.node.at,
+                format!(
+                    "{full} is {}, and has to be a map",
+                    member.node.value.kind()
+                ),
+            )
+            .hint(format!("write {name}: {{ NAME: value }}")));
+        };
+        bounded(members.len(), member.node.at, &full)?;
+        members
+            .iter()
+            .map(|inner| {
+                let text = self.text_of(&inner.node, &format!("{full}.{}", inner.name))?;
+                Ok((inner.name.clone(), text, inner.at))
+            })
+            .collect()
+    }
+
+    /// A fault at a member of this section, or at the section itself.
+    pub fn fault(&self, name: &str, message: impl Display) -> Fault {
+        let at = self.member(name).map_or(self.at, |member| member.node.at);
+        Fault::new(at, format!("{} {message}", self.name(name)))
+    }
+
+    /// A fault about the section.
+    pub fn own_fault(&self, message: impl Display) -> Fault {
+        Fault::new(self.at, format!("{} {message}", self.path))
+    }
+}
+
+fn bounded(found: usize, at: Position, name: &str) -> Result<(), Fault> {
+    if found <= ELEMENTS_MAX {
+        return Ok(());
+    }
+    Err(Fault::new(
+        at,
+        format!("{name} has {found} elements, and may have {ELEMENTS_MAX}"),
+    ))
+}
+
+impl<T> Setting<T> {
+    /// A value that stands in the file.
+    pub fn in_file(value: T, at: Position) -> Self {
+        Self {
+            value,
+            origin: Origin::File(at),
+        }
+    }
+}

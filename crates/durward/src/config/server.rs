@@ -1,0 +1,296 @@
+//! A server of the file, in the shape that MCP clients use.
+
+use std::path::PathBuf;
+
+use super::expand::{Secret, Text};
+use super::fault::{Fault, Position};
+use super::node::Member;
+use super::section::Section;
+use super::settings::{Setting, Warning};
+use super::values::{Pin, Span, Transport};
+
+/// Header fields that belong to the protocol; a file may not set them.
+const OWN_HEADERS: [&str; 9] = [
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "upgrade",
+    "accept",
+    "accept-encoding",
+    "te",
+];
+/// Shortest and longest time that a server may be given to answer, in milliseconds.
+pub const CALL_TIMEOUT_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(86_400_000);
+
+/// A server.
+#[derive(Debug, Clone)]
+pub struct Server {
+    pub name: String,
+    /// Where its name stands.
+    pub at: Position,
+    pub transport: Transport,
+    /// How it is started.
+    pub command: Option<Command>,
+    /// Where it is reached.
+    pub http: Option<Http>,
+    pub policy: Option<Setting<PathBuf>>,
+    pub call_timeout: Option<Setting<Span>>,
+    pub pin: Option<Setting<Pin>>,
+}
+
+/// A server that is started.
+#[derive(Debug, Clone)]
+pub struct Command {
+    pub program: Text,
+    pub args: Vec<Text>,
+    /// Values may be secrets: they are never shown.
+    pub environment: Vec<(String, Secret)>,
+    pub directory: Option<PathBuf>,
+}
+
+/// A server that is reached over HTTP.
+#[derive(Debug, Clone)]
+pub struct Http {
+    pub url: Text,
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "read by what reaches servers over http")
+    )]
+    pub headers: Vec<(String, Secret)>,
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "read by what reaches servers over http")
+    )]
+    pub api_key: Option<Secret>,
+    /// The key itself stands in the file.
+    pub key_in_file: bool,
+    /// Certificate and key come together.
+    pub client_cert: Option<PathBuf>,
+    pub client_key: Option<PathBuf>,
+    pub ca: Option<PathBuf>,
+}
+
+/// Reads a server.
+pub fn read(
+    top: &Section<'_>,
+    member: &Member,
+    warnings: &mut Vec<Warning>,
+) -> Result<Server, Fault> {
+    let name = crate::cli::server_name(&member.name).map_err(|why| Fault::new(member.at, why))?;
+    let section = top.server(member)?;
+    let command = command(&section)?;
+    let http = http(&section, warnings)?;
+    let transport = transport(&section, command.is_some(), http.is_some())?;
+    Ok(Server {
+        name,
+        at: member.at,
+        transport,
+        command,
+        http,
+        policy: section.path("policy")?,
+        call_timeout: section.within("call_timeout", CALL_TIMEOUT_MS)?,
+        pin: section.choice("pin")?,
+    })
+}
+
+fn command(section: &Section<'_>) -> Result<Option<Command>, Fault> {
+    let Some(program) = section.program("command")? else {
+        for orphan in ["args", "env", "cwd"] {
+            if section.member(orphan).is_some() {
+                return Err(
+                    section.fault(orphan, "is for servers with a command, and there is none")
+                );
+            }
+        }
+        return Ok(None);
+    };
+    let environment = section
+        .map("env")?
+        .into_iter()
+        .map(|(name, text, at)| {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(Fault::new(
+                    at,
+                    format!("\"{}\" is no name of a variable", name.escape_debug()),
+                ));
+            }
+            Ok((name, Secret::new(text.value)))
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Some(Command {
+        program: program.value,
+        args: section
+            .list("args")?
+            .map_or_else(Vec::new, |list| list.value),
+        environment,
+        directory: section.path("cwd")?.map(|path| path.value),
+    }))
+}
+
+fn http(section: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Option<Http>, Fault> {
+    let Some(url) = section.text("url")? else {
+        for orphan in ["headers", "api_key", "client_cert", "client_key", "ca"] {
+            if section.member(orphan).is_some() {
+                return Err(section.fault(orphan, "is for servers with a url, and there is none"));
+            }
+        }
+        return Ok(None);
+    };
+    let secure = check_url(&url.value.value).map_err(|why| section.fault("url", why))?;
+    let api_key = section.secret("api_key")?;
+    if let Some((key, at, literal)) = &api_key {
+        if key.reveal().chars().any(|c| c.is_control() || c == ' ') {
+            return Err(section.fault(
+                "api_key",
+                "holds a character that no key has; is there a line end in it?",
+            ));
+        }
+        if *literal {
+            warnings.push(Warning {
+                line: Some(at.line),
+                message: "the api key stands in the file; write ${NAME} and set the variable where Durward is started".into(),
+            });
+        }
+        if !secure {
+            warnings.push(Warning {
+                line: Some(at.line),
+                message: "the api key would be sent without encryption; use https".into(),
+            });
+        }
+    }
+    let path = |name| Ok::<_, Fault>(section.path(name)?.map(|path| path.value));
+    let (client_cert, client_key) = (path("client_cert")?, path("client_key")?);
+    match (&client_cert, &client_key) {
+        (Some(_), None) => return Err(section.fault("client_cert", "needs client_key beside it")),
+        (None, Some(_)) => return Err(section.fault("client_key", "needs client_cert beside it")),
+        _ => {}
+    }
+    Ok(Some(Http {
+        url: url.value,
+        headers: headers(section, api_key.is_some())?,
+        key_in_file: api_key.as_ref().is_some_and(|(_, _, literal)| *literal),
+        api_key: api_key.map(|(key, _, _)| key),
+        client_cert,
+        client_key,
+        ca: path("ca")?,
+    }))
+}
+
+fn headers(section: &Section<'_>, has_key: bool) -> Result<Vec<(String, Secret)>, Fault> {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    section
+        .map("headers")?
+        .into_iter()
+        .map(|(name, text, at)| {
+            let lower = name.to_ascii_lowercase();
+            let wrong =
+                |why: &str| Fault::new(at, format!("header \"{}\" {why}", name.escape_debug()));
+            if name.is_empty() || !name.bytes().all(token) {
+                return Err(wrong("has no name that HTTP allows"));
+            }
+            if OWN_HEADERS.contains(&lower.as_str()) || lower.starts_with("mcp-") {
+                return Err(wrong("belongs to the protocol and cannot be set"));
+            }
+            if has_key && lower == "authorization" {
+                return Err(wrong("is what api_key sets; keep one of the two"));
+            }
+            if text.value.chars().any(|c| c.is_control() && c != '\t') {
+                return Err(wrong("holds a control character"));
+            }
+            Ok((name, Secret::new(text.value)))
+        })
+        .collect()
+}
+
+/// Whether nobody on the way can read what is sent: https, or this machine.
+fn check_url(url: &str) -> Result<bool, &'static str> {
+    let (scheme, rest) = url
+        .split_once("://")
+        .ok_or("is not a URL; write http://HOST/PATH or https://HOST/PATH")?;
+    let https = match scheme.to_ascii_lowercase().as_str() {
+        "https" => true,
+        "http" => false,
+        _ => return Err("is neither http nor https"),
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return Err("holds a user or a password; use api_key or headers");
+    }
+    let host = if authority.starts_with('[') {
+        authority.split_inclusive(']').next().unwrap_or_default()
+    } else {
+        authority.split(':').next().unwrap_or_default()
+    };
+    if host.is_empty() {
+        return Err("names no host");
+    }
+    if url.contains('#') {
+        return Err("has a fragment, which no server would see");
+    }
+    if url.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err("holds a blank or a control character");
+    }
+    let loopback = host == "localhost" || host == "[::1]" || host.starts_with("127.");
+    Ok(https || loopback)
+}
+
+fn transport(section: &Section<'_>, command: bool, url: bool) -> Result<Transport, Fault> {
+    let stated = section.choice::<Transport>("transport")?;
+    let typed = section.read("type", |text| match text {
+        "stdio" => Ok(Transport::Stdio),
+        "http" | "streamable-http" | "streamableHttp" => Ok(Transport::Http),
+        "sse" => Err("is the transport before Streamable HTTP, and is not spoken; use http if the server has it".into()),
+        _ => Err("is none of stdio, http".to_owned()),
+    })?;
+    if let (Some(one), Some(other)) = (&stated, &typed)
+        && one.value != other.value
+    {
+        return Err(section.fault(
+            "type",
+            "says something else than transport; keep one of the two",
+        ));
+    }
+    let key = if stated.is_some() {
+        "transport"
+    } else {
+        "type"
+    };
+    match (stated.or(typed).map(|setting| setting.value), command, url) {
+        (_, false, false) => Err(section
+            .own_fault("has neither command nor url")
+            .hint("write command: PROGRAM to start a server, or url: https://… to reach one")),
+        (Some(Transport::Stdio), false, _) => {
+            Err(section.fault(key, "is stdio, and there is no command"))
+        }
+        (Some(Transport::Http), _, false) => {
+            Err(section.fault(key, "is http, and there is no url"))
+        }
+        (Some(stated), _, _) => Ok(stated),
+        (None, true, true) => Ok(Transport::Auto),
+        (None, true, false) => Ok(Transport::Stdio),
+        (None, false, true) => Ok(Transport::Http),
+    }
+}
+
+impl Server {
+    /// How it is started or reached, as written: values of the environment do not show.
+    pub fn summary(&self) -> String {
+        let command = self.command.as_ref().map(|command| {
+            let mut words = vec![command.program.written.clone()];
+            words.extend(command.args.iter().map(|arg| arg.written.clone()));
+            words.join(" ")
+        });
+        let url = self.http.as_ref().map(|http| http.url.written.clone());
+        match (self.transport, command, url) {
+            (Transport::Stdio, Some(command), _) => command,
+            (Transport::Http, _, Some(url)) => url,
+            (_, command, url) => url
+                .into_iter()
+                .chain(command)
+                .collect::<Vec<_>>()
+                .join(", else "),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What applies: every value with where it came from.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::fault::Position;
+use super::server::Server;
+use super::values::{Breach, Links, Pin, Rate, Size, Span, Sync};
+
+/// Where a value came from, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The command line.
+    Flag(&'static str),
+    /// A variable of the environment.
+    Environment(&'static str),
+    /// The file.
+    File(Position),
+    /// Nobody said anything else.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) | Self::Environment(name) => f.write_str(name),
+            Self::File(at) => write!(f, "line {}", at.line),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone)]
+pub struct Setting<T> {
+    pub value: T,
+    pub origin: Origin,
+}
+
+impl<T> Setting<T> {
+    /// The value that holds where nothing is said.
+    pub fn default(value: T) -> Self {
+        Self {
+            value,
+            origin: Origin::Default,
+        }
+    }
+}
+
+/// Limits on calls.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub rate: Setting<Rate>,
+    pub burst: Setting<u64>,
+    pub tool_calls: Setting<u64>,
+    pub tool_window: Setting<Span>,
+    pub tool_then: Setting<Breach>,
+    pub concurrency: Setting<u64>,
+    pub response_bytes: Setting<Size>,
+}
+
+/// How a person is asked.
+#[derive(Debug, Clone)]
+pub struct Approval {
+    pub timeout: Setting<Span>,
+    pub remember: Setting<Span>,
+    pub pending_max: Setting<u64>,
+}
+
+/// Certificate and key that `serve` shows.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    pub cert: Setting<PathBuf>,
+    pub key: Setting<PathBuf>,
+}
+
+/// All settings.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The file that was read.
+    pub file: Option<PathBuf>,
+    /// SHA-256 of its text, in hex.
+    pub checksum: Option<String>,
+    pub listen: Setting<SocketAddr>,
+    /// In the order of the file.
+    pub servers: Vec<Server>,
+    pub policy: Setting<Option<PathBuf>>,
+    pub limits: Limits,
+    pub approval: Approval,
+    pub sync: Setting<Sync>,
+    pub call_timeout: Setting<Span>,
+    /// Absent: where the environment says.
+    pub state_dir: Option<Setting<PathBuf>>,
+    pub tls: Option<Tls>,
+    /// Empty: loopback names.
+    pub allowed_hosts: Setting<Vec<String>>,
+    /// Empty: loopback names.
+    pub allowed_origins: Setting<Vec<String>>,
+    pub links: Setting<Links>,
+    /// Characters; absent: no limit.
+    pub description_length_max: Setting<Option<u64>>,
+    pub pin: Setting<Pin>,
+    /// What is allowed and yet looks like a mistake.
+    pub warnings: Vec<Warning>,
+}
+
+/// Something that is allowed and yet looks like a mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// Where, if it is about one line.
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            file: None,
+            checksum: None,
+            listen: Setting::default(SocketAddr::from(([127, 0, 0, 1], 8765))),
+            servers: Vec::new(),
+            policy: Setting::default(None),
+            limits: Limits {
+                rate: Setting::default(Rate {
+                    count: 10,
+                    per_ms: 1_000,
+                }),
+                burst: Setting::default(50),
+                tool_calls: Setting::default(30),
+                tool_window: Setting::default(Span(60_000)),
+                tool_then: Setting::default(Breach::Hitl),
+                concurrency: Setting::default(64),
+                response_bytes: Setting::default(Size(16 << 20)),
+            },
+            approval: Approval {
+                timeout: Setting::default(Span(60_000)),
+                remember: Setting::default(Span(600_000)),
+                pending_max: Setting::default(1_000),
+            },
+            sync: Setting::default(Sync::Interval),
+            call_timeout: Setting::default(Span(300_000)),
+            state_dir: None,
+            tls: None,
+            allowed_hosts: Setting::default(Vec::new()),
+            allowed_origins: Setting::default(Vec::new()),
+            links: Setting::default(Links::Keep),
+            description_length_max: Setting::default(None),
+            pin: Setting::default(Pin::Warn),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// One line of what applies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    pub key: &'static str,
+    /// Empty where nothing is set.
+    pub value: String,
+    pub origin: Origin,
+}
+
+impl Settings {
+    /// A server by its name.
+    pub fn server(&self, name: &str) -> Option<&Server> {
+        self.servers.iter().find(|server| server.name == name)
+    }
+
+    /// The rules that apply to a server; what the command line or the environment names outranks all.
+    pub fn policy_of<'s>(&'s self, server: Option<&'s Server>) -> (Option<&'s Path>, Origin) {
+        match self.policy.origin {
+            Origin::Flag(_) | Origin::Environment(_) => {}
+            Origin::File(_) | Origin::Default => {
+                if let Some(own) = server.and_then(|server| server.policy.as_ref()) {
+                    return (Some(&own.value), own.origin);
+                }
+            }
+        }
+        (self.policy.value.as_deref(), self.policy.origin)
+    }
+
+    /// How long this server may take to answer.
+    pub fn call_timeout_of(&self, server: Option<&Server>) -> Span {
+        match self.call_timeout.origin {
+            Origin::Flag(_) | Origin::Environment(_) => self.call_timeout.value,
+            Origin::File(_) | Origin::Default => server
+                .and_then(|server| server.call_timeout.as_ref())
+                .map_or(self.call_timeout.value, |own| own.value),
+        }
+    }
+
+    /// Every file that the configuration is made of or names, itself included: no call may touch them.
+    pub fn files(&self) -> Vec<&Path> {
+        let mut out: Vec<&Path> = Vec::new();
+        out.extend(self.file.as_deref());
+        out.extend(self.policy.value.as_deref());
+        if let Some(tls) = &self.tls {
+            out.extend([tls.cert.value.as_path(), tls.key.value.as_path()]);
+        }
+        for server in &self.servers {
+            out.extend(server.policy.as_ref().map(|own| own.value.as_path()));
+            if let Some(http) = &server.http {
+                let files = [&http.client_cert, &http.client_key, &http.ca];
+                out.extend(files.into_iter().flatten().map(PathBuf::as_path));
+            }
+        }
+        out
+    }
+
+    /// What applies, key by key, without the servers.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = vec![
+            row("listen", &self.listen, ToString::to_string),
+            row("policy", &self.policy, |file| match file {
+                Some(file) => file.display().to_string(),
+                None => "the starter policy".to_owned(),
+            }),
+        ];
+        rows.extend(self.limit_rows());
+        rows.extend([
+            row(
+                "approval.timeout",
+                &self.approval.timeout,
+                ToString::to_string,
+            ),
+            row(
+                "approval.remember",
+                &self.approval.remember,
+                ToString::to_string,
+            ),
+            row(
+                "approval.pending_max",
+                &self.approval.pending_max,
+                ToString::to_string,
+            ),
+            row("journal.sync", &self.sync, ToString::to_string),
+            row("call_timeout", &self.call_timeout, ToString::to_string),
+        ]);
+        if let Some(state) = &self.state_dir {
+            rows.push(row("state_dir", state, |dir| dir.display().to_string()));
+        }
+        if let Some(tls) = &self.tls {
+            rows.push(row("tls.cert", &tls.cert, |file| {
+                file.display().to_string()
+            }));
+            rows.push(row("tls.key", &tls.key, |file| file.display().to_string()));
+        }
+        let list = |texts: &Vec<String>| {
+            if texts.is_empty() {
+                "loopback names".to_owned()
+            } else {
+                texts.join(", ")
+            }
+        };
+        rows.extend([
+            row("allowed_hosts", &self.allowed_hosts, list),
+            row("allowed_origins", &self.allowed_origins, list),
+            row("descriptions.links", &self.links, ToString::to_string),
+            row(
+                "descriptions.length_max",
+                &self.description_length_max,
+                |max| max.map_or_else(|| "no limit".to_owned(), |max| max.to_string()),
+            ),
+            row("pin", &self.pin, ToString::to_string),
+        ]);
+        rows
+    }
+
+    fn limit_rows(&self) -> Vec<Row> {
+        let limits = &self.limits;
+        vec![
+            row("limits.requests.rate", &limits.rate, ToString::to_string),
+            row("limits.requests.burst", &limits.burst, ToString::to_string),
+            row(
+                "limits.per_tool.calls",
+                &limits.tool_calls,
+                ToString::to_string,
+            ),
+            row(
+                "limits.per_tool.window",
+                &limits.tool_window,
+                ToString::to_string,
+            ),
+            row(
+                "limits.per_tool.then",
+                &limits.tool_then,
+                ToString::to_string,
+            ),
+            row(
+                "limits.concurrency",
+                &limits.concurrency,
+                ToString::to_string,
+            ),
+            row(
+                "limits.response_bytes",
+                &limits.response_bytes,
+                ToString::to_string,
+            ),
+        ]
+    }
+}
+
+fn row<T>(key: &'static str, setting: &Setting<T>, show: impl Fn(&T) -> String) -> Row {
+    Row {
+        key,
+        value: show(&setting.value),
+        origin: setting.origin,
+    }
+}

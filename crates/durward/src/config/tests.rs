@@ -1,0 +1,623 @@
+//! The reader, held against a table of files.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::keys::{self, KEYS};
+use super::node::CONFIG_BYTES_MAX;
+use super::read;
+use super::section::Reader;
+use super::settings::{Origin, Settings};
+
+fn variable(name: &str) -> Option<OsString> {
+    match name {
+        "TOKEN" => Some("s3cret".into()),
+        "DIR" => Some("/srv/data".into()),
+        "LINES" => Some("s3cret\nmore".into()),
+        _ => None,
+    }
+}
+
+fn settings(text: &str) -> Result<Settings, String> {
+    let reader = Reader {
+        variable: &variable,
+        base: Path::new("/etc/durward"),
+        home: Some(Path::new("/home/ada")),
+    };
+    read::settings(text, &reader).map_err(|fault| fault.to_string())
+}
+
+/// Each file with the whole of its message.
+#[track_caller]
+fn refused(cases: &[(&str, &str)]) {
+    for (text, expect) in cases {
+        match settings(text) {
+            Err(message) => assert_eq!(message, *expect, "reading {text:?}"),
+            Ok(_) => panic!("{text:?} was taken"),
+        }
+    }
+}
+
+#[test]
+fn unknown_keys_are_refused_with_the_nearest() {
+    refused(&[
+        (
+            "servr: {}",
+            "line 1, column 1: unknown key \"servr\"\n  hint: did you mean \"servers\"?",
+        ),
+        (
+            "policy: p.json\nlimits:\n  request: { rate: 10/s }",
+            "line 3, column 3: unknown key \"request\" in limits\n  hint: did you mean \"requests\"?",
+        ),
+        (
+            "servers:\n  files: { command: npx, arg: [a] }",
+            "line 2, column 26: unknown key \"arg\" in servers.files\n  hint: did you mean \"args\"?",
+        ),
+        (
+            "journal: { zzzzzzzz: 1 }",
+            "line 1, column 12: unknown key \"zzzzzzzz\" in journal\n  hint: known here: sync",
+        ),
+        (
+            "\"a\\u202Eb\": 1",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, policy, limits, approval, journal, call_timeout, state_dir, tls, allowed_hosts, allowed_origins, descriptions, pin",
+        ),
+    ]);
+}
+
+#[test]
+fn keys_of_parts_to_come_are_refused_by_name() {
+    for (path, about) in keys::LATER {
+        let text = match path.strip_prefix("servers.*.") {
+            Some(name) => format!("servers: {{ a: {{ {name}: x }} }}"),
+            None => format!("{path}: x"),
+        };
+        let message = settings(&text).unwrap_err();
+        let name = path.replace('*', "a");
+        assert!(
+            message.contains(&format!("{name} is not built yet in this version")),
+            "{message}"
+        );
+        assert!(message.contains(about), "{message}");
+    }
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_refused() {
+    refused(&[
+        (
+            "- a",
+            "line 1, column 1: the file is a list, and has to be a map",
+        ),
+        (
+            "text",
+            "line 1, column 1: the file is a single value, and has to be a map",
+        ),
+        (
+            "limits: 5",
+            "line 1, column 9: limits is a single value, and has to be a map",
+        ),
+        (
+            "policy: [a]",
+            "line 1, column 9: policy is a list, and has to be a single value",
+        ),
+        (
+            "policy:",
+            "line 1, column 7: policy is nothing, and has to be a single value",
+        ),
+        (
+            "policy: \"\"",
+            "line 1, column 9: policy: \"\" names no file",
+        ),
+        (
+            "policy: ~bob/p",
+            "line 1, column 9: policy: \"~bob/p\" begins with ~, and only ~/ is read; write the whole path",
+        ),
+        (
+            "listen: 8765",
+            "line 1, column 9: listen: \"8765\" is no address with a port; write 127.0.0.1:8765 or [::1]:8765",
+        ),
+        (
+            "call_timeout: 60",
+            "line 1, column 15: call_timeout: \"60\" has no unit; write 60s for seconds",
+        ),
+        (
+            "call_timeout: 10ms",
+            "line 1, column 15: call_timeout: \"10ms\" is outside of 1s to 24h",
+        ),
+        (
+            "call_timeout: 25h",
+            "line 1, column 15: call_timeout: \"25h\" is outside of 1s to 24h",
+        ),
+        (
+            "limits: { requests: { rate: 10 } }",
+            "line 1, column 29: limits.requests.rate: \"10\" is not a rate; write 10/s, 600/m or 5000/h",
+        ),
+        (
+            "limits: { requests: { burst: 0 } }",
+            "line 1, column 30: limits.requests.burst: \"0\" is outside of 1 to 1000000",
+        ),
+        (
+            "limits: { requests: { burst: -1 } }",
+            "line 1, column 30: limits.requests.burst: \"-1\" is not a whole number",
+        ),
+        (
+            "limits: { requests: { burst: 1.0 } }",
+            "line 1, column 30: limits.requests.burst: \"1.0\" is not a whole number",
+        ),
+        (
+            "limits: { requests: { burst: .inf } }",
+            "line 1, column 30: limits.requests.burst: \".inf\" is not a whole number",
+        ),
+        (
+            "limits: { response_bytes: 17MiB }",
+            "line 1, column 27: limits.response_bytes: \"17MiB\" is outside of 1KiB to 16MiB",
+        ),
+        (
+            "limits: { per_tool: { then: ask } }",
+            "line 1, column 29: limits.per_tool.then: \"ask\" is none of hitl, refuse",
+        ),
+        (
+            "pin: enfroce",
+            "line 1, column 6: pin: \"enfroce\" is none of off, warn, enforce; did you mean \"enforce\"?",
+        ),
+        (
+            "approval: { timeout: 4s }",
+            "line 1, column 22: approval.timeout: \"4s\" is outside of 5s to 5m",
+        ),
+        (
+            "allowed_hosts: a.example",
+            "line 1, column 16: allowed_hosts is a single value, and has to be a list\n  hint: write allowed_hosts: [one, two]",
+        ),
+        (
+            "allowed_hosts: [\"*.example\"]",
+            "line 1, column 16: allowed_hosts holds \"*.example\", which names no host\n  hint: write whole names, each on its own; there are no wildcards",
+        ),
+        (
+            "tls: { cert: c.pem }",
+            "line 1, column 14: tls.cert needs tls.key beside it",
+        ),
+        (
+            "tls: { key: c.pem }",
+            "line 1, column 13: tls.key needs tls.cert beside it",
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_no_yaml_is_refused() {
+    refused(&[
+        (
+            "listen: a\nlisten: b",
+            "line 2, column 1: \"listen\" is given twice\n  hint: keep one of the two",
+        ),
+        (
+            "policy: *s3cret",
+            "line 1, column 9: an alias refers to nothing that stands before it\n  hint: a value that begins with * has to be quoted",
+        ),
+        (
+            "policy: !secret abc",
+            "line 1, column 17: tags (!name) are not read here\n  hint: a value that begins with ! has to be quoted",
+        ),
+        (
+            "<<: { policy: a }",
+            "line 1, column 1: merge keys (<<) are not read here\n  hint: write the members out",
+        ),
+        (
+            "policy: a\n---\npolicy: b",
+            "line 3, column 1: the file holds more than one document\n  hint: take the second --- out",
+        ),
+        (
+            "servers: &a [*a]",
+            "line 1, column 14: an alias refers to what it stands in\n  hint: write the value out",
+        ),
+    ]);
+    for text in [
+        "a: [1",
+        "policy: @abc",
+        "policy: a: b",
+        "{",
+        "\"",
+        "policy: |\n a\nb",
+    ] {
+        let message = settings(text).unwrap_err();
+        assert!(message.contains(": this is not yaml: "), "{message}");
+    }
+}
+
+#[test]
+fn servers_that_cannot_be_are_refused() {
+    let case = |inner: &'static str, expect: &'static str| {
+        let message = settings(&format!("servers:\n  a: {inner}")).unwrap_err();
+        assert!(message.ends_with(expect), "{inner}: {message}");
+    };
+    case(
+        "{}",
+        "servers.a has neither command nor url\n  hint: write command: PROGRAM to start a server, or url: https://… to reach one",
+    );
+    case(
+        "{ command: \" \" }",
+        "line 2, column 17: servers.a.command is empty",
+    );
+    case(
+        "{ args: [x], url: \"http://h\" }",
+        "servers.a.args is for servers with a command, and there is none",
+    );
+    case(
+        "{ command: x, api_key: k }",
+        "servers.a.api_key is for servers with a url, and there is none",
+    );
+    case(
+        "{ command: x, args: [[y]] }",
+        "servers.a.args[0] is a list, and has to be a single value",
+    );
+    case(
+        "{ command: x, env: [A] }",
+        "servers.a.env is a list, and has to be a map\n  hint: write env: { NAME: value }",
+    );
+    case(
+        "{ command: x, env: { \"A=B\": c } }",
+        "\"A=B\" is no name of a variable",
+    );
+    case(
+        "{ command: x, transport: http }",
+        "servers.a.transport is http, and there is no url",
+    );
+    case(
+        "{ url: \"http://h\", type: stdio }",
+        "servers.a.type is stdio, and there is no command",
+    );
+    case(
+        "{ url: \"http://h\", type: sse }",
+        "servers.a.type: \"sse\" is the transport before Streamable HTTP, and is not spoken; use http if the server has it",
+    );
+    case(
+        "{ url: \"http://h\", type: http, transport: auto }",
+        "servers.a.type says something else than transport; keep one of the two",
+    );
+    for (url, why) in [
+        (
+            "h",
+            "is not a URL; write http://HOST/PATH or https://HOST/PATH",
+        ),
+        ("ftp://h", "is neither http nor https"),
+        ("https://", "names no host"),
+        (
+            "https://me:pw@h/",
+            "holds a user or a password; use api_key or headers",
+        ),
+        ("https://h/#a", "has a fragment, which no server would see"),
+        ("https://h/a b", "holds a blank or a control character"),
+    ] {
+        let message = settings(&format!("servers: {{ a: {{ url: \"{url}\" }} }}")).unwrap_err();
+        assert_eq!(message, format!("line 1, column 22: servers.a.url {why}"));
+    }
+    case(
+        "{ url: \"https://h\", headers: { Host: x } }",
+        "header \"Host\" belongs to the protocol and cannot be set",
+    );
+    case(
+        "{ url: \"https://h\", headers: { Mcp-Session-Id: x } }",
+        "header \"Mcp-Session-Id\" belongs to the protocol and cannot be set",
+    );
+    case(
+        "{ url: \"https://h\", headers: { \"A B\": x } }",
+        "header \"A B\" has no name that HTTP allows",
+    );
+    case(
+        "{ url: \"https://h\", headers: { A: \"x\\r\\nB: y\" } }",
+        "header \"A\" holds a control character",
+    );
+    case(
+        "{ url: \"https://h\", api_key: k, headers: { authorization: x } }",
+        "header \"authorization\" is what api_key sets; keep one of the two",
+    );
+    case(
+        "{ url: \"https://h\", api_key: \"\" }",
+        "servers.a.api_key is empty",
+    );
+    case(
+        "{ url: \"https://h\", api_key: \"${LINES}\" }",
+        "servers.a.api_key holds a character that no key has; is there a line end in it?",
+    );
+    case(
+        "{ url: \"https://h\", client_cert: c }",
+        "servers.a.client_cert needs client_key beside it",
+    );
+    for name in ["a__b", "a_", "\"\"", "\"a b\"", "\"a/b\""] {
+        let message = settings(&format!("servers: {{ {name}: {{ command: x }} }}")).unwrap_err();
+        assert!(
+            message.starts_with("line 1, column 12: a server's name has"),
+            "{message}"
+        );
+    }
+    refused(&[(
+        "servers: {}\nmcpServers: {}",
+        "line 2, column 1: servers and mcpServers are two names of one key\n  hint: keep one of the two",
+    )]);
+}
+
+#[test]
+fn bounds_are_held() {
+    let servers = |count: usize| {
+        let lines: Vec<String> = (0..count)
+            .map(|n| format!("  s{n}: {{ command: x }}"))
+            .collect();
+        format!("servers:\n{}", lines.join("\n"))
+    };
+    assert_eq!(
+        settings(&servers(read::SERVERS_MAX)).unwrap().servers.len(),
+        read::SERVERS_MAX
+    );
+    let message = settings(&servers(read::SERVERS_MAX + 1)).unwrap_err();
+    assert!(
+        message.contains("has 257 servers, and may have 256"),
+        "{message}"
+    );
+
+    let args = |count: usize| {
+        format!(
+            "servers: {{ a: {{ command: x, args: [{}] }} }}",
+            vec!["y"; count].join(", ")
+        )
+    };
+    assert!(settings(&args(1_024)).is_ok());
+    let message = settings(&args(1_025)).unwrap_err();
+    assert!(
+        message.contains("servers.a.args has 1025 elements, and may have 1024"),
+        "{message}"
+    );
+
+    let deep = format!("policy: {}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let message = settings(&deep).unwrap_err();
+    assert!(message.contains("nested or repeated beyond"), "{message}");
+    let mut bomb = String::from("a: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    for n in 1..12 {
+        let alias = format!("*a{}", n - 1);
+        bomb.push_str(&format!("b{n}: &a{n} [{}]\n", vec![alias; 9].join(", ")));
+    }
+    assert!(bomb.len() < CONFIG_BYTES_MAX);
+    let message = settings(&bomb).unwrap_err();
+    assert!(message.contains("nested or repeated beyond"), "{message}");
+}
+
+#[test]
+fn nothing_said_is_the_default() {
+    for text in [
+        "",
+        "# nothing\n",
+        "{}",
+        "---\n",
+        "servers:\n",
+        "limits: {}\n",
+    ] {
+        let read = settings(text).unwrap();
+        assert!(
+            read.rows().iter().all(|row| row.origin == Origin::Default),
+            "{text:?}"
+        );
+    }
+}
+
+/// Every key at once, each with another value than its default.
+const EVERYTHING: &str = r#"
+listen: "[::1]:9000"
+servers:
+  files:
+    command: bin/server
+    args: [-y, 8080, no, 012, 1e3, ~/x, "${DIR}/in", null-ish]
+    env: { TOKEN: "${TOKEN}", PLAIN: "1" }
+    cwd: ~/work
+    transport: stdio
+    policy: files.json
+    call_timeout: 2m
+    pin: enforce
+  docs:
+    type: http
+    url: https://docs.example/mcp
+    headers: { X-Team: "${TOKEN}" }
+    api_key: ${TOKEN}
+    client_cert: c.pem
+    client_key: k.pem
+    ca: ca.pem
+policy: ${DIR}/policy.json
+limits:
+  requests: { rate: 600/m, burst: 7 }
+  per_tool: { calls: 3, window: 5s, then: refuse }
+  concurrency: 2
+  response_bytes: 64KiB
+approval: { timeout: 30s, remember: 0s, pending_max: 5 }
+journal: { sync: every }
+call_timeout: 90s
+state_dir: ../state
+tls: { cert: /t/c.pem, key: /t/k.pem }
+allowed_hosts: [gate.example, "gate.example:9000"]
+allowed_origins: ["https://app.example"]
+descriptions: { links: strip, length_max: 500 }
+pin: off
+"#;
+
+#[test]
+fn every_key_of_the_catalogue_is_read() {
+    let read = settings(EVERYTHING).unwrap();
+    let rows = read.rows();
+    for key in KEYS.iter().filter(|key| !key.path.starts_with("servers")) {
+        let row = rows.iter().find(|row| row.key == key.path);
+        let row = row.unwrap_or_else(|| panic!("{} is not shown", key.path));
+        assert!(
+            matches!(row.origin, Origin::File(_)),
+            "{} is not read",
+            key.path
+        );
+        assert_ne!(row.value, key.default, "{}", key.path);
+    }
+    for row in &rows {
+        assert!(
+            KEYS.iter().any(|key| key.path == row.key),
+            "{} is not in the catalogue",
+            row.key
+        );
+    }
+    let shown: Vec<String> = rows.iter().map(|row| row.value.clone()).collect();
+    assert_eq!(
+        shown,
+        [
+            "[::1]:9000",
+            "/srv/data/policy.json",
+            "600/m",
+            "7",
+            "3",
+            "5s",
+            "refuse",
+            "2",
+            "64KiB",
+            "30s",
+            "0s",
+            "5",
+            "every",
+            "90s",
+            "/etc/durward/../state",
+            "/t/c.pem",
+            "/t/k.pem",
+            "gate.example, gate.example:9000",
+            "https://app.example",
+            "strip",
+            "500",
+            "off",
+        ]
+    );
+}
+
+#[test]
+fn servers_are_read_in_their_order() {
+    let read = settings(EVERYTHING).unwrap();
+    let names: Vec<&str> = read
+        .servers
+        .iter()
+        .map(|server| server.name.as_str())
+        .collect();
+    assert_eq!(names, ["files", "docs"]);
+    let files = read.server("files").unwrap();
+    let command = files.command.as_ref().unwrap();
+    assert_eq!(command.program.value, "/etc/durward/bin/server");
+    let args: Vec<&str> = command.args.iter().map(|arg| arg.value.as_str()).collect();
+    assert_eq!(
+        args,
+        [
+            "-y",
+            "8080",
+            "no",
+            "012",
+            "1e3",
+            "~/x",
+            "/srv/data/in",
+            "null-ish"
+        ]
+    );
+    assert_eq!(
+        command.directory.as_deref(),
+        Some(Path::new("/home/ada/work"))
+    );
+    let environment: Vec<(&str, &str)> = command
+        .environment
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.reveal()))
+        .collect();
+    assert_eq!(environment, [("TOKEN", "s3cret"), ("PLAIN", "1")]);
+    assert_eq!(
+        read.policy_of(Some(files)).0,
+        Some(Path::new("/etc/durward/files.json"))
+    );
+    assert_eq!(read.call_timeout_of(Some(files)).to_string(), "2m");
+    let docs = read.server("docs").unwrap();
+    assert_eq!(
+        read.policy_of(Some(docs)).0,
+        Some(Path::new("/srv/data/policy.json"))
+    );
+    assert_eq!(read.call_timeout_of(Some(docs)).to_string(), "90s");
+    let http = docs.http.as_ref().unwrap();
+    assert_eq!(http.api_key.as_ref().unwrap().reveal(), "s3cret");
+    assert_eq!(http.headers.first().unwrap().1.reveal(), "s3cret");
+    assert!(read.warnings.is_empty(), "{:?}", read.warnings);
+    let files = read.files();
+    for file in ["/etc/durward/files.json", "/etc/durward/c.pem", "/t/k.pem"] {
+        assert!(files.contains(&Path::new(file)), "{file} is not protected");
+    }
+}
+
+#[test]
+fn what_the_environment_holds_is_never_shown() {
+    let read = settings(EVERYTHING).unwrap();
+    let shown = format!(
+        "{read:?} {:?}",
+        read.servers.iter().map(|s| s.summary()).collect::<Vec<_>>()
+    );
+    assert!(!shown.contains("s3cret"), "{shown}");
+    for text in [
+        "listen: ${TOKEN}",
+        "pin: ${TOKEN}",
+        "call_timeout: ${TOKEN}",
+        "limits: { requests: { rate: \"${TOKEN}\" } }",
+        "servers: { a: { url: \"${TOKEN}\" } }",
+        "servers: { a: { url: \"https://h\", headers: { A: \"${LINES}\" } } }",
+        "servers: { a: { url: \"https://h\", api_key: \"${LINES}\" } }",
+        "allowed_hosts: [\"${LINES}\"]",
+        "policy: ${MISSING}",
+    ] {
+        let message = settings(text).unwrap_err();
+        assert!(!message.contains("s3cret"), "{message}");
+    }
+}
+
+#[test]
+fn what_looks_like_a_mistake_is_warned_of() {
+    let warned = |text: &str| -> Vec<String> {
+        settings(text)
+            .unwrap()
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    };
+    let of_key = |url: &str, key: &str| {
+        warned(&format!(
+            "servers: {{ a: {{ url: \"{url}\", api_key: \"{key}\" }} }}"
+        ))
+    };
+    assert!(of_key("https://h", "${TOKEN}").is_empty());
+    assert!(of_key("http://127.0.0.1:1/mcp", "${TOKEN}").is_empty());
+    assert_eq!(
+        of_key("http://h", "${TOKEN}"),
+        ["line 1: the api key would be sent without encryption; use https"]
+    );
+    assert_eq!(of_key("https://h", "k").len(), 1);
+    assert!(
+        warned("listen: 0.0.0.0:1")
+            .first()
+            .unwrap()
+            .starts_with("0.0.0.0:1 is reached from other machines")
+    );
+    assert!(warned("listen: 0.0.0.0:1\ntls: { cert: a, key: b }").is_empty());
+}
+
+#[test]
+fn the_flag_outranks_the_file_and_the_server() {
+    let mut read = settings(EVERYTHING).unwrap();
+    read.set_policy(None, Origin::Flag("--policy"));
+    assert_eq!(
+        read.policy_of(read.server("files")).0,
+        Some(Path::new("/etc/durward/files.json"))
+    );
+    read.set_policy(Some(Path::new("mine.json")), Origin::Flag("--policy"));
+    assert_eq!(
+        read.policy_of(read.server("files")).0,
+        Some(Path::new("mine.json"))
+    );
+}
+
+#[test]
+fn json_is_read_too_and_the_example_of_the_page() {
+    let json = r#"{"mcpServers": {"files": {"type": "stdio", "command": "npx", "args": ["-y", "x"], "env": {}}}}"#;
+    assert_eq!(settings(json).unwrap().servers.len(), 1);
+    let example = keys::EXAMPLE.replace("DOCS_KEY", "TOKEN");
+    assert_eq!(settings(&example).unwrap().servers.len(), 2);
+}

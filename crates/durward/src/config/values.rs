@@ -1,0 +1,314 @@
+//! What the words of a configuration mean: spans of time, rates, sizes, choices.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A span of time, in milliseconds: `500ms`, `60s`, `10m`, `2h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(pub u64);
+
+/// The units of a span, longest first, in milliseconds.
+const SPAN_UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "is not a span of time; write 500ms, 60s, 10m or 2h".to_owned();
+        let (number, unit) = split(text).ok_or_else(wrong)?;
+        if unit.is_empty() {
+            return Err(format!("has no unit; write {number}s for seconds"));
+        }
+        let (_, unit_ms) = SPAN_UNITS
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .ok_or_else(wrong)?;
+        number
+            .checked_mul(*unit_ms)
+            .map(Self)
+            .ok_or_else(|| "is longer than time is counted".to_owned())
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The largest unit that loses nothing; minutes and hours only where there is more than one.
+        let fits =
+            |unit_ms: u64| self.0.is_multiple_of(unit_ms) && (unit_ms <= 1_000 || self.0 > unit_ms);
+        match SPAN_UNITS.iter().find(|(_, unit_ms)| fits(*unit_ms)) {
+            Some((unit, unit_ms)) => write!(f, "{}{unit}", self.0 / unit_ms),
+            None => write!(f, "{}ms", self.0),
+        }
+    }
+}
+
+/// So many in a time: `10/s`, `600/m`, `5000/h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub count: u64,
+    pub per_ms: u64,
+}
+
+/// The times that a rate may be counted in, in milliseconds.
+const RATE_UNITS: [(&str, u64); 3] = [("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "is not a rate; write 10/s, 600/m or 5000/h".to_owned();
+        let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
+        let count: u64 = digits(count.trim()).ok_or_else(wrong)?;
+        let (_, per_ms) = RATE_UNITS
+            .iter()
+            .find(|(name, _)| *name == unit.trim())
+            .ok_or_else(wrong)?;
+        if count == 0 {
+            return Err("lets nothing through; write at least 1/h".to_owned());
+        }
+        Ok(Self {
+            count,
+            per_ms: *per_ms,
+        })
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = RATE_UNITS
+            .iter()
+            .find(|(_, per_ms)| *per_ms == self.per_ms)
+            .map_or("?", |(unit, _)| unit);
+        write!(f, "{}/{unit}", self.count)
+    }
+}
+
+/// A size in bytes: `4096`, `64KiB`, `1MiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+/// The units of a size, largest first, in bytes.
+const SIZE_UNITS: [(&str, u64); 4] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "is not a size; write 4096, 64KiB or 1MiB".to_owned();
+        let (number, unit) = split(text).ok_or_else(wrong)?;
+        let unit = if unit.is_empty() { "B" } else { unit };
+        let (_, unit_bytes) = SIZE_UNITS
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(unit))
+            .ok_or_else(wrong)?;
+        number
+            .checked_mul(*unit_bytes)
+            .map(Self)
+            .ok_or_else(|| "is larger than sizes are counted".to_owned())
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fits = |unit_bytes: &u64| self.0 >= *unit_bytes && self.0.is_multiple_of(*unit_bytes);
+        match SIZE_UNITS
+            .iter()
+            .find(|(_, bytes)| *bytes > 1 && fits(bytes))
+        {
+            Some((unit, unit_bytes)) => write!(f, "{}{unit}", self.0 / unit_bytes),
+            None => write!(f, "{}B", self.0),
+        }
+    }
+}
+
+/// `64KiB` into 64 and `KiB`.
+fn split(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((digits(number)?, unit.trim_start()))
+}
+
+/// Digits only: no sign, no underscore, no other base.
+pub fn digits(text: &str) -> Option<u64> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| text.parse().ok()).flatten()
+}
+
+/// A closed set of words.
+pub trait Choice: Copy + 'static {
+    /// The words and what they mean.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+/// The word for a value.
+pub fn word<T: Choice + PartialEq>(value: T) -> &'static str {
+    T::WORDS
+        .iter()
+        .find(|(_, meant)| *meant == value)
+        .map_or("?", |(word, _)| word)
+}
+
+/// A set of words with what they mean.
+macro_rules! choice {
+    ($(#[$about:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name { $($(#[$inner])* $variant),+ }
+        impl Choice for $name {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),+];
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(word(*self))
+            }
+        }
+    };
+}
+
+choice! {
+    /// How a server is reached.
+    Transport {
+        /// HTTP first where there is a URL, else standard streams.
+        Auto = "auto",
+        /// Its standard streams.
+        Stdio = "stdio",
+        /// Streamable HTTP.
+        Http = "http",
+    }
+}
+
+choice! {
+    /// What a tool's changed definition leads to.
+    Pin {
+        /// Nothing.
+        Off = "off",
+        /// A warning.
+        Warn = "warn",
+        /// The tool is refused until a person approves of the new definition.
+        Enforce = "enforce",
+    }
+}
+
+choice! {
+    /// What a breach of a tool's limit leads to.
+    Breach {
+        /// A person is asked.
+        Hitl = "hitl",
+        /// The call is refused.
+        Refuse = "refuse",
+    }
+}
+
+choice! {
+    /// What becomes of links in descriptions.
+    Links {
+        /// They stay.
+        Keep = "keep",
+        /// Their text stays, the target goes.
+        Strip = "strip",
+    }
+}
+
+choice! {
+    /// When journal records are forced to the disk.
+    Sync {
+        /// Once a second.
+        Interval = "interval",
+        /// Before each call goes out.
+        Every = "every",
+        /// When the system likes.
+        Never = "never",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads, writes and compares; an error is compared by its words.
+    fn check<T: FromStr<Err = String> + fmt::Display>(text: &str, expect: Result<&str, &str>) {
+        let read = text.parse::<T>().map(|value| value.to_string());
+        assert_eq!(
+            read.as_deref().map_err(String::as_str),
+            expect,
+            "reading {text:?}"
+        );
+    }
+
+    #[test]
+    fn spans_of_time_are_read_and_written() {
+        const WRONG: Result<&str, &str> = Err("is not a span of time; write 500ms, 60s, 10m or 2h");
+        for (text, expect) in [
+            ("60s", Ok("60s")),
+            ("90s", Ok("90s")),
+            ("1s", Ok("1s")),
+            ("10m", Ok("10m")),
+            ("120m", Ok("2h")),
+            ("1h", Ok("60m")),
+            ("500ms", Ok("500ms")),
+            ("0s", Ok("0s")),
+            (" 5 s ", Ok("5s")),
+            ("60", Err("has no unit; write 60s for seconds")),
+            ("", WRONG),
+            ("s", WRONG),
+            ("-5s", WRONG),
+            ("1.5h", WRONG),
+            ("5 days", WRONG),
+            ("1h30m", WRONG),
+            ("99999999999999999999s", WRONG),
+            (
+                "18446744073709551615h",
+                Err("is longer than time is counted"),
+            ),
+        ] {
+            check::<Span>(text, expect);
+        }
+    }
+
+    #[test]
+    fn rates_are_read_and_written() {
+        const WRONG: Result<&str, &str> = Err("is not a rate; write 10/s, 600/m or 5000/h");
+        for (text, expect) in [
+            ("10/s", Ok("10/s")),
+            ("600/m", Ok("600/m")),
+            ("5000 / h", Ok("5000/h")),
+            ("0/s", Err("lets nothing through; write at least 1/h")),
+            ("10", WRONG),
+            ("10/d", WRONG),
+            ("/s", WRONG),
+            ("1.5/s", WRONG),
+            ("-1/s", WRONG),
+        ] {
+            check::<Rate>(text, expect);
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_and_written() {
+        const WRONG: Result<&str, &str> = Err("is not a size; write 4096, 64KiB or 1MiB");
+        for (text, expect) in [
+            ("4096", Ok("4KiB")),
+            ("64KiB", Ok("64KiB")),
+            ("64 kib", Ok("64KiB")),
+            ("1MiB", Ok("1MiB")),
+            ("1000", Ok("1000B")),
+            ("0", Ok("0B")),
+            ("16GiB", Ok("16GiB")),
+            ("64KB", WRONG),
+            ("64K", WRONG),
+            ("1e6", WRONG),
+            ("", WRONG),
+            ("99999999999GiB", Err("is larger than sizes are counted")),
+        ] {
+            check::<Size>(text, expect);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Taking connections, serving them, and letting them end.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use super::body::{Request, Response, Sent};
+use super::patience::{Limits, Patient, Waiting};
+use super::{Handler, Options, plain};
+
+/// How long to wait after a connection could not be taken, in milliseconds.
+const ACCEPT_PAUSE_MS: u64 = 50;
+/// How long a connection that is one too many may take to read that, in milliseconds.
+const FULL_WAIT_MS: u64 = 100;
+/// What it reads.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: 22\r\n\r\ntoo many connections\r\n";
+
+/// How a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drained {
+    /// Connections that were cut off because they did not end in time.
+    pub cut_off: usize,
+}
+
+/// What all connections share.
+struct Shared<H> {
+    options: Options,
+    handler: Arc<H>,
+    open: AtomicUsize,
+    ending: watch::Receiver<Phase>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Serving,
+    /// Connections end after the request that they are at.
+    Draining,
+    /// Connections end now.
+    Over,
+}
+
+/// Serves until `shutdown` is ready, then lets requests under way end. Runs inside a tokio runtime.
+pub async fn serve<H: Handler>(
+    listener: TcpListener,
+    options: Options,
+    handler: Arc<H>,
+    shutdown: impl Future<Output = ()>,
+) -> Drained {
+    let drain = Duration::from_millis(options.drain_ms);
+    let (phase, ending) = watch::channel(Phase::Serving);
+    let shared = Arc::new(Shared {
+        options,
+        handler,
+        open: AtomicUsize::new(0),
+        ending,
+    });
+    tokio::pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut shutdown => break,
+        };
+        match accepted {
+            Ok((stream, peer)) => take(&shared, stream, peer),
+            Err(error) if is_the_peers(&error) => {}
+            Err(error) => {
+                tracing::warn!("cannot take a connection: {error}");
+                tokio::time::sleep(Duration::from_millis(ACCEPT_PAUSE_MS)).await;
+            }
+        }
+    }
+    drop(listener);
+    let _ = phase.send(Phase::Draining);
+    // Each connection holds the shared state; the last one that drops it closes the channel.
+    let connections = Arc::downgrade(&shared);
+    drop(shared);
+    if tokio::time::timeout(drain, phase.closed()).await.is_ok() {
+        return Drained { cut_off: 0 };
+    }
+    let cut_off = connections
+        .upgrade()
+        .map_or(0, |shared| shared.open.load(Ordering::Acquire));
+    let _ = phase.send(Phase::Over);
+    phase.closed().await;
+    Drained { cut_off }
+}
+
+/// Whether an error of accepting is about the one connection only.
+fn is_the_peers(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+    )
+}
+
+fn take<H: Handler>(shared: &Arc<Shared<H>>, mut stream: TcpStream, peer: SocketAddr) {
+    let open = shared.open.fetch_add(1, Ordering::AcqRel);
+    let place = Place(Arc::clone(shared));
+    if open >= shared.options.connections_max {
+        // Over TLS nobody could read this; the connection is closed all the same.
+        if shared.options.tls.is_none() && open < 2 * shared.options.connections_max {
+            tokio::spawn(async move {
+                let wait = Duration::from_millis(FULL_WAIT_MS);
+                drop(tokio::time::timeout(wait, stream.write_all(FULL)).await);
+                drop(place);
+            });
+        }
+        return;
+    }
+    tokio::spawn(async move {
+        // Only fails where the connection is gone already, which shows at its first use.
+        let _ = stream.set_nodelay(true);
+        let mut over = place.0.ending.clone();
+        tokio::select! {
+            () = connection(&place.0, stream, peer) => {}
+            // The sender is gone only after the last connection.
+            () = cut_off(&mut over) => {}
+        }
+        drop(place);
+    });
+}
+
+/// Ready when connections are to end after the request that they are at.
+async fn drained(ending: &mut watch::Receiver<Phase>) {
+    drop(ending.wait_for(|phase| *phase != Phase::Serving).await);
+}
+
+/// Ready when connections are to end now.
+async fn cut_off(ending: &mut watch::Receiver<Phase>) {
+    drop(ending.wait_for(|phase| *phase == Phase::Over).await);
+}
+
+/// A connection's place among those that may be open.
+struct Place<H>(Arc<Shared<H>>);
+
+impl<H> Drop for Place<H> {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+async fn connection<H: Handler>(shared: &Arc<Shared<H>>, stream: TcpStream, peer: SocketAddr) {
+    let mut ending = shared.ending.clone();
+    // Without a byte to read the parser needs no buffer yet: most idle connections cost next to
+    // nothing.
+    let idle = Duration::from_millis(shared.options.idle_ms_max);
+    tokio::select! {
+        waited = tokio::time::timeout(idle, stream.readable()) => {
+            if !matches!(waited, Ok(Ok(()))) {
+                return;
+            }
+        }
+        () = drained(&mut ending) => return,
+    }
+    let Some(config) = &shared.options.tls else {
+        return requests(shared, stream, peer).await;
+    };
+    let handshake = TlsAcceptor::from(Arc::clone(config)).accept(stream);
+    let wait = Duration::from_millis(shared.options.header_wait_ms_max);
+    match tokio::time::timeout(wait, handshake).await {
+        Ok(Ok(stream)) => requests(shared, stream, peer).await,
+        Ok(Err(error)) => tracing::debug!(%peer, "no TLS: {error}"),
+        Err(_) => tracing::debug!(%peer, "no TLS: the handshake took too long"),
+    }
+}
+
+async fn requests<H: Handler>(
+    shared: &Arc<Shared<H>>,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: SocketAddr,
+) {
+    let options = &shared.options;
+    let waiting = Waiting::new();
+    let limits = Limits {
+        header_wait_ms_max: options.header_wait_ms_max,
+        idle_ms_max: options.idle_ms_max,
+        write_wait_ms_max: options.write_wait_ms_max,
+    };
+    let stream = Patient::new(stream, Arc::clone(&waiting), limits);
+    let service = service_fn(|request: http::Request<Incoming>| {
+        waiting.busy();
+        let waiting = Arc::clone(&waiting);
+        async move {
+            let (parts, body) = answer(shared, request, peer).await.into_parts();
+            let body = Sent::new(body, waiting);
+            Ok::<_, Infallible>(http::Response::from_parts(parts, body))
+        }
+    });
+    let connection = http1::Builder::new()
+        .max_header_size(options.header_bytes_max)
+        .header_read_timeout(None)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let mut ending = shared.ending.clone();
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = drained(&mut ending) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, "connection: {error}");
+    }
+}
+
+async fn answer<H: Handler>(
+    shared: &Shared<H>,
+    request: http::Request<Incoming>,
+    peer: SocketAddr,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let target = head.uri.authority().map(http::uri::Authority::as_str);
+    if let Err(fault) = shared.options.names.check(&head.headers, target) {
+        tracing::warn!(%peer, reason = fault.label(), "{}", fault.sentence());
+        return plain(fault.status(), fault.sentence());
+    }
+    let request = Request {
+        head,
+        peer,
+        body,
+        body_bytes_max: shared.options.body_bytes_max,
+        body_wait_ms_max: shared.options.body_wait_ms_max,
+    };
+    shared.handler.handle(request).await
+}

@@ -1,0 +1,281 @@
+//! Requests as they are read, responses as they are sent.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::sync::mpsc;
+
+use super::patience::Waiting;
+
+/// A request whose names have been checked.
+#[derive(Debug)]
+pub struct Request {
+    /// Method, target, headers.
+    pub head: http::request::Parts,
+    /// Who sent it.
+    pub peer: SocketAddr,
+    pub(super) body: Incoming,
+    pub(super) body_bytes_max: usize,
+    pub(super) body_wait_ms_max: u64,
+}
+
+/// Why a body was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyFault {
+    /// It is longer than it may be.
+    TooLong,
+    /// It took longer than it may.
+    TooSlow,
+    /// The connection broke, or the body's framing is wrong.
+    Broken,
+}
+
+impl BodyFault {
+    /// All, in the order of the reference page.
+    pub const ALL: [Self; 3] = [Self::TooLong, Self::TooSlow, Self::Broken];
+
+    /// The closed label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::TooLong => "body_too_long",
+            Self::TooSlow => "body_too_slow",
+            Self::Broken => "body_broken",
+        }
+    }
+
+    /// One sentence for whoever sent it.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::TooLong => "the body is longer than this server takes",
+            Self::TooSlow => "the body took too long to arrive",
+            Self::Broken => "the body could not be read to its end",
+        }
+    }
+
+    /// The status of the answer.
+    #[must_use]
+    pub fn status(self) -> http::StatusCode {
+        match self {
+            Self::TooLong => http::StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => http::StatusCode::REQUEST_TIMEOUT,
+            Self::Broken => http::StatusCode::BAD_REQUEST,
+        }
+    }
+}
+
+impl Request {
+    /// Reads the body to its end. A body that came in one piece is not copied.
+    ///
+    /// # Errors
+    /// A [`BodyFault`]; the connection is then closed after the answer.
+    pub async fn read_body(&mut self) -> Result<Bytes, BodyFault> {
+        let announced = self.body.size_hint().lower();
+        if usize::try_from(announced).map_or(true, |size| size > self.body_bytes_max) {
+            return Err(BodyFault::TooLong);
+        }
+        if self.body.is_end_stream() {
+            return Ok(Bytes::new());
+        }
+        let wait = Duration::from_millis(self.body_wait_ms_max);
+        tokio::time::timeout(wait, collect(&mut self.body, self.body_bytes_max))
+            .await
+            .unwrap_or(Err(BodyFault::TooSlow))
+    }
+}
+
+async fn collect(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, BodyFault> {
+    let Some(first) = next_data(body).await? else {
+        return Ok(Bytes::new());
+    };
+    if first.len() > bytes_max {
+        return Err(BodyFault::TooLong);
+    }
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let Some(second) = next_data(body).await? else {
+        return Ok(first);
+    };
+    let mut whole = BytesMut::from(first);
+    let mut more = Some(second);
+    while let Some(part) = more {
+        if whole.len() + part.len() > bytes_max {
+            return Err(BodyFault::TooLong);
+        }
+        whole.extend_from_slice(&part);
+        more = next_data(body).await?;
+    }
+    Ok(whole.freeze())
+}
+
+/// The next piece of data; trailers are passed over.
+async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, BodyFault> {
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(|_| BodyFault::Broken)?.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+/// What a handler answers.
+pub type Response = http::Response<ResponseBody>;
+
+/// The body of an answer: whole, or sent as it comes.
+#[derive(Debug, Default)]
+pub struct ResponseBody(Kind);
+
+#[derive(Debug, Default)]
+enum Kind {
+    #[default]
+    Empty,
+    Whole(Bytes),
+    Stream(mpsc::Receiver<Bytes>),
+}
+
+impl From<Bytes> for ResponseBody {
+    fn from(bytes: Bytes) -> Self {
+        Self(if bytes.is_empty() {
+            Kind::Empty
+        } else {
+            Kind::Whole(bytes)
+        })
+    }
+}
+
+impl From<Vec<u8>> for ResponseBody {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+impl From<&'static str> for ResponseBody {
+    fn from(text: &'static str) -> Self {
+        Bytes::from_static(text.as_bytes()).into()
+    }
+}
+
+/// A body that is sent part by part, and its sender. At most `parts_max` parts wait to be sent.
+/// Dropping the sender ends the body; a client that goes away drops the body.
+#[must_use]
+pub fn stream(parts_max: usize) -> (StreamSender, ResponseBody) {
+    let (sender, receiver) = mpsc::channel(parts_max.max(1));
+    (StreamSender(sender), ResponseBody(Kind::Stream(receiver)))
+}
+
+/// Sends the parts of a body.
+#[derive(Debug, Clone)]
+pub struct StreamSender(mpsc::Sender<Bytes>);
+
+/// Nobody reads the body any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamClosed;
+
+impl fmt::Display for StreamClosed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the client has gone")
+    }
+}
+
+impl std::error::Error for StreamClosed {}
+
+impl StreamSender {
+    /// Sends a part as soon as there is room for it.
+    ///
+    /// # Errors
+    /// Where the client has gone.
+    pub async fn send(&self, part: Bytes) -> Result<(), StreamClosed> {
+        // An empty part would end the body in the transfer coding of HTTP/1.1.
+        if part.is_empty() {
+            return Ok(());
+        }
+        self.0.send(part).await.map_err(|_| StreamClosed)
+    }
+
+    /// Sends a part if there is room for it now; `false` where there is not.
+    ///
+    /// # Errors
+    /// Where the client has gone.
+    pub fn try_send(&self, part: Bytes) -> Result<bool, StreamClosed> {
+        match self.0.try_send(part) {
+            Ok(()) => Ok(true),
+            Err(mpsc::error::TrySendError::Full(_)) => Ok(false),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(StreamClosed),
+        }
+    }
+
+    /// Waits until the client has gone.
+    pub async fn closed(&self) {
+        self.0.closed().await;
+    }
+
+    /// Whether the client has gone.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+/// A response's body on its way; its end makes the connection idle.
+pub(super) struct Sent {
+    body: ResponseBody,
+    waiting: Arc<Waiting>,
+}
+
+impl Sent {
+    pub fn new(body: ResponseBody, waiting: Arc<Waiting>) -> Self {
+        Self { body, waiting }
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        self.waiting.idle();
+    }
+}
+
+impl Body for Sent {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.body.0 {
+            Kind::Empty => Poll::Ready(None),
+            Kind::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.body.0 = Kind::Empty;
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Kind::Stream(parts) => parts
+                .poll_recv(cx)
+                .map(|part| part.map(|bytes| Ok(Frame::data(bytes)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.body.0, Kind::Empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.body.0 {
+            Kind::Empty => SizeHint::with_exact(0),
+            Kind::Whole(bytes) => {
+                SizeHint::with_exact(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+            }
+            Kind::Stream(_) => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! An HTTP/1.1 server in which everything has a bound: connections, headers, bodies, every wait.
+//!
+//! Invariants, as absences: no request reaches the handler under a name that is not ours (`Host`,
+//! `Origin`); nothing is read from a connection faster than it is handled; no connection outlives
+//! the drain. One task a connection, no task a request. A client that goes away ends what its
+//! request started: the handler's future, or the stream that it answered with, is dropped.
+
+mod accept;
+mod body;
+mod names;
+mod patience;
+mod tls;
+
+pub use accept::{Drained, serve};
+pub use body::{BodyFault, Request, Response, ResponseBody, StreamClosed, StreamSender, stream};
+pub use names::{NameFault, Names};
+pub use tls::{TlsFault, server_config};
+
+use std::sync::Arc;
+
+/// Most headers of a request. It is what the parser takes without an allocation of its own.
+pub const HEADERS_MAX: usize = 100;
+
+/// Bounds of a server, and who it answers to.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Largest head of a request (request line and headers), in bytes; beyond it 431.
+    pub header_bytes_max: usize,
+    /// Largest body of a request, in bytes; beyond it 413.
+    pub body_bytes_max: usize,
+    /// How long a head may take from its first byte on, and a TLS handshake, in milliseconds.
+    pub header_wait_ms_max: u64,
+    /// How long a body may take, in milliseconds; beyond it 408.
+    pub body_wait_ms_max: u64,
+    /// How long a connection may be without a request, in milliseconds.
+    pub idle_ms_max: u64,
+    /// How long a peer may read nothing of what is sent to it, in milliseconds.
+    pub write_wait_ms_max: u64,
+    /// Most connections at once; a further one is answered 503 and closed.
+    pub connections_max: usize,
+    /// How long requests under way may take to end at the end, in milliseconds.
+    pub drain_ms: u64,
+    /// The names that `Host` and `Origin` may have.
+    pub names: Names,
+    /// Certificate and key, where the server speaks TLS.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            header_bytes_max: 16 * 1024,
+            body_bytes_max: wire::frame::FRAME_BYTES_MAX,
+            header_wait_ms_max: 10_000,
+            body_wait_ms_max: 30_000,
+            idle_ms_max: 300_000,
+            write_wait_ms_max: 60_000,
+            connections_max: 10_240,
+            drain_ms: 10_000,
+            names: Names::loopback(),
+            tls: None,
+        }
+    }
+}
+
+/// What answers requests.
+pub trait Handler: Send + Sync + 'static {
+    /// Answers one. Dropped where the client goes away before the answer.
+    fn handle(&self, request: Request) -> impl Future<Output = Response> + Send;
+}
+
+/// The only value of a header, where it has exactly one and that is text.
+///
+/// # Errors
+/// A sentence, where the header is doubled or its value is not visible ASCII.
+pub fn single<'h>(
+    headers: &'h http::HeaderMap,
+    name: &http::HeaderName,
+) -> Result<Option<&'h str>, &'static str> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err("the header is given more than once");
+    }
+    value
+        .to_str()
+        .map(Some)
+        .map_err(|_| "the header's value is not visible ASCII text")
+}
+
+/// A response with a body of plain text, for people.
+#[must_use]
+pub fn plain(status: http::StatusCode, text: &'static str) -> Response {
+    let mut response = http::Response::new(ResponseBody::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        http::header::CONTENT_TYPE,
+        http::HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    response
+}

@@ -1,0 +1,275 @@
+//! The names under which a server may be spoken to.
+//!
+//! A browser sends whatever host name its page was loaded from: a page whose name is made to lead
+//! here (DNS rebinding) shows itself in `Host` and `Origin`.
+
+use http::HeaderMap;
+use http::header::{HOST, ORIGIN};
+use http::uri::Authority;
+
+use super::single;
+
+/// Most names in a list.
+pub const NAMES_MAX: usize = 256;
+
+/// Names that `Host` and `Origin` may have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// `host` (any port) or `host:port`, lower case.
+    hosts: Vec<String>,
+    /// `scheme://host[:port]`, lower case; an origin of one of `hosts` is allowed as well.
+    origins: Vec<String>,
+}
+
+/// Why a request is not for us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameFault {
+    /// `Host` is missing, doubled or unreadable.
+    HostUnusable,
+    /// `Host` is none of our names.
+    HostForeign,
+    /// `Origin` is doubled or unreadable, or none that may speak to us.
+    OriginForeign,
+}
+
+impl NameFault {
+    /// All, in the order of the reference page.
+    pub const ALL: [Self; 3] = [Self::HostUnusable, Self::HostForeign, Self::OriginForeign];
+
+    /// The closed label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::HostUnusable => "host_unusable",
+            Self::HostForeign => "host_foreign",
+            Self::OriginForeign => "origin_foreign",
+        }
+    }
+
+    /// One sentence for whoever asked.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::HostUnusable => "the Host header is missing, doubled or not a host name",
+            Self::HostForeign => {
+                "the Host header names none of this server's names; allow it with --allow-host if it is one"
+            }
+            Self::OriginForeign => {
+                "the Origin header names none that may speak to this server; allow it with --allow-origin if it may"
+            }
+        }
+    }
+
+    /// The status of the answer.
+    #[must_use]
+    pub fn status(self) -> http::StatusCode {
+        match self {
+            Self::HostUnusable => http::StatusCode::BAD_REQUEST,
+            Self::HostForeign | Self::OriginForeign => http::StatusCode::FORBIDDEN,
+        }
+    }
+}
+
+impl Names {
+    /// The names of this machine's loopback, with any port.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Self {
+            hosts: ["localhost", "127.0.0.1", "[::1]"]
+                .map(str::to_owned)
+                .to_vec(),
+            origins: Vec::new(),
+        }
+    }
+
+    /// Allows a host name, with a port or for any.
+    ///
+    /// # Errors
+    /// A sentence, where it is no `host` or `host:port`, or there are too many.
+    pub fn allow_host(&mut self, name: &str) -> Result<(), &'static str> {
+        let plain = name
+            .parse::<Authority>()
+            .is_ok_and(|a| !a.as_str().contains('@') && !a.host().is_empty());
+        if !plain || name.contains('*') {
+            return Err("a host is a name or address, with or without :port");
+        }
+        push(&mut self.hosts, name)
+    }
+
+    /// Allows an origin.
+    ///
+    /// # Errors
+    /// A sentence, where it is no `scheme://host[:port]`, or there are too many.
+    pub fn allow_origin(&mut self, origin: &str) -> Result<(), &'static str> {
+        if authority_of(origin).is_none() {
+            return Err("an origin is http:// or https:// with a host, with or without :port");
+        }
+        push(&mut self.origins, origin)
+    }
+
+    /// Whether a request with these headers is for us. `target` is the host in the request line,
+    /// where it has one.
+    ///
+    /// # Errors
+    /// What is wrong with its names.
+    pub fn check(&self, headers: &HeaderMap, target: Option<&str>) -> Result<(), NameFault> {
+        let host = single(headers, &HOST)
+            .map_err(|_| NameFault::HostUnusable)?
+            .ok_or(NameFault::HostUnusable)?;
+        if !self.has_host(host) || target.is_some_and(|t| !t.eq_ignore_ascii_case(host)) {
+            return Err(NameFault::HostForeign);
+        }
+        match single(headers, &ORIGIN) {
+            Ok(None) => Ok(()),
+            Ok(Some(origin)) if self.has_origin(origin) => Ok(()),
+            Ok(Some(_)) | Err(_) => Err(NameFault::OriginForeign),
+        }
+    }
+
+    fn has_host(&self, host: &str) -> bool {
+        let bare = without_port(host);
+        self.hosts
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(host) || name.eq_ignore_ascii_case(bare))
+    }
+
+    fn has_origin(&self, origin: &str) -> bool {
+        self.origins.iter().any(|o| o.eq_ignore_ascii_case(origin))
+            || authority_of(origin).is_some_and(|host| self.has_host(host))
+    }
+}
+
+fn push(list: &mut Vec<String>, name: &str) -> Result<(), &'static str> {
+    if list.len() >= NAMES_MAX {
+        return Err("more than 256 names");
+    }
+    list.push(name.to_ascii_lowercase());
+    Ok(())
+}
+
+/// The host and port of an origin; none where it is not one.
+fn authority_of(origin: &str) -> Option<&str> {
+    let (scheme, authority) = origin.split_once("://")?;
+    let known = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    let plain = !authority.contains(['@', '/', '?', '#', '*']);
+    (known && plain && authority.parse::<Authority>().is_ok()).then_some(authority)
+}
+
+/// A host without its port, where what follows the last colon is one.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((bare, port))
+            if !bare.is_empty()
+                && !port.is_empty()
+                && port.bytes().all(|b| b.is_ascii_digit())
+                && (!bare.contains(':') || bare.ends_with(']')) =>
+        {
+            bare
+        }
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn check(names: &Names, host: &[&str], origin: &[&str]) -> Result<(), NameFault> {
+        let mut headers = HeaderMap::new();
+        for value in host {
+            headers.append(HOST, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        for value in origin {
+            headers.append(ORIGIN, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        names.check(&headers, None)
+    }
+
+    #[test]
+    fn only_our_names_are_answered() {
+        let mut names = Names::loopback();
+        names.allow_host("gate.example:8443").unwrap();
+        names.allow_origin("https://console.example").unwrap();
+        let hosts = [
+            ("localhost", true),
+            ("LOCALHOST:8765", true),
+            ("127.0.0.1:1", true),
+            ("[::1]:8765", true),
+            ("[::1]", true),
+            ("gate.example:8443", true),
+            ("gate.example", false),
+            ("gate.example:8444", false),
+            ("evil.example", false),
+            ("localhost.evil.example", false),
+            ("localhost:80x", false),
+            ("localhost@evil.example", false),
+            ("127.0.0.1.evil.example:8765", false),
+            ("", false),
+            ("::1", false),
+        ];
+        for (host, good) in hosts {
+            let expect = if good {
+                Ok(())
+            } else {
+                Err(NameFault::HostForeign)
+            };
+            assert_eq!(check(&names, &[host], &[]), expect, "{host}");
+        }
+        let origins = [
+            ("http://localhost:3000", true),
+            ("https://127.0.0.1", true),
+            ("https://console.example", true),
+            ("http://console.example", false),
+            ("https://console.example:8443", false),
+            ("http://evil.example", false),
+            ("http://localhost@evil.example", false),
+            ("http://localhost/x", false),
+            ("file://localhost", false),
+            ("null", false),
+            ("", false),
+        ];
+        for (origin, good) in origins {
+            let expect = if good {
+                Ok(())
+            } else {
+                Err(NameFault::OriginForeign)
+            };
+            assert_eq!(check(&names, &["localhost"], &[origin]), expect, "{origin}");
+        }
+    }
+
+    #[test]
+    fn doubled_missing_and_unreadable_headers_are_no_names() {
+        let names = Names::loopback();
+        assert_eq!(check(&names, &[], &[]), Err(NameFault::HostUnusable));
+        assert_eq!(
+            check(&names, &["localhost", "localhost"], &[]),
+            Err(NameFault::HostUnusable)
+        );
+        assert_eq!(
+            check(&names, &["local\u{e9}"], &[]),
+            Err(NameFault::HostUnusable)
+        );
+        let twice = ["http://localhost", "http://localhost"];
+        assert_eq!(
+            check(&names, &["localhost"], &twice),
+            Err(NameFault::OriginForeign)
+        );
+    }
+
+    #[test]
+    fn what_is_no_name_is_not_taken() {
+        let mut names = Names::default();
+        for bad in ["", "*", "*.example", "a b", "user@host", "http://host"] {
+            assert!(names.allow_host(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "*", "host", "ftp://host", "http://", "http://h/p"] {
+            assert!(names.allow_origin(bad).is_err(), "{bad}");
+        }
+        for number in 0..NAMES_MAX {
+            names.allow_host(&format!("h{number}")).unwrap();
+        }
+        assert!(names.allow_host("one-more").is_err());
+    }
+}
