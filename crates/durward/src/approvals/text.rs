@@ -103,12 +103,16 @@ pub fn number(value: &Value, name: &str) -> u64 {
 /// written out.
 fn shown(text: &str) -> String {
     if text.chars().all(|c| !c.is_control()) {
-        // A backslash stands doubled or begins an escape already.
-        let halves: Vec<String> = text
-            .split('\\')
-            .map(|part| display::text(part, CHARS_MAX))
-            .collect();
-        halves.join("\\")
+        // A backslash stands doubled or begins an escape already, and an ellipsis marks what was cut.
+        text.split_inclusive(['\\', '…'])
+            .map(|part| {
+                let (plain, mark) = match part.char_indices().next_back() {
+                    Some((at, '\\' | '…')) => part.split_at(at),
+                    _ => (part, ""),
+                };
+                display::text(plain, CHARS_MAX) + mark
+            })
+            .collect()
     } else {
         display::text(text, CHARS_MAX)
     }
