@@ -1,43 +1,28 @@
-//! `durward run`: guard one MCP server over stdio.
+//! `durward run`: guard one MCP server for one client over stdio.
 
-use std::ffi::OsString;
+mod plan;
+mod reach;
+
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
-use gate::policy::document::nearest;
 use gate::{Gate, World};
-use mcp::upstream::{ServerCommand, Upstream};
 use mcp::{Ending, Session, SessionOptions};
-use net::environment::Extra;
 
-use crate::cli::{Given, RunArgs, Sync};
-use crate::config::server::Server;
-use crate::config::{self, Settings, values};
+use crate::cli::{Given, RunArgs};
+use crate::config::Settings;
 use crate::control::directory::Socket;
 use crate::control::server::{self, Control};
 use crate::local::{self, LocalView, SystemClock};
-use crate::places::{self, Places};
+use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
 
+use plan::Plan;
+
 /// How long calls under way may take to end, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
-
-/// What to run, by which rules.
-struct Plan {
-    /// The server's name in rules and in the journal.
-    name: String,
-    program: OsString,
-    arguments: Vec<OsString>,
-    environment: Vec<Extra>,
-    directory: Option<PathBuf>,
-    policy: Option<PathBuf>,
-    call_timeout_ms: u64,
-    sync: SyncPolicy,
-    approval: gate::approval::Options,
-}
 
 /// Why a run could not start or had to end.
 struct Failure {
@@ -87,107 +72,7 @@ pub fn run(
     }
 }
 
-impl Plan {
-    fn of(args: &RunArgs, settings: &Settings, places: &Places) -> Result<Self, Failure> {
-        let server = match &args.server {
-            Some(name) => Some(find(name, settings, places)?),
-            None => None,
-        };
-        let (program, arguments, directory, mut environment) = match server {
-            Some(server) => of_server(server)?,
-            None => {
-                let (program, arguments) = args
-                    .command
-                    .split_first()
-                    .ok_or_else(|| Failure::configuration("no server command was given"))?;
-                (program.clone(), arguments.to_vec(), None, Vec::new())
-            }
-        };
-        environment.extend(args.environment.iter().cloned());
-        let name = args
-            .name
-            .clone()
-            .or_else(|| args.server.clone())
-            .unwrap_or_else(|| name_of(&program, &arguments));
-        let sync = match args.sync {
-            Some(Sync::Interval) => values::Sync::Interval,
-            Some(Sync::Every) => values::Sync::Every,
-            Some(Sync::Never) => values::Sync::Never,
-            None => settings.sync.value,
-        };
-        Ok(Self {
-            name,
-            program,
-            arguments,
-            environment,
-            directory,
-            policy: settings.policy_of(server).0.map(Path::to_path_buf),
-            call_timeout_ms: args.call_timeout.map_or_else(
-                || settings.call_timeout_of(server).0,
-                |seconds| seconds.saturating_mul(1_000),
-            ),
-            approval: args.approval.options(&settings.approval),
-            sync: match sync {
-                values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
-                values::Sync::Every => SyncPolicy::Every,
-                values::Sync::Never => SyncPolicy::Never,
-            },
-        })
-    }
-}
-
-fn find<'s>(name: &str, settings: &'s Settings, places: &Places) -> Result<&'s Server, Failure> {
-    if let Some(server) = settings.server(name) {
-        return Ok(server);
-    }
-    let shown = name.escape_debug();
-    let Some(file) = &settings.file else {
-        let looked = places.config.join(config::FILE_NAME);
-        return Err(Failure::configuration(format!(
-            "there is no server \"{shown}\": no configuration was read, and there is none at {}\n  hint: name it with --config, or put the server's own command behind --",
-            looked.display()
-        )));
-    };
-    let names: Vec<&str> = settings.servers.iter().map(|s| s.name.as_str()).collect();
-    let hint = match nearest(name, &names) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None if names.is_empty() => "it has no servers yet".into(),
-        None => format!("it has {}", names.join(", ")),
-    };
-    Err(Failure::configuration(format!(
-        "{}: there is no server \"{shown}\"\n  hint: {hint}",
-        file.display()
-    )))
-}
-
-/// How a server of the configuration is started.
-type Start = (OsString, Vec<OsString>, Option<PathBuf>, Vec<Extra>);
-
-fn of_server(server: &Server) -> Result<Start, Failure> {
-    let Some(command) = &server.command else {
-        return Err(Failure::configuration(format!(
-            "the server \"{}\" is reached over http, which this version cannot do yet",
-            server.name
-        )));
-    };
-    let extra = |(name, value): &(String, config::Secret)| Extra {
-        name: name.clone(),
-        value: Some(value.reveal().to_owned()),
-    };
-    Ok((
-        command.program.value.clone().into(),
-        command
-            .args
-            .iter()
-            .map(|arg| arg.value.clone().into())
-            .collect(),
-        command.directory.clone(),
-        command.environment.iter().map(extra).collect(),
-    ))
-}
-
 fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failure> {
-    let Plan { name, program, .. } = plan;
     let view: Arc<LocalView> = Arc::new(LocalView::new(places));
     if plan.policy.is_none() {
         let _ = writeln!(
@@ -207,27 +92,22 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
         policy,
         version: "v1".into(),
     };
-    let mut socket = bind_control(places, name).inspect_err(|_| {
+    let mut socket = bind_control(places, &plan.name).inspect_err(|_| {
         // The journal was opened for nothing; a failure here is the lesser one.
         drop(journal.close(local::now_ms(), "configuration"));
     })?;
     let gate = Gate::new(world, Arc::clone(&journal), clock, salt);
     let gate = Arc::new(gate.with_approval(plan.approval));
     record_start(&gate, plan, &digest, &session)?;
-    let command = ServerCommand {
-        program: program.clone(),
-        args: plan.arguments.clone(),
-        environment: net::environment::for_child(places::environment(), &plan.environment),
-        directory: plan.directory.clone(),
-        watcher: places.own_binary.clone(),
-    };
     let options = SessionOptions {
-        backend_id: name.clone(),
+        backend_id: plan.name.clone(),
         subject_id: places.user.clone(),
         session_id: session.into(),
         call_timeout_ms: plan.call_timeout_ms,
         drain_ms: DRAIN_MS,
         view: Some(view),
+        descriptions: plan.descriptions.clone(),
+        pins: plan.pins.clone(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -236,10 +116,8 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
-        listen(&mut socket, &gate, name, places);
-        let upstream = Upstream::start(&command, name).map_err(|e| {
-            Failure::other(format!("cannot start {}: {e}", program.to_string_lossy()))
-        })?;
+        listen(&mut socket, &gate, &plan.name, places);
+        let upstream = reach::reach(plan, &gate, places, err).await?;
         Session::new(Arc::clone(&gate), client, upstream, options)
             .run()
             .await
@@ -247,7 +125,7 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     });
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
-    finish(&ending?, &journal, &gate, program)
+    finish(&ending?, &journal, &gate, &plan.server.shown())
 }
 
 /// The control socket. Without it nobody could approve anything, and a directory that others can
@@ -275,12 +153,7 @@ fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, places: &Places) {
     tokio::spawn(server::serve(listener, Arc::new(control)));
 }
 
-fn finish(
-    ending: &Ending,
-    journal: &Journal,
-    gate: &Gate,
-    program: &std::ffi::OsStr,
-) -> Result<u8, Failure> {
+fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {
     if gate.has_failed() {
         let cause = journal
             .healthy()
@@ -294,10 +167,9 @@ fn finish(
         .close(local::now_ms(), ending.label())
         .map_err(Failure::journal)?;
     match ending {
-        Ending::ServerEnded(how) => Err(Failure::other(format!(
-            "the server {} ended: {how}",
-            program.to_string_lossy()
-        ))),
+        Ending::ServerEnded(how) => {
+            Err(Failure::other(format!("the server {server} ended: {how}")))
+        }
         Ending::ClientClosed | Ending::Signal | Ending::JournalFailed => Ok(0),
     }
 }
@@ -413,8 +285,9 @@ fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::ffi::OsString;
+
+    use super::*;
 
     #[test]
     fn names_come_from_commands() {

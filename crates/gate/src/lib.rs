@@ -10,7 +10,9 @@ pub mod approval;
 pub mod clock;
 pub mod facts;
 pub mod journal;
+pub mod names;
 pub mod paths;
+pub mod pins;
 pub mod policy;
 
 pub use admit::{

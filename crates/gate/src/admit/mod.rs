@@ -119,11 +119,7 @@ impl Gate {
         };
         // identity: the face has authenticated the caller; `subject_id` is a fact of the call.
         // limits: none configured.
-        let mut decided = if self.is_draining() {
-            Decided::refused(Reason::Draining)
-        } else {
-            Decided::by_policy(&world, &call.facts)
-        };
+        let mut decided = self.judge(&world, &call.facts);
         let judged = clock.mono_ns();
         stages.policy_us = micros(judged.saturating_sub(arrived));
         decided.policy_us = stages.policy_us;
@@ -138,6 +134,17 @@ impl Gate {
             });
         }
         self.conclude(call, decided, &world, stages, judged)
+    }
+
+    /// What the rules say, where nothing forbids asking them.
+    fn judge(&self, world: &World, facts: &Facts) -> Decided {
+        if self.is_draining() {
+            Decided::refused(Reason::Draining)
+        } else if let Some(quarantine) = facts.quarantine {
+            Decided::refused(quarantine.reason())
+        } else {
+            Decided::by_policy(world, facts)
+        }
     }
 
     /// Writes the decision down, then gives what it says.
@@ -175,7 +182,7 @@ impl Gate {
     /// Whether a listing shows this to the caller: the same function that judges calls.
     #[must_use]
     pub fn may_be_listed(&self, facts: &Facts) -> bool {
-        self.world.load().policy.judge(facts).may_be_listed()
+        facts.quarantine.is_none() && self.world.load().policy.judge(facts).may_be_listed()
     }
 
     /// A pass for the protocol's own traffic.
@@ -220,13 +227,20 @@ impl Gate {
         self.recorder.failed()
     }
 
-    /// From now on every call is refused as *draining*.
+    /// From now on every call is refused as *draining*, those that wait for a person included.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+        self.approvals.rules_changed();
     }
 
     fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)
+    }
+
+    /// The gate's wall clock, in milliseconds since 1970.
+    #[must_use]
+    pub fn wall_ms(&self) -> i64 {
+        self.recorder.clock.wall_ms()
     }
 
     /// The gate's monotonic clock, for stamping frames at the edge.

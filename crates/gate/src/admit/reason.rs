@@ -29,6 +29,12 @@ pub enum Reason {
     ApprovalTooManyAsked,
     /// Only the client's own person may answer, and this client cannot be asked.
     ApprovalUnreachable,
+    /// The tool's definition is not the one that was approved.
+    DefinitionChanged,
+    /// Definitions are pinned, and the pins cannot be read or kept.
+    PinsUnreadable,
+    /// The name holds characters that cannot be seen.
+    UnseenName,
     /// The decision could not be written down.
     Journal,
     /// Durward is shutting down.
@@ -37,7 +43,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -49,6 +55,9 @@ impl Reason {
         Self::ApprovalTooManyWaiting,
         Self::ApprovalTooManyAsked,
         Self::ApprovalUnreachable,
+        Self::DefinitionChanged,
+        Self::PinsUnreadable,
+        Self::UnseenName,
         Self::Journal,
         Self::Draining,
     ];
@@ -68,6 +77,9 @@ impl Reason {
             Self::ApprovalTooManyWaiting => "approval_too_many_waiting",
             Self::ApprovalTooManyAsked => "approval_too_many_asked",
             Self::ApprovalUnreachable => "approval_unreachable",
+            Self::DefinitionChanged => "definition_changed",
+            Self::PinsUnreadable => "pins_unreadable",
+            Self::UnseenName => "unseen_name",
             Self::Journal => "journal_failed",
             Self::Draining => "draining",
         }
@@ -104,6 +116,15 @@ impl Reason {
             Self::ApprovalUnreachable => format!(
                 "refused: rule \"{rule}\" asks for approval at the client, and this client cannot be asked (it has not declared elicitation)"
             ),
+            Self::DefinitionChanged => {
+                "refused: the tool's definition is not the one that was approved; the person who runs this has to look at it".into()
+            }
+            Self::PinsUnreadable => {
+                "refused: definitions are pinned, and the pins of this server cannot be read or kept; the person who runs this has to see to it".into()
+            }
+            Self::UnseenName => {
+                "refused: the name holds characters that cannot be seen; it is in no list either".into()
+            }
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
         }
@@ -125,6 +146,9 @@ impl Reason {
             | Self::ApprovalDenied
             | Self::ApprovalWithdrawn
             | Self::ApprovalUnreachable
+            | Self::DefinitionChanged
+            | Self::PinsUnreadable
+            | Self::UnseenName
             | Self::Journal => false,
         }
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use crate::approval::{
     Approvals, Asking, Binding, Channel, Choice, Full, Id, Outcome, Shown, Slot,
 };
-use crate::facts::Facts;
+use crate::facts::{Fact, Facts};
 use crate::journal::{Micros, Stages};
 use crate::policy::Effect;
 
@@ -243,7 +243,8 @@ impl Gate {
             return Admission::Refused(held.decline(Reason::Draining, None));
         }
         let world = self.world();
-        let same = world.policy.digest() == held.world.policy.digest() && held.call.facts == now;
+        let same =
+            world.policy.digest() == held.world.policy.digest() && is_same(&held.call.facts, &now);
         match answer {
             Some(answer) if same => {
                 if let (Choice::Allow, Some(binding)) = (answer.choice, held.binding) {
@@ -274,7 +275,7 @@ impl Gate {
         deadline_ns: u64,
     ) -> Admission<R> {
         let now_ns = self.recorder.clock.mono_ns();
-        let mut decided = Decided::by_policy(&world, &held.call.facts);
+        let mut decided = self.judge(&world, &held.call.facts);
         decided.policy_us = micros(self.recorder.clock.mono_ns().saturating_sub(now_ns));
         if decided.effect != Effect::Hitl {
             return self.conclude(held.call, decided, &world, held.stages, self.mono_ns());
@@ -296,10 +297,26 @@ impl Gate {
     }
 
     /// Answers a ticket with no, for a reason of the face's own.
-    pub fn decline<R>(&self, mut ticket: Ticket<R>, reason: Reason) -> Option<Refusal> {
-        let held = ticket.held.take()?;
+    pub fn decline<R>(&self, mut ticket: Ticket<R>, reason: Reason) -> Refusal {
+        let Some(held) = ticket.held.take() else {
+            return Decided::refused(reason).refusal(&Facts::default(), reason);
+        };
         held.approvals.withdraw(ticket.id);
         let hitl = Hitl::without_answer("withdrawn", held.waited());
-        Some(held.decline(reason, Some(hitl)))
+        held.decline(reason, Some(hitl))
     }
+}
+
+/// Whether a call still means what was asked about. A definition that has become known meanwhile is no
+/// other one.
+fn is_same(before: &Facts, now: &Facts) -> bool {
+    let redefined = match (&before.definition, &now.definition) {
+        (Fact::Known(before), Fact::Known(now)) => before != now,
+        _ => false,
+    };
+    let now = Facts {
+        definition: before.definition.clone(),
+        ..now.clone()
+    };
+    !redefined && *before == now
 }

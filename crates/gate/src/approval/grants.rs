@@ -53,6 +53,7 @@ impl Binding {
             });
             put(fact.known().map_or("", String::as_str));
         }
+        put(facts.definition.known().map_or("", |digest| digest));
         for argument in paths {
             put(argument.role.label());
             for place in &argument.meaning.places {

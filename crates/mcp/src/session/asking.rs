@@ -13,9 +13,8 @@ use wire::jsonrpc::{Envelope, Kind, member};
 use wire::{Bounds, scan_request};
 
 use crate::frames::{self, UpstreamFault};
-use crate::method::{self, Class};
 use crate::upstream::Frame;
-use crate::{ask_client, describe};
+use crate::{ask_client, describe, request};
 
 use super::open::{Open, OpenKind};
 use super::{Flow, Session};
@@ -140,9 +139,7 @@ impl Session {
         let by_client = ticket.approvers().contains(&Channel::Client) && self.client_elicits;
         let nobody = !by_client && ticket.approvers().iter().all(|c| *c == Channel::Client);
         if nobody {
-            let Some(refusal) = self.gate.decline(*ticket, Reason::ApprovalUnreachable) else {
-                return Flow::Go;
-            };
+            let refusal = self.gate.decline(*ticket, Reason::ApprovalUnreachable);
             return self.answer(key.0, open.batch, frames::refused(&open.id, &refusal));
         }
         let rope = Waker::from(Arc::new(Rope {
@@ -196,11 +193,14 @@ impl Session {
         let now = asking
             .ticket
             .request()
-            .and_then(|f| self.describe(key.0, f));
-        let Some(now) = now else {
+            .and_then(|frame| self.describe(key.0, frame));
+        let Some(mut now) = now else {
             // It was described before, so it can be again.
             return self.refuse(key.0, asking, Reason::Undecidable).or(flow);
         };
+        if let (Some(_), Some(tool)) = (now.quarantine, now.tool_name.known()) {
+            now.quarantine = self.definitions.quarantine_now(tool);
+        }
         let call_timeout_ns = self.options.call_timeout_ms.saturating_mul(1_000_000);
         let open = Open {
             id: asking.id,
@@ -223,20 +223,13 @@ impl Session {
         if side == Side::Server {
             return Some(describe::server_request(method, &self.context()));
         }
-        let Class::Judged(reaches_for) = method::of_client_request(method) else {
-            return None;
-        };
-        describe::client_request(method, reaches_for, &scan, &self.context()).ok()
+        request::described(method, &scan, &self.context())
     }
 
     fn refuse(&mut self, side: Side, asking: Asking, reason: Reason) -> Flow {
-        match self.gate.decline(*asking.ticket, reason) {
-            Some(refusal) => {
-                let answer = frames::refused(&asking.id, &refusal);
-                self.answer(side, asking.batch, answer)
-            }
-            None => Flow::Go,
-        }
+        let refusal = self.gate.decline(*asking.ticket, reason);
+        let answer = frames::refused(&asking.id, &refusal);
+        self.answer(side, asking.batch, answer)
     }
 
     /// Takes back a request that its sender no longer wants; `false` where none waits under this id.

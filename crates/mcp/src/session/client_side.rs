@@ -4,13 +4,14 @@ use gate::facts::Facts;
 use gate::journal::Status;
 use gate::{Call, ControlKind, Origin, Outcome};
 use wire::id::IdKey;
-use wire::jsonrpc::{Envelope, Kind, member, string};
+use wire::jsonrpc::{Envelope, Kind, member};
 use wire::revision::META_PROTOCOL_VERSION;
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, WireError, WireErrorKind, scan_request};
 
 use crate::frames::{self, UpstreamFault};
 use crate::method::{self, Class};
+use crate::request;
 use crate::upstream::Frame;
 use crate::{ask_client, describe};
 
@@ -209,7 +210,7 @@ impl Session {
             step: RequestStep::Refuse(answer),
         };
         if self.table.has(&key) {
-            let message = "this id is already in use by a call under way";
+            let message = request::ID_IN_USE;
             self.note("client_id_in_use", message);
             return refuse(frames::error(id.raw(), -32600, message, None));
         }
@@ -218,22 +219,30 @@ impl Session {
             return refuse(frames::upstream_fault(id.raw(), UpstreamFault::Busy));
         }
         self.learn_of_client(method, scan);
-        let step = match self.classify(method, scan) {
+        let step = match request::classify(method, scan) {
             Class::Control(kind) => {
-                let open = if method == "initialize" {
-                    OpenKind::Initialize
-                } else {
-                    OpenKind::Plain
+                let open = match method {
+                    "initialize" => OpenKind::Initialize,
+                    "server/discover" => OpenKind::Discover,
+                    _ => OpenKind::Plain,
                 };
                 RequestStep::Pass(kind, open)
             }
-            Class::List(list) => RequestStep::Pass(ControlKind::List, OpenKind::List(list)),
+            Class::List(list) => {
+                let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
+                RequestStep::Pass(ControlKind::List, OpenKind::List { list, first })
+            }
             Class::Judged(reaches_for) => {
                 match describe::client_request(method, reaches_for, scan, &self.context()) {
-                    Ok(facts) => RequestStep::Judge(
-                        Box::new(facts),
-                        Box::new(self.origin(id.raw(), scan, received_ns)),
-                    ),
+                    Ok(mut facts) => {
+                        if let (Some(_), Some(tool)) = (facts.quarantine, facts.tool_name.known()) {
+                            facts.quarantine = self.definitions.quarantine_now(tool);
+                        }
+                        RequestStep::Judge(
+                            Box::new(facts),
+                            Box::new(self.origin(id.raw(), scan, received_ns)),
+                        )
+                    }
                     Err(message) => {
                         self.note("client_params_unusable", message);
                         RequestStep::Refuse(frames::error(id.raw(), -32602, message, None))
@@ -246,18 +255,6 @@ impl Session {
             key,
             step,
         }
-    }
-
-    /// A subscription that names no resource is the protocol's own traffic.
-    fn classify(&self, method: &str, scan: &Scan<'_>) -> Class {
-        let names_resources = || {
-            member(&scan.params, "notifications")
-                .is_some_and(|filter| filter.contains("resourceSubscriptions"))
-        };
-        if method == "subscriptions/listen" && !names_resources() {
-            return Class::Control(ControlKind::Handshake);
-        }
-        method::of_client_request(method)
     }
 
     /// Learns era and client program from what every first request says.
@@ -280,17 +277,9 @@ impl Session {
                 return;
             }
             self.era = Some(Era::Modern);
-            meta.get("io.modelcontextprotocol/clientInfo")
-                .map(ToString::to_string)
+            meta.get(request::META_CLIENT).map(ToString::to_string)
         };
-        let name = info
-            .and_then(|info| serde_json::from_str::<serde_json::Value>(&info).ok())
-            .and_then(|info| {
-                info.get("name")?
-                    .as_str()
-                    .map(|name| name.chars().take(128).collect::<String>())
-            });
-        self.client_id = name.map(Into::into);
+        self.client_id = info.as_deref().and_then(request::client_name);
     }
 
     fn origin(&self, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
@@ -356,11 +345,5 @@ impl Session {
     /// Only where a revision that has them is agreed on: `initialize` itself may not be in one.
     fn batches_allowed(&self) -> bool {
         self.era != Some(Era::Modern) && self.revision.is_some_and(wire::Revision::has_batches)
-    }
-
-    /// The revision that the answer to `initialize` settles on.
-    pub(super) fn version_of(result: &str) -> Option<wire::Revision> {
-        let scan = wire::scan_reply(result.as_bytes(), &Bounds::default()).ok()?;
-        wire::Revision::parse(&string(member(&scan.members, "protocolVersion")?)?)
     }
 }

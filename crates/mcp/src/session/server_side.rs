@@ -1,16 +1,16 @@
 //! Frames from the server.
 
-use gate::journal::{ResponseSummary, Status};
+use gate::journal::Status;
 use gate::{Call, ControlKind, Origin, Outcome, Pass as _};
 use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, scan_reply, scan_request};
 
-use crate::frames::{self, UpstreamFault};
+use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{self, Class, List};
 use crate::upstream::Frame;
-use crate::{ask_client, describe, listing};
+use crate::{ask_client, describe, descriptions, listing, reply, request};
 
 use super::asking::Side;
 use super::open::{Open, OpenKind, SERVER_REQUESTS_MAX};
@@ -125,72 +125,64 @@ impl Session {
             Some(frames::with_id(scan, &wanted))
         };
         match kind {
+            OpenKind::Initialize | OpenKind::Discover | OpenKind::List { .. } if is_error => {}
             OpenKind::Plain => {}
-            OpenKind::Initialize => {
-                if !is_error {
-                    self.revision = Session::version_of(payload);
+            OpenKind::Initialize | OpenKind::Discover => {
+                if matches!(kind, OpenKind::Initialize) {
+                    self.revision = request::version_of(payload);
+                }
+                let screened = descriptions::instructions(payload, self.definitions.options());
+                self.tell(screened.findings);
+                if let Some(result) = screened.text {
+                    answer = Some(with_result(answer, frame, &result, &wanted));
                 }
             }
-            OpenKind::List(list) if !is_error => match self.filtered(list, frame, payload) {
+            OpenKind::List { list, first } => match self.filtered(list, first, frame, payload) {
                 Ok(None) => {}
                 Ok(Some(result)) => {
-                    let renamed = answer.take();
-                    let source = renamed.as_deref().unwrap_or(frame);
-                    answer = scan_reply(source, &Bounds::default())
-                        .ok()
-                        .map(|scan| frames::with_result(&scan, &result));
+                    answer = Some(with_result(answer, frame, &result, &wanted));
                 }
                 Err(message) => {
                     self.note("server_list_unreadable", message);
                     answer = Some(frames::upstream_fault(&wanted, UpstreamFault::Garbage));
                 }
             },
-            OpenKind::List(_) => {}
             OpenKind::Call(mut flight) => {
                 flight.reply_arrived();
                 let flow = self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame));
-                flight.finish(self.outcome(frame, is_error, payload));
+                flight.finish(reply::outcome(&self.gate, frame, is_error, payload));
                 return flow;
             }
         }
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
     }
 
-    fn outcome(&self, frame: &[u8], is_error: bool, payload: &str) -> Outcome {
-        let tool_error = !is_error && payload.contains("\"isError\"") && says_is_error(payload);
-        Outcome {
-            status: if is_error || tool_error {
-                Status::Failure
-            } else {
-                Status::Success
-            },
-            error_code: if is_error {
-                frames::error_code(payload)
-            } else {
-                None
-            },
-            reason: tool_error.then_some("tool_error"),
-            response: Some(ResponseSummary {
-                size_bytes: u64::try_from(frame.len()).unwrap_or(u64::MAX),
-                body_hash: Some(self.gate.digest(payload.as_bytes())),
-            }),
-        }
-    }
-
     /// The list's result as the client may see it; `None` where it may see all.
     fn filtered(
         &mut self,
         list: List,
+        first: bool,
         frame: &[u8],
         payload: &str,
     ) -> Result<Option<String>, &'static str> {
-        // Lists are checked as strictly as requests: what is shown must be what was judged.
-        scan_request(frame, &Bounds::default()).map_err(|fault| fault.message)?;
-        let filtered = listing::filter(list, payload, &self.gate, &self.context())?;
-        for (name, schema) in &filtered.schemas {
-            self.schemas.learn(name, schema);
+        let Some(listed) = reply::list(list, frame, payload)? else {
+            return Ok(None);
+        };
+        if list == List::Tools {
+            for row in &listed.entries {
+                self.schemas.learn(&row.label, &row.input_schema);
+            }
         }
-        Ok(filtered.result)
+        let now_ms = self.gate.wall_ms();
+        let (shown, findings) = self.definitions.take(list, &listed, first, now_ms);
+        self.tell(findings);
+        Ok(listing::filter(
+            list,
+            &listed,
+            &shown,
+            &self.gate,
+            &self.context(),
+        ))
     }
 
     fn on_server_notification(&mut self, frame: &[u8], method: &str) -> Flow {
@@ -270,18 +262,26 @@ impl Session {
             .as_deref()
             .and_then(Id::from_raw)
             .and_then(|id| self.table.take(&id.key()));
-        open.map_or(Flow::Go, |open| self.fail(open, fault))
+        open.map_or(Flow::Go, |open| self.fail(open, &fault.into()))
+    }
+
+    /// The transport says that a call will have no answer.
+    pub(super) fn on_server_failure(&mut self, id: &str, failure: &Failure) -> Flow {
+        let detail = failure.detail.as_deref().unwrap_or("no detail");
+        self.note(failure.fault.label(), detail);
+        let open = Id::from_raw(id).and_then(|id| self.table.take(&id.key()));
+        open.map_or(Flow::Go, |open| self.fail(open, failure))
     }
 
     /// Answers a call that its server did not.
-    pub(super) fn fail(&mut self, open: Open, fault: UpstreamFault) -> Flow {
-        let answer = frames::upstream_fault(&open.id, fault);
+    pub(super) fn fail(&mut self, open: Open, failure: &Failure) -> Flow {
+        let answer = frames::upstream_failure(&open.id, failure);
         let flow = self.deliver(open.batch, answer);
         if let OpenKind::Call(flight) = open.kind {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),
-                reason: Some(fault.label()),
+                reason: Some(failure.fault.label()),
                 response: None,
             });
         }
@@ -289,8 +289,12 @@ impl Session {
     }
 }
 
-/// Whether a tool's result says of itself that it is an error.
-fn says_is_error(payload: &str) -> bool {
-    scan_reply(payload.as_bytes(), &Bounds::default())
-        .is_ok_and(|scan| wire::jsonrpc::member(&scan.members, "isError") == Some("true"))
+/// The answer with another result: the one that was begun, or else the frame as it came. What cannot
+/// be put together is an error, never the frame unchanged.
+fn with_result(begun: Option<Vec<u8>>, frame: &[u8], result: &str, id: &str) -> Vec<u8> {
+    let source = begun.as_deref().unwrap_or(frame);
+    match scan_reply(source, &Bounds::default()) {
+        Ok(scan) => frames::with_result(&scan, result),
+        Err(_) => frames::upstream_fault(id, UpstreamFault::Garbage),
+    }
 }
