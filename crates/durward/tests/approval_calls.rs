@@ -355,3 +355,24 @@ fn told_to_end_it_refuses_what_waits() {
         "withdrawn"
     );
 }
+
+#[test]
+fn watching_shows_what_comes_and_how_it_ends() {
+    let Some(mut scene) = Scene::new(&[]) else {
+        return;
+    };
+    let args = ["approvals", "watch", "--json", "--timeout", "60"];
+    let options = scene.place.options();
+    let mut watch = Client::spawn_with(guarded::binary(), args, &options).unwrap();
+    scene.write(1, "new.txt", "x");
+    let asked = line(&mut watch);
+    let id = asked["asked"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(asked["asked"]["tool_name"], "write_file", "{asked}");
+    assert_eq!(scene.answer(&["once", &id]).0, Some(0));
+    let ended = line(&mut watch);
+    assert_eq!(ended["ended"]["id"], id, "{ended}");
+    let outcome = ended["ended"]["outcome"].as_str().unwrap();
+    assert!(outcome.starts_with("allowed once by"), "{outcome}");
+    passed(&line(&mut scene.client), 1);
+    scene.end();
+}

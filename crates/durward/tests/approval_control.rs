@@ -170,7 +170,8 @@ fn another_user_is_refused_even_where_the_permissions_would_let_them_in() {
     for open in [&place.dir, &place.runtime(), &folder(&place), &socket] {
         fs::set_permissions(open, Permissions::from_mode(0o777)).unwrap();
     }
-    let script = r#"$s = IO::Socket::UNIX->new(Peer => shift) or die "$!"; print $s qq({"do":"status"}\n); print scalar <$s>"#;
+    // Who may not speak is told so before they say anything.
+    let script = r#"$s = IO::Socket::UNIX->new(Peer => shift) or die "$!"; print scalar <$s>"#;
     let output = Command::new(SETPRIV)
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
         .args([PERL, "-MIO::Socket::UNIX", "-e", script])

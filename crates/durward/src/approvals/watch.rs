@@ -1,7 +1,7 @@
 //! `durward approvals watch`: calls as they begin and end to wait, in every running instance; at a
 //! terminal, answers by one letter.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -20,6 +20,9 @@ use super::{text, warn};
 
 /// How often new instances are looked for, in milliseconds.
 const LOOK_MS: u64 = 500;
+/// How long a call has to have been on the screen before it can be answered without its id, in
+/// milliseconds: what is typed is meant for what was read.
+const READ_MS: u64 = 1_000;
 /// Most events that wait to be printed; whoever sends more waits.
 const EVENTS_MAX: usize = 256;
 
@@ -53,9 +56,8 @@ struct Watch<'a> {
     answering: bool,
     watched: HashSet<PathBuf>,
     warned: HashSet<String>,
-    /// Waiting calls, oldest first: instance and id.
-    waiting: Vec<(PathBuf, String)>,
-    questions: HashMap<String, Value>,
+    /// Waiting calls, oldest first: instance, id and when it was shown.
+    waiting: Vec<(PathBuf, String, Instant)>,
 }
 
 /// Watches until interrupted, or until the time is over.
@@ -74,12 +76,11 @@ pub fn run(
         watched: HashSet::new(),
         warned: HashSet::new(),
         waiting: Vec::new(),
-        questions: HashMap::new(),
     };
     if answering {
         writeln!(
             out,
-            "watching; answer with a (allow), o (once) or d (deny) and an id, or none for the oldest; q ends"
+            "watching; answer with a (allow), o (once) or d (deny) and the id, which may be left out where only one call waits; q ends\n"
         )?;
         let typed = send.clone();
         std::thread::spawn(move || read_lines(&typed));
@@ -148,7 +149,7 @@ impl Watch<'_> {
                 Ok(Event::News(socket, news)) => self.news(socket, &news, out)?,
                 Ok(Event::Gone(socket)) => {
                     self.watched.remove(&socket);
-                    self.waiting.retain(|(holder, _)| *holder != socket);
+                    self.waiting.retain(|(holder, ..)| *holder != socket);
                 }
                 Ok(Event::Typed(line)) => {
                     if !self.typed(&line, out, err)? {
@@ -186,19 +187,16 @@ impl Watch<'_> {
         if let Some(question) = news.get("asked") {
             text::question(question, out)?;
             if let Some(id) = question.get("id").and_then(Value::as_str) {
-                self.waiting.push((socket, id.to_owned()));
-                self.questions.insert(id.to_owned(), question.clone());
+                if self.answering {
+                    writeln!(out, "    answer    a, o or d {id}")?;
+                }
+                self.waiting.push((socket, id.to_owned(), Instant::now()));
             }
-            if self.answering {
-                write!(out, "a/o/d> ")?;
-            } else {
-                writeln!(out)?;
-            }
+            writeln!(out)?;
         } else if let Some(ended) = news.get("ended") {
             let word = |name: &str| ended.get(name).and_then(Value::as_str).unwrap_or("?");
-            self.waiting.retain(|(_, id)| id != word("id"));
-            self.questions.remove(word("id"));
-            writeln!(out, "{}  {}", word("id"), word("outcome"))?;
+            self.waiting.retain(|(_, id, _)| id != word("id"));
+            writeln!(out, "{}  {}\n", word("id"), word("outcome"))?;
         }
         Ok(())
     }
@@ -218,10 +216,26 @@ impl Watch<'_> {
                 return Ok(true);
             }
         };
-        let oldest = || self.waiting.first().map(|(_, id)| id.clone());
-        let Some(id) = words.next().map(str::to_owned).or_else(oldest) else {
-            writeln!(out, "nothing waits")?;
-            return Ok(true);
+        let id = match (words.next(), self.waiting.as_slice()) {
+            (Some(id), _) => id.to_owned(),
+            (None, []) => {
+                writeln!(out, "nothing waits")?;
+                return Ok(true);
+            }
+            (None, [(_, id, shown)]) if shown.elapsed() >= Duration::from_millis(READ_MS) => {
+                id.clone()
+            }
+            (None, [_]) => {
+                writeln!(
+                    out,
+                    "this call has only just come; look at it, and answer again"
+                )?;
+                return Ok(true);
+            }
+            (None, _) => {
+                writeln!(out, "several calls wait; give the id of the one you mean")?;
+                return Ok(true);
+            }
         };
         let mut found = client::instances(self.places);
         match give(&mut found, &id, choice, None, err).0 {
