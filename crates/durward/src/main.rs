@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod demo;
 mod install;
+mod limits;
 mod local;
 mod log;
 mod pins;
@@ -20,7 +21,7 @@ mod screening;
 mod status;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
@@ -83,6 +84,10 @@ fn main() -> ExitCode {
             let context = lab::Context {
                 own_binary: places.own_binary,
                 version: env!("CARGO_PKG_VERSION"),
+                argv: std::env::args().collect(),
+                terminal: io::stderr().is_terminal(),
+                benchmark_result: places::named_by("MCP_BENCHMARK_RESULT"),
+                benchmark_baseline: places::named_by("MCP_BENCHMARK_BASELINE"),
             };
             lab::run(args, &context, &mut out, &mut err)
         }

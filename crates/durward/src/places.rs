@@ -115,6 +115,11 @@ pub fn own_binary() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("durward"))
 }
 
+/// A path that a variable names, if it is set.
+pub fn named_by(name: &str) -> Option<PathBuf> {
+    variable(name).map(PathBuf::from)
+}
+
 /// A variable of the environment; absent where it is not set or empty.
 #[expect(
     clippy::disallowed_methods,

@@ -4,6 +4,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
     dead_code,
     missing_docs,
     unreachable_pub

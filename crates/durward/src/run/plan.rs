@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gate::journal::SyncPolicy;
+use gate::limits::Limits;
 use gate::policy::document::nearest;
 use mcp::upstream::http::{
     ClientOptions, Credential, HeaderName, HttpUpstream, Target, TlsOptions,
@@ -35,6 +36,7 @@ pub(super) struct Plan {
     pub sync: SyncPolicy,
     pub descriptions: mcp::descriptions::Options,
     pub pins: gate::pins::PinOptions,
+    pub limits: Limits,
 }
 
 /// How a server is started or reached.
@@ -107,6 +109,10 @@ impl Plan {
             },
             descriptions: screening::descriptions(args, settings),
             pins: screening::pins(args, settings, server, places),
+            limits: args
+                .limits
+                .over(settings.limits.for_gate())
+                .map_err(Failure::configuration)?,
         })
     }
 }
