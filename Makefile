@@ -8,7 +8,7 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 FASTMCP = .cache/venv/bin/python scripts/peers/fastmcp_proxy.py
 PEERS = $(if $(wildcard .cache/venv/bin/python),--peer "FastMCP=$(FASTMCP) default" --peer "FastMCP, one client=$(FASTMCP) shared")
 
-.PHONY: help demo test check bench bench-check gate-selftest fuzz
+.PHONY: help demo test check conformance soak bench bench-check gate-selftest fuzz
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -27,6 +27,14 @@ check: ## format, lints, the rules of the house
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo xtask tidy
+
+conformance: ## the official MCP suite, directly and through Durward; writes docs/conformance.md again
+	scripts/setup-tests
+	cargo build --package durward
+	scripts/conformance --durward $(or $(CARGO_TARGET_DIR),target)/debug/durward --write
+
+soak: ## 32 clients, 10,000 calls each, over stdio and HTTP, the server killed five times
+	cargo test --release --package durward --test serve_soak -- --ignored --nocapture --test-threads 1
 
 bench: ## build as shipped, measure, write BENCHMARKS.md again
 	cargo build --profile dist --package durward

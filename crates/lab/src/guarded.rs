@@ -12,6 +12,18 @@ use std::path::{Path, PathBuf};
 /// to let through must be there.
 const BASE: &str = "/tmp";
 
+/// Limits stay in force; a measurement asks for more than an ordinary agent may.
+const RAISED_LIMITS: [&str; 8] = [
+    "--limit-requests",
+    "1000000/s",
+    "--limit-burst",
+    "1000000",
+    "--limit-tool-calls",
+    "1000000",
+    "--limit-concurrency",
+    "1024",
+];
+
 /// A directory of its own, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Workshop {
@@ -64,6 +76,7 @@ impl Workshop {
         words.push(self.state(name).into());
         words.extend(["run", "--name", "mock", "--policy"].map(OsString::from));
         words.push(policy.into());
+        words.extend(RAISED_LIMITS.map(OsString::from));
         words.push("--".into());
         words.extend(command.iter().cloned());
         Ok(Arm::new(name, words).with_journal(self.state(name).join("journal")))

@@ -8,6 +8,7 @@
 pub mod definitions;
 pub mod describe;
 pub mod descriptions;
+pub mod era;
 pub mod finding;
 pub mod frames;
 pub mod listing;

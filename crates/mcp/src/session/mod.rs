@@ -8,6 +8,7 @@ mod open;
 mod run;
 mod server_side;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub struct SessionOptions {
     pub session_id: Arc<str>,
     /// How long a server may take to answer, in milliseconds.
     pub call_timeout_ms: u64,
+    /// The same for single tools, by name.
+    pub tool_timeouts_ms: HashMap<String, u64>,
     /// How long calls under way may take to end at the end, in milliseconds.
     pub drain_ms: u64,
     /// The file system that the server sees, where it is ours.
