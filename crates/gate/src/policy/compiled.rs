@@ -9,7 +9,7 @@ use crate::paths::{PathArgument, PathView, Role};
 use super::effects;
 use super::operation::{self, Operation};
 use super::pattern::Pattern;
-use super::rule::{Effect, Rule};
+use super::rule::{Effect, Rule, WHEN};
 use super::tri::Tri;
 
 /// Names the demand that an allow rule about sources or destinations makes of every other path.
@@ -46,6 +46,10 @@ impl<'f> Seen<'f> {
             operation: tool.map_or_else(|| operation_of_method(facts), |t| operation::infer(t)),
             effects: tool.and_then(|t| effects::of_tool(t)),
         }
+    }
+
+    pub fn facts(&self) -> &'f Facts {
+        self.facts
     }
 
     pub fn operation(&self) -> Option<Operation> {
@@ -152,8 +156,13 @@ impl Compiled {
         seen: &Seen<'_>,
         mut each: impl FnMut(&'static str, Tri) -> bool,
     ) {
-        if self.walk_plain(rule, seen, &mut each) {
-            self.walk_paths(rule, seen.facts, &mut each);
+        if self.walk_plain(rule, seen, &mut each) && self.walk_paths(rule, seen.facts, &mut each) {
+            // Last: an expression costs more than all the others.
+            let when = rule.conditions.when.as_ref();
+            each(
+                WHEN,
+                when.map_or(Tri::Yes, |when| when.holds(seen, rule.effect)),
+            );
         }
     }
 

@@ -15,6 +15,7 @@ mod pattern;
 pub mod rule;
 pub mod starter;
 pub mod tri;
+pub mod when;
 
 use sha2::{Digest as _, Sha256};
 
