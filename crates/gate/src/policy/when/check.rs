@@ -78,8 +78,13 @@ struct Walk<'p> {
 
 impl Walk<'_> {
     fn at(&self, node: &Node) -> usize {
-        let offset = self.program.source_info().offset_for(node.id);
-        offset.map_or(0, |(start, _)| usize::try_from(start).unwrap_or(0))
+        let source = self.program.source_info();
+        let start = source.offset_for(node.id).map_or(0, |(start, _)| start);
+        // The parser counts bytes.
+        let before = usize::try_from(start)
+            .ok()
+            .and_then(|start| source.source.get(..start));
+        before.map_or(0, |before| before.chars().count())
     }
 
     fn error(&self, node: &Node, message: impl Into<String>, hint: Option<String>) -> WhenError {
