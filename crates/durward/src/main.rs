@@ -2,24 +2,28 @@
 //!
 //! This is the table of contents: what each command does is in the module of its name.
 
+mod approvals;
 mod atomic;
 mod audit;
 mod cli;
 mod completions;
 mod config;
+mod control;
 mod demo;
 mod install;
 mod limits;
 mod local;
 mod log;
+mod pins;
 mod places;
 mod policy;
 mod reference;
 mod run;
+mod screening;
 mod status;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         }
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &places, &mut out, &mut err),
+        Command::Pins(args) => pins::run(&args, &places, &mut out, &mut err),
         Command::Audit(args) => {
             let context = audit::Context {
                 journal: places.journal(),
@@ -69,6 +74,7 @@ fn main() -> ExitCode {
             };
             audit::run(&args, &context, &mut out, &mut err)
         }
+        Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }
@@ -81,6 +87,10 @@ fn main() -> ExitCode {
             let context = lab::Context {
                 own_binary: places.own_binary,
                 version: env!("CARGO_PKG_VERSION"),
+                argv: std::env::args().collect(),
+                terminal: io::stderr().is_terminal(),
+                benchmark_result: places::named_by("MCP_BENCHMARK_RESULT"),
+                benchmark_baseline: places::named_by("MCP_BENCHMARK_BASELINE"),
             };
             lab::run(args, &context, &mut out, &mut err)
         }
@@ -96,8 +106,10 @@ fn needs_settings(command: &Command) -> bool {
         Command::Run(_)
         | Command::Check(_)
         | Command::Policy(_)
+        | Command::Pins(_)
         | Command::Audit(_)
         | Command::Install(_)
+        | Command::Approvals(_)
         | Command::Status(_) => true,
         Command::Demo
         | Command::Sim(_)

@@ -6,11 +6,14 @@
 //! a pass made here.
 
 pub mod admit;
+pub mod approval;
 pub mod clock;
 pub mod facts;
 pub mod journal;
 pub mod limits;
+pub mod names;
 pub mod paths;
+pub mod pins;
 pub mod policy;
 
 pub use admit::{

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::approval::Channel;
 use crate::facts::ResourceType;
 
 use super::operation::Operation;
@@ -43,6 +44,8 @@ pub struct Rule {
     pub conditions: Conditions,
     /// Side effects up to which an approval may be remembered (hitl only).
     pub cache_side_effects: Vec<String>,
+    /// Who may answer (hitl only).
+    pub approvers: Vec<Channel>,
 }
 
 /// The twelve conditions and `when`. AND across, OR inside a list; an empty list never matches; `None` does not ask.

@@ -3,11 +3,13 @@
 //! Everything happens on one task: frames are read from both sides, judged, written at once where
 //! the other side takes them, else queued; a side that does not read stops the other side's reader.
 
+mod asking;
 mod client_side;
 mod open;
 mod run;
 mod server_side;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -16,10 +18,13 @@ use gate::paths::PathView;
 use net::stdio::{FrameReader, FrameWriter};
 use wire::{Era, Revision};
 
+use crate::definitions::Definitions;
 use crate::describe::{Context, PathSchemas};
+use crate::finding::{Finding, Told};
 use crate::notes::Notes;
 use crate::upstream::Upstream;
 
+use asking::Bell;
 use open::{Open, Table};
 
 /// What a session is told at its start.
@@ -33,10 +38,16 @@ pub struct SessionOptions {
     pub session_id: Arc<str>,
     /// How long a server may take to answer, in milliseconds.
     pub call_timeout_ms: u64,
+    /// The same for single tools, by name.
+    pub tool_timeouts_ms: HashMap<String, u64>,
     /// How long calls under way may take to end at the end, in milliseconds.
     pub drain_ms: u64,
     /// The file system that the server sees, where it is ours.
     pub view: Option<Arc<dyn PathView>>,
+    /// What is done about descriptions.
+    pub descriptions: crate::descriptions::Options,
+    /// Where definitions are pinned, and how strictly.
+    pub pins: gate::pins::PinOptions,
 }
 
 /// How a session ended.
@@ -75,10 +86,16 @@ pub struct Session {
     upstream: Upstream,
     table: Table,
     schemas: PathSchemas,
+    definitions: Definitions,
+    told: Told,
     notes: Notes,
     era: Option<Era>,
     revision: Option<Revision>,
     client_id: Option<Arc<str>>,
+    /// The client can show a form to its person.
+    client_elicits: bool,
+    /// Rung when the question about a waiting call has ended.
+    bell: Arc<Bell>,
     next_batch: u64,
     dropped_notifications: u64,
 }
@@ -107,6 +124,11 @@ impl Session {
         upstream: Upstream,
         options: SessionOptions,
     ) -> Self {
+        let definitions = Definitions::new(
+            options.descriptions.clone(),
+            &options.pins,
+            &options.backend_id,
+        );
         Self {
             gate,
             session_id: Arc::clone(&options.session_id),
@@ -116,10 +138,14 @@ impl Session {
             upstream,
             table: Table::default(),
             schemas: PathSchemas::default(),
+            definitions,
+            told: Told::default(),
             notes: Notes::default(),
             era: None,
             revision: None,
             client_id: None,
+            client_elicits: false,
+            bell: Arc::default(),
             next_batch: 0,
             dropped_notifications: 0,
         }
@@ -131,7 +157,15 @@ impl Session {
             subject_id: &self.options.subject_id,
             view: self.options.view.as_deref(),
             schemas: &self.schemas,
+            definitions: Some(&self.definitions),
         }
+    }
+
+    /// Tells what was found, once.
+    fn tell(&mut self, findings: Vec<Finding>) {
+        let server = &self.options.backend_id;
+        self.told
+            .tell(findings, &self.gate, &self.session_id, server);
     }
 
     fn note(&mut self, event: &'static str, message: &str) {
