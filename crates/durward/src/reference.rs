@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::CommandFactory as _;
 use gate::facts::ResourceType;
-use gate::policy::{CONDITION_NAMES, Operation, effects};
+use gate::policy::{CONDITION_NAMES, Operation, effects, when};
 use gate::{ControlKind, Reason};
 use mcp::descriptions::suspicious::Suspicion;
 use mcp::finding::Event;
@@ -173,6 +173,7 @@ fn policy(out: &mut dyn Write) -> io::Result<()> {
     for name in CONDITION_NAMES {
         writeln!(out, "- `{name}`")?;
     }
+    when_page(out)?;
     let list = |labels: Vec<&str>| {
         labels
             .iter()
@@ -212,4 +213,44 @@ fn policy(out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The condition that is an expression: its facts, functions and bounds.
+fn when_page(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n`when` is an expression in CEL over the facts below, at most {} bytes. Where it touches an unknown fact, fails, or gives no",
+        when::WHEN_BYTES_MAX
+    )?;
+    writeln!(
+        out,
+        "truth value, it is unknown, which counts against the call: deny and hitl rules match, allow rules do not.\n"
+    )?;
+    writeln!(
+        out,
+        "```json\n{{ \"effect\": \"hitl\", \"conditions\": {{ \"when\": \"operation == 'write' && !paths.all(p, p.startsWith('/tmp/'))\" }} }}\n```\n"
+    )?;
+    writeln!(out, "| fact | what it is |\n|---|---|")?;
+    for (name, about) in when::FACTS {
+        writeln!(out, "| `{name}` | {about} |")?;
+    }
+    let words = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+        words.join(", ")
+    };
+    writeln!(
+        out,
+        "\nFunctions: {}. Over lists: {}.",
+        words(&when::FUNCTIONS),
+        words(&when::MACROS)
+    )?;
+    writeln!(
+        out,
+        "Bounds: {} brackets, {} steps of all loops together, lists of {} (a call with more paths has unknown ones), {} patterns of `matches`, {} bytes each.",
+        when::BRACKETS_MAX,
+        when::STEPS_MAX,
+        when::LIST_MAX,
+        when::PATTERNS_MAX,
+        when::PATTERN_BYTES_MAX
+    )
 }

@@ -110,7 +110,9 @@ pub fn because(verdict: &Verdict<'_>) -> String {
             "it may touch a protected place, and a path cannot be resolved".into()
         }
         (_, false) => format!("rule \"{rule}\""),
-        (_, true) => format!("rule \"{rule}\" may match, and a path cannot be resolved"),
+        (_, true) => format!(
+            "rule \"{rule}\" may match, and a path cannot be resolved or its when cannot be judged"
+        ),
     }
 }
 

@@ -105,7 +105,7 @@ impl Reason {
             Self::NoRule => "refused by the policy: no rule allows this call".into(),
             Self::ProtectedPath => "refused: the call touches a protected path".into(),
             Self::Undecidable => format!(
-                "refused: rule \"{rule}\" may deny this call, and a path in it cannot be resolved"
+                "refused: rule \"{rule}\" may deny this call, and what decides it cannot be known"
             ),
             Self::ApprovalDenied => {
                 format!("refused: rule \"{rule}\" asks for a person's approval, and it was denied")

@@ -1,6 +1,4 @@
-//! Rules made ready: patterns compiled, rules found by tool name.
-
-use std::collections::HashMap;
+//! Rules made ready: patterns compiled, conditions held against facts.
 
 use crate::facts::{Fact, Facts, ResourceType};
 use crate::paths::canonical::extension;
@@ -9,7 +7,7 @@ use crate::paths::{PathArgument, PathView, Role};
 use super::effects;
 use super::operation::{self, Operation};
 use super::pattern::Pattern;
-use super::rule::{Effect, Rule};
+use super::rule::{Effect, Rule, WHEN};
 use super::tri::Tri;
 
 /// Names the demand that an allow rule about sources or destinations makes of every other path.
@@ -19,12 +17,12 @@ pub const OTHER_PATHS: &str = "other paths";
 #[derive(Debug)]
 pub(super) struct Compiled {
     effect: Effect,
-    tool_name: Option<Vec<Pattern>>,
+    pub(super) tool_name: Option<Vec<Pattern>>,
     backend_id: Option<Vec<Pattern>>,
     mcp_method: Option<Vec<Pattern>>,
-    path_pattern: Option<Vec<Pattern>>,
-    source_path: Option<Vec<Pattern>>,
-    dest_path: Option<Vec<Pattern>>,
+    pub(super) path_pattern: Option<Vec<Pattern>>,
+    pub(super) source_path: Option<Vec<Pattern>>,
+    pub(super) dest_path: Option<Vec<Pattern>>,
 }
 
 /// What is derived from the facts once per judgement.
@@ -48,6 +46,15 @@ impl<'f> Seen<'f> {
         }
     }
 
+    pub fn facts(&self) -> &'f Facts {
+        self.facts
+    }
+
+    /// The tool's name in lower case; empty where there is none.
+    pub fn tool_folded(&self) -> &str {
+        &self.tool_folded
+    }
+
     pub fn operation(&self) -> Option<Operation> {
         self.operation
     }
@@ -62,47 +69,6 @@ fn operation_of_method(facts: &Facts) -> Option<Operation> {
     match facts.resource_type {
         Some(ResourceType::Resource | ResourceType::Prompt) => Some(Operation::Read),
         Some(ResourceType::Tool | ResourceType::Server) | None => None,
-    }
-}
-
-/// Finds the rules that can match a tool name.
-#[derive(Debug, Default)]
-pub(super) struct Index {
-    /// Rules that name this tool exactly (folded).
-    exact: HashMap<String, Vec<u32>>,
-    /// Rules with a wildcard for the tool name, or without that condition.
-    rest: Vec<u32>,
-}
-
-impl Index {
-    pub fn of(rules: &[Compiled]) -> Self {
-        let mut index = Self::default();
-        for (number, rule) in (0_u32..).zip(rules) {
-            let literals: Option<Vec<&str>> = rule
-                .tool_name
-                .as_ref()
-                .and_then(|patterns| patterns.iter().map(Pattern::literal).collect());
-            match literals {
-                Some(names) => names.iter().for_each(|name| {
-                    let list = index.exact.entry((*name).to_owned()).or_default();
-                    if list.last() != Some(&number) {
-                        list.push(number);
-                    }
-                }),
-                None => index.rest.push(number),
-            }
-        }
-        index
-    }
-
-    /// Rules that may match, in no order.
-    pub fn candidates<'i>(&'i self, seen: &Seen<'_>) -> impl Iterator<Item = u32> + 'i {
-        let exact = self
-            .exact
-            .get(seen.tool_folded.as_str())
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        exact.iter().chain(&self.rest).copied()
     }
 }
 
@@ -152,8 +118,13 @@ impl Compiled {
         seen: &Seen<'_>,
         mut each: impl FnMut(&'static str, Tri) -> bool,
     ) {
-        if self.walk_plain(rule, seen, &mut each) {
-            self.walk_paths(rule, seen.facts, &mut each);
+        if self.walk_plain(rule, seen, &mut each) && self.walk_paths(rule, seen.facts, &mut each) {
+            // Last: an expression costs more than all the others.
+            let when = rule.conditions.when.as_ref();
+            each(
+                WHEN,
+                when.map_or(Tri::Yes, |when| when.holds(seen, rule.effect)),
+            );
         }
     }
 

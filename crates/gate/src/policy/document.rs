@@ -71,6 +71,27 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// Where the character of this number stands in a string as it is written, quotes and escapes
+    /// included.
+    pub fn inside(written: &str, number: usize) -> &str {
+        let mut rest = written.get(1..).unwrap_or(written);
+        for _ in 0..number {
+            let pair = rest.get(6..).is_some_and(|next| next.starts_with("\\u"));
+            let high = rest
+                .get(2..6)
+                .and_then(|hex| u16::from_str_radix(hex, 16).ok())
+                .is_some_and(|unit| (0xd800..0xdc00).contains(&unit));
+            let length = match rest.as_bytes() {
+                [b'\\', b'u', ..] if high && pair => 12,
+                [b'\\', b'u', ..] => 6,
+                [b'\\', ..] => 2,
+                _ => rest.chars().next().map_or(0, char::len_utf8),
+            };
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        rest
+    }
+
     /// An error of the JSON reader within `part` of the text.
     pub fn json_error(self, part: &str, error: &serde_json::Error) -> PolicyError {
         let text = error.to_string();

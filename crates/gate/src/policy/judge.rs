@@ -44,6 +44,7 @@ impl Policy {
     pub fn judge(&self, facts: &Facts) -> Judgement<'_> {
         let seen = Seen::new(facts);
         let (mut matched, mut unsure) = (Vec::new(), Vec::new());
+        // In the policy's order, so that what matched is named in it.
         for number in self.index.candidates(&seen) {
             let at = number as usize;
             let (Some(rule), Some(compiled)) = (self.rules.get(at), self.compiled.get(at)) else {
@@ -55,7 +56,6 @@ impl Policy {
                 Tri::No => {}
             }
         }
-        matched.sort_unstable();
         Judgement {
             policy: self,
             protected: self.touches_protected(facts),

@@ -200,6 +200,10 @@ fn is_covered(narrow: &Conditions, wide: &Conditions) -> bool {
         && same(&narrow.side_effects, &wide.side_effects)
         && within(&narrow.resource_type, &wide.resource_type, |a, b| a == b)
         && within(&narrow.operations, &wide.operations, |a, b| a == b)
+        && wide.when.as_ref().is_none_or(|wide| {
+            let narrow = narrow.when.as_ref();
+            narrow.is_some_and(|narrow| narrow.text() == wide.text())
+        })
 }
 
 /// Every member of `narrow` is covered by one of `wide`; what `wide` does not ask covers everything.

@@ -1,5 +1,7 @@
 //! From JSON text to rules, with errors that say where and what to do.
 
+use std::sync::Arc;
+
 use sha2::{Digest as _, Sha256};
 
 use crate::approval::Channel;
@@ -9,7 +11,8 @@ use super::document::{Document, Entry, PolicyError};
 use super::effects::SIDE_EFFECTS;
 use super::glob;
 use super::operation::Operation;
-use super::rule::{CONDITION_NAMES, Conditions, Effect, Rule};
+use super::rule::{CONDITION_NAMES, Conditions, Effect, Rule, WHEN};
+use super::when::When;
 
 /// Most rules in one policy.
 pub const RULES_MAX: usize = 20_000;
@@ -149,6 +152,13 @@ fn rule_parts<'a>(doc: Document<'a>, text: &'a str) -> Result<Parts<'a>, PolicyE
             "conditions" => parts.conditions = Some(read_conditions(doc, &entry)?),
             "cache_side_effects" => parts.cache = Some((effects(doc, &entry)?, entry.value.get())),
             "approvers" => parts.approvers = Some((approvers(doc, &entry)?, entry.value.get())),
+            name if CONDITION_NAMES.contains(&name) => {
+                return Err(doc.error(
+                    entry.value.get(),
+                    format!("{name} is a condition and stands beside the conditions"),
+                    Some(format!("put it into \"conditions\": {{\"{name}\": …}}")),
+                ));
+            }
             _ => return Err(doc.unknown(&entry, "rule key", &RULE_KEYS)),
         }
     }
@@ -289,10 +299,19 @@ fn read_conditions<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Condition
                 )?)
             }
             "side_effects" => c.side_effects = Some(effects(doc, &entry)?),
+            WHEN => c.when = Some(expression(doc, &entry)?),
             _ => return Err(doc.unknown(&entry, "condition", &CONDITION_NAMES)),
         }
     }
     Ok(conditions)
+}
+
+fn expression<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Arc<When>, PolicyError> {
+    let text = doc.string(entry.value, WHEN)?;
+    When::compile(&text).map(Arc::new).map_err(|bad| {
+        let at = Document::inside(entry.value.get(), bad.at);
+        doc.error(at, bad.message, bad.hint)
+    })
 }
 
 /// A string or a list, no member blank.

@@ -7,6 +7,7 @@ pub mod document;
 pub mod effects;
 mod explain;
 pub mod glob;
+mod index;
 mod judge;
 pub mod lint;
 pub mod load;
@@ -15,6 +16,7 @@ mod pattern;
 pub mod rule;
 pub mod starter;
 pub mod tri;
+pub mod when;
 
 use sha2::{Digest as _, Sha256};
 
@@ -44,7 +46,7 @@ pub fn checksum(text: &str) -> String {
 pub struct Policy {
     rules: Vec<Rule>,
     compiled: Vec<compiled::Compiled>,
-    index: compiled::Index,
+    index: index::Index,
     digest: String,
     /// Canonical directories and files that no call may touch.
     protected: Vec<String>,
@@ -84,7 +86,7 @@ impl Policy {
         places.sort();
         places.dedup();
         let digest = checksum(text);
-        let index = compiled::Index::of(&compiled);
+        let index = index::Index::of(rules.iter().zip(&compiled));
         Ok(Self {
             rules,
             compiled,

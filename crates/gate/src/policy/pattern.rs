@@ -16,6 +16,8 @@ pub(super) struct Pattern {
     /// What every match begins with, folded where case is ignored.
     prefix: String,
     fold: bool,
+    /// Of paths: whatever matches is this place or below it. Absent where nothing is fixed.
+    anchor: Option<String>,
     /// Absent where the pattern is a literal: then the prefix is all of it.
     regex: Option<Regex>,
 }
@@ -33,6 +35,7 @@ impl Pattern {
         let compiled = Self {
             prefix,
             fold,
+            anchor: None,
             regex: None,
         };
         if glob::is_literal(pattern) {
@@ -85,12 +88,14 @@ impl Pattern {
             .next()
             .unwrap_or_default()
             .to_owned();
+        let wild = trimmed.contains(['*', '?']);
         let pattern = Self {
+            anchor: anchor(trimmed, &prefix, wild),
             prefix,
             fold: false,
             regex: None,
         };
-        if trimmed.contains(['*', '?']) {
+        if wild {
             pattern.with_regex(&regex)
         } else {
             Ok(pattern)
@@ -115,10 +120,30 @@ impl Pattern {
         }
     }
 
+    /// A place at or below which everything is that matches; only paths have one.
+    pub fn anchor(&self) -> Option<&str> {
+        self.anchor.as_deref()
+    }
+
     /// The one name that matches, where the pattern is a literal.
     pub fn literal(&self) -> Option<&str> {
         self.regex.is_none().then_some(self.prefix.as_str())
     }
+}
+
+/// The place that [`Pattern::anchor`] gives.
+fn anchor(pattern: &str, prefix: &str, wild: bool) -> Option<String> {
+    let place = if !wild {
+        pattern
+    } else if let Some((before, after)) = pattern.split_once("/**")
+        && before == prefix
+        && (after.is_empty() || after.starts_with('/'))
+    {
+        before
+    } else {
+        prefix.get(..prefix.rfind('/')?)?
+    };
+    (!place.is_empty()).then(|| place.to_owned())
 }
 
 /// Splits a pattern at the last slash before its first wildcard. `None` where nothing is fixed or

@@ -1,9 +1,12 @@
 //! A rule as written: effect and conditions.
 
+use std::sync::Arc;
+
 use crate::approval::Channel;
 use crate::facts::ResourceType;
 
 use super::operation::Operation;
+use super::when::When;
 
 /// What a rule does with a call that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +48,7 @@ pub struct Rule {
     pub approvers: Vec<Channel>,
 }
 
-/// The twelve conditions. AND across, OR inside a list; an empty list never matches; `None` does not ask.
+/// The twelve conditions and `when`. AND across, OR inside a list; an empty list never matches; `None` does not ask.
 #[derive(Debug, Clone, Default)]
 pub struct Conditions {
     /// Shell globs over the tool's raw name, without case.
@@ -72,10 +75,12 @@ pub struct Conditions {
     pub operations: Option<Vec<Operation>>,
     /// Side effects, any of.
     pub side_effects: Option<Vec<String>>,
+    /// An expression in CEL.
+    pub when: Option<Arc<When>>,
 }
 
 /// Names of the conditions, as in a policy file.
-pub const CONDITION_NAMES: [&str; 12] = [
+pub const CONDITION_NAMES: [&str; 13] = [
     "tool_name",
     "backend_id",
     "mcp_method",
@@ -88,7 +93,11 @@ pub const CONDITION_NAMES: [&str; 12] = [
     "resource_type",
     "operations",
     "side_effects",
+    WHEN,
 ];
+
+/// The condition that is an expression.
+pub(super) const WHEN: &str = "when";
 
 impl Conditions {
     /// How many conditions are asked.
@@ -107,6 +116,7 @@ impl Conditions {
             self.resource_type.is_some(),
             self.operations.is_some(),
             self.side_effects.is_some(),
+            self.when.is_some(),
         ]
         .into_iter()
         .filter(|asked| *asked)
@@ -141,6 +151,7 @@ impl Conditions {
                 .as_ref()
                 .map(|l| l.iter().map(|o| o.label()).collect()),
             "side_effects" => texts(&self.side_effects),
+            WHEN => self.when.as_ref().map(|when| vec![when.text()]),
             _ => None,
         }
     }

@@ -1,0 +1,122 @@
+//! Finds the rules that can match a call without holding each against it.
+//!
+//! What is found may still not match; what is not found certainly does not.
+
+use std::collections::HashMap;
+
+use crate::facts::Fact;
+use crate::paths::PathArgument;
+use crate::paths::canonical::extension;
+
+use super::compiled::{Compiled, Seen};
+use super::pattern::Pattern;
+use super::rule::Rule;
+
+/// Each rule stands in the first of these that fits it.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Rules that name this tool exactly (folded).
+    tools: HashMap<String, Vec<u32>>,
+    /// Rules that need a path at or below this one.
+    anchors: HashMap<String, Vec<u32>>,
+    /// Rules that need a path of this extension.
+    extensions: HashMap<String, Vec<u32>>,
+    /// All rules of the two before: where a path is not known, each may match.
+    by_path: Vec<u32>,
+    /// All others.
+    rest: Vec<u32>,
+}
+
+impl Index {
+    pub fn of<'r>(rules: impl Iterator<Item = (&'r Rule, &'r Compiled)>) -> Self {
+        let mut index = Self::default();
+        for (number, (rule, compiled)) in (0_u32..).zip(rules) {
+            let literals: Option<Vec<&str>> = compiled
+                .tool_name
+                .as_ref()
+                .and_then(|patterns| patterns.iter().map(Pattern::literal).collect());
+            let extensions = rule.conditions.extension.as_ref();
+            if let Some(names) = literals {
+                add(&mut index.tools, names, number);
+            } else if let Some(anchors) = anchors(compiled) {
+                add(&mut index.anchors, anchors, number);
+                index.by_path.push(number);
+            } else if let Some(extensions) = extensions {
+                let extensions = extensions.iter().map(String::as_str);
+                add(&mut index.extensions, extensions, number);
+                index.by_path.push(number);
+            } else {
+                index.rest.push(number);
+            }
+        }
+        index
+    }
+
+    /// The rules that may match, in the policy's order, each once.
+    pub fn candidates(&self, seen: &Seen<'_>) -> Vec<u32> {
+        let mut found = self.rest.clone();
+        found.extend(listed(&self.tools, seen.tool_folded()));
+        match &seen.facts().paths {
+            Fact::Absent => {}
+            Fact::Known(paths) if paths.iter().all(is_resolved) => {
+                self.of_paths(paths, &mut found);
+            }
+            Fact::Known(_) | Fact::Unknown => found.extend(&self.by_path),
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn of_paths(&self, paths: &[PathArgument], found: &mut Vec<u32>) {
+        for place in paths.iter().flat_map(|argument| &argument.meaning.places) {
+            if !self.anchors.is_empty() {
+                let above = place
+                    .match_indices('/')
+                    .filter_map(|(at, _)| place.get(..at));
+                for anchor in above.chain([place.as_str()]) {
+                    found.extend(listed(&self.anchors, anchor));
+                }
+            }
+            if !self.extensions.is_empty()
+                && let Some(extension) = extension(place)
+            {
+                found.extend(listed(&self.extensions, &extension));
+            }
+        }
+    }
+}
+
+fn is_resolved(argument: &PathArgument) -> bool {
+    !argument.meaning.uncertain && !argument.meaning.places.is_empty()
+}
+
+/// Where the paths have to be that one of the rule's conditions asks for; `None` where none of them
+/// says so of all its patterns.
+fn anchors(compiled: &Compiled) -> Option<Vec<&str>> {
+    [
+        &compiled.path_pattern,
+        &compiled.source_path,
+        &compiled.dest_path,
+    ]
+    .into_iter()
+    .flatten()
+    .find_map(|patterns| patterns.iter().map(Pattern::anchor).collect())
+}
+
+fn add<'k>(
+    map: &mut HashMap<String, Vec<u32>>,
+    keys: impl IntoIterator<Item = &'k str>,
+    number: u32,
+) {
+    for key in keys {
+        let list = map.entry(key.to_owned()).or_default();
+        if list.last() != Some(&number) {
+            list.push(number);
+        }
+    }
+}
+
+fn listed<'m>(map: &'m HashMap<String, Vec<u32>>, key: &str) -> &'m [u32] {
+    map.get(key).map(Vec::as_slice).unwrap_or_default()
+}
