@@ -101,6 +101,9 @@ pub enum Command {
     /// Guard one MCP server over stdio: one of the configuration, or a command
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
+    /// Guard many MCP servers for many clients, over HTTP
+    #[command(after_help = crate::serve::HELP)]
+    Serve(crate::serve::ServeArgs),
     /// Say what the configuration comes to, and what is wrong with it
     #[command(after_help = crate::config::check::HELP)]
     Check(crate::config::check::CheckArgs),

@@ -15,6 +15,7 @@ mod places;
 mod policy;
 mod reference;
 mod run;
+mod serve;
 mod status;
 
 use std::ffi::OsString;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     places.follow(&settings, given.state_dir);
     let code = match cli.command {
         Command::Run(args) => run::run(&args, &given, settings, &places, &mut err),
+        Command::Serve(args) => serve::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Check(args) => {
             config::check::run(&args, &given, settings, &places, &mut out, &mut err)
         }
@@ -93,6 +95,7 @@ fn main() -> ExitCode {
 fn needs_settings(command: &Command) -> bool {
     match command {
         Command::Run(_)
+        | Command::Serve(_)
         | Command::Check(_)
         | Command::Policy(_)
         | Command::Audit(_)

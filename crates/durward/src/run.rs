@@ -37,27 +37,29 @@ struct Plan {
 }
 
 /// Why a run could not start or had to end.
-struct Failure {
-    code: u8,
-    message: String,
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// For people.
+    pub message: String,
 }
 
 impl Failure {
-    fn configuration(message: impl Into<String>) -> Self {
+    pub fn configuration(message: impl Into<String>) -> Self {
         Self {
             code: EXIT_CONFIGURATION,
             message: message.into(),
         }
     }
 
-    fn journal(message: impl std::fmt::Display) -> Self {
+    pub fn journal(message: impl std::fmt::Display) -> Self {
         Self {
             code: EXIT_JOURNAL,
             message: message.to_string(),
         }
     }
 
-    fn other(message: impl Into<String>) -> Self {
+    pub fn other(message: impl Into<String>) -> Self {
         Self {
             code: 1,
             message: message.into(),
@@ -106,12 +108,7 @@ impl Plan {
             .clone()
             .or_else(|| args.server.clone())
             .unwrap_or_else(|| name_of(&program, &arguments));
-        let sync = match args.sync {
-            Some(Sync::Interval) => values::Sync::Interval,
-            Some(Sync::Every) => values::Sync::Every,
-            Some(Sync::Never) => values::Sync::Never,
-            None => settings.sync.value,
-        };
+        let sync = sync_policy(args.sync, settings);
         Ok(Self {
             name,
             program,
@@ -123,12 +120,23 @@ impl Plan {
                 || settings.call_timeout_of(server).0,
                 |seconds| seconds.saturating_mul(1_000),
             ),
-            sync: match sync {
-                values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
-                values::Sync::Every => SyncPolicy::Every,
-                values::Sync::Never => SyncPolicy::Never,
-            },
+            sync,
         })
+    }
+}
+
+/// When journal records are forced to the disk: by the flag, else by the configuration.
+pub fn sync_policy(flag: Option<Sync>, settings: &Settings) -> SyncPolicy {
+    let sync = match flag {
+        Some(Sync::Interval) => values::Sync::Interval,
+        Some(Sync::Every) => values::Sync::Every,
+        Some(Sync::Never) => values::Sync::Never,
+        None => settings.sync.value,
+    };
+    match sync {
+        values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
+        values::Sync::Every => SyncPolicy::Every,
+        values::Sync::Never => SyncPolicy::Never,
     }
 }
 
@@ -157,9 +165,9 @@ fn find<'s>(name: &str, settings: &'s Settings, places: &Places) -> Result<&'s S
 }
 
 /// How a server of the configuration is started.
-type Start = (OsString, Vec<OsString>, Option<PathBuf>, Vec<Extra>);
+pub type Start = (OsString, Vec<OsString>, Option<PathBuf>, Vec<Extra>);
 
-fn of_server(server: &Server) -> Result<Start, Failure> {
+pub fn of_server(server: &Server) -> Result<Start, Failure> {
     let Some(command) = &server.command else {
         return Err(Failure::configuration(format!(
             "the server \"{}\" is reached over http, which this version cannot do yet",
@@ -267,7 +275,7 @@ fn finish(
     }
 }
 
-fn open_journal(
+pub fn open_journal(
     sync: SyncPolicy,
     places: &Places,
     instance: [u8; 16],
@@ -365,7 +373,7 @@ pub fn name_of(program: &std::ffi::OsStr, arguments: &[std::ffi::OsString]) -> S
     clean
 }
 
-fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
+pub fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
     let mut instance = [0; 16];
     let mut salt = [0; 8];
     let (first, rest) = seed.split_at(16);

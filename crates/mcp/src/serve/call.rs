@@ -106,7 +106,7 @@ impl Asker {
                 match described {
                     Ok(facts) => Step::Judge(
                         Box::new(facts),
-                        Box::new(self.origin(face, id.raw(), scan, received_ns)),
+                        Box::new(self.origin(id.raw(), scan, received_ns)),
                     ),
                     Err(message) => {
                         face.note("client_params_unusable", message);
@@ -129,7 +129,7 @@ impl Asker {
         }
     }
 
-    fn origin(&self, face: &Face, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
+    fn origin(&self, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
         Origin {
             request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
             session_id: Arc::clone(&self.session_id),
@@ -137,7 +137,7 @@ impl Asker {
             client_id: self.client_id.clone(),
             transport: "stdio",
             arguments_digest: member(&scan.params, "arguments")
-                .map(|raw| face.gate.digest(raw.as_bytes())),
+                .map(|raw| self.server.gate.digest(raw.as_bytes())),
             received_ns,
         }
     }
@@ -160,6 +160,11 @@ impl Asker {
             let raw = frame.get(at.clone())?;
             Some(String::from_utf8_lossy(raw).into_owned())
         });
+        let names = Names {
+            id,
+            token,
+            endless: deadline_ns == u64::MAX,
+        };
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
             Step::Pass(kind, after) => {
@@ -173,34 +178,28 @@ impl Asker {
                     origin: *origin,
                     request: Frame(frame),
                 };
-                let refusal = match face.gate.admit(call).await {
+                let refusal = match self.server.gate.admit(call).await {
                     Admission::Permit(permit) => {
                         let sent = self.dispatch(permit, &marks, deadline_ns).await;
-                        return self.begun(
-                            face,
-                            sent.map(|(e, f)| (e, After::Call(f))),
-                            id,
-                            token,
-                            guard,
-                        );
+                        let sent = sent.map(|(e, flight)| (e, After::Call(flight)));
+                        return self.begun(face, sent, names, guard);
                     }
                     Admission::Pending(ticket) => {
-                        face.gate.decline(*ticket, Reason::ApprovalNotBuilt)
+                        self.server.gate.decline(*ticket, Reason::ApprovalNotBuilt)
                     }
                     Admission::Refused(refusal) => refusal,
                 };
-                return Begun::Answered(frames::refused(&id, &refusal));
+                return Begun::Answered(frames::refused(&names.id, &refusal));
             }
         };
-        self.begun(face, sent, id, token, guard)
+        self.begun(face, sent, names, guard)
     }
 
     fn begun(
         self,
         face: &Arc<Face>,
         sent: Result<(Exchange, After), UpstreamFault>,
-        id: String,
-        token: Option<String>,
+        names: Names,
         guard: Option<CallGuard>,
     ) -> Begun {
         match sent {
@@ -213,15 +212,14 @@ impl Asker {
                     asker: self,
                     exchange,
                     after: Some(after),
-                    id,
-                    token,
+                    names,
                     _guard: guard,
                 }))
             }
             Err(UpstreamFault::EraMismatch) => Begun::EraMismatch,
             Err(fault) => {
                 face.note(fault.label(), fault.sentence());
-                Begun::Answered(frames::upstream_fault(&id, fault))
+                Begun::Answered(frames::upstream_fault(&names.id, fault))
             }
         }
     }
@@ -254,10 +252,17 @@ pub(super) struct Run {
     asker: Asker,
     exchange: Exchange,
     after: Option<After>,
-    id: String,
-    /// The progress token as the client spelled it.
-    token: Option<String>,
+    names: Names,
     _guard: Option<CallGuard>,
+}
+
+/// A request's names as its client spelled them.
+struct Names {
+    id: String,
+    /// The progress token.
+    token: Option<String>,
+    /// Whether the request lasts for as long as its client stays.
+    endless: bool,
 }
 
 impl Run {
@@ -287,6 +292,19 @@ impl Run {
         }
     }
 
+    /// Ready when streams without an end are to end, where this is one.
+    pub fn quiet(&self) -> impl Future<Output = ()> + Send + use<> {
+        let endless = self.names.endless;
+        let mut quiet = self.face.quiet.subscribe();
+        async move {
+            if !endless {
+                std::future::pending::<()>().await;
+            }
+            // The sender lives as long as the face.
+            drop(quiet.wait_for(|quiet| *quiet).await);
+        }
+    }
+
     /// Whether the client may come back for the answer.
     pub fn session(&self) -> Option<&Arc<Session>> {
         self.asker.session.as_ref()
@@ -297,9 +315,9 @@ impl Run {
             return frame;
         };
         let name = if is_token {
-            self.token.as_deref().unwrap_or(&self.id)
+            self.names.token.as_deref().unwrap_or(&self.names.id)
         } else {
-            &self.id
+            &self.names.id
         };
         splice::edited(&frame, &mut [(at, name.as_bytes())])
     }
@@ -314,7 +332,7 @@ impl Run {
             });
         }
         Said::Done(
-            frames::upstream_fault(&self.id, fault),
+            frames::upstream_fault(&self.names.id, fault),
             Some(i64::from(frames::UPSTREAM_CODE)),
         )
     }
@@ -335,8 +353,12 @@ impl Run {
             },
             Some(After::Call(mut flight)) => {
                 flight.reply_arrived();
-                let outcome =
-                    reply::outcome(&self.face.gate, &reply.frame, reply.is_error, payload);
+                let outcome = reply::outcome(
+                    &self.asker.server.gate,
+                    &reply.frame,
+                    reply.is_error,
+                    payload,
+                );
                 flight.finish(outcome);
                 None
             }
@@ -347,7 +369,7 @@ impl Run {
         } else {
             changed
         };
-        let mut edits = vec![(reply.id.clone(), self.id.as_bytes())];
+        let mut edits = vec![(reply.id.clone(), self.names.id.as_bytes())];
         if let Some(changed) = &changed {
             edits.push((reply.payload.clone(), changed.as_bytes()));
         }
@@ -358,13 +380,7 @@ impl Run {
     fn listed(&self, list: List, reply: &Reply) -> Result<Option<String>, &'static str> {
         let server = &self.asker.server;
         let filtered = server.with_context(&self.asker.caller, |context| {
-            reply::filtered(
-                list,
-                &reply.frame,
-                reply.payload(),
-                &self.face.gate,
-                context,
-            )
+            reply::filtered(list, &reply.frame, reply.payload(), &server.gate, context)
         })?;
         server.learn(&filtered.schemas);
         Ok(filtered.result)
@@ -417,7 +433,7 @@ impl Asker {
             era: Some(self.era.label()),
             client_id: self.client_id.clone(),
             transport: "stdio",
-            arguments_digest: Some(face.gate.digest(&frame)),
+            arguments_digest: Some(self.server.gate.digest(&frame)),
             received_ns: face.gate.mono_ns(),
         };
         let call = Call {
@@ -425,13 +441,15 @@ impl Asker {
             origin,
             request: frame,
         };
-        let refusal = match face.gate.admit(call).await {
+        let refusal = match self.server.gate.admit(call).await {
             Admission::Permit(permit) => {
                 let (frame, flight) = permit.spend();
                 place.judged(flight);
                 return Some(frame);
             }
-            Admission::Pending(ticket) => face.gate.decline(*ticket, Reason::ApprovalNotBuilt),
+            Admission::Pending(ticket) => {
+                self.server.gate.decline(*ticket, Reason::ApprovalNotBuilt)
+            }
             Admission::Refused(refusal) => refusal,
         };
         drop(place);

@@ -15,6 +15,8 @@ use crate::upstream::ServerCommand;
 pub struct ServerOptions {
     /// The name in addresses, rules and the journal.
     pub name: String,
+    /// The gate with the rules for it.
+    pub gate: Arc<Gate>,
     /// What to start.
     pub command: ServerCommand,
     /// Who shares its process.
@@ -28,6 +30,7 @@ pub struct ServerOptions {
 /// A server and its processes.
 pub(super) struct Server {
     pub name: Arc<str>,
+    pub gate: Arc<Gate>,
     pub pool: Pool,
     pub call_timeout_ms: u64,
     view: Option<Arc<dyn PathView>>,
@@ -36,16 +39,17 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub fn new(options: ServerOptions, gate: &Arc<Gate>) -> Self {
+    pub fn new(options: ServerOptions) -> Self {
         let name: Arc<str> = options.name.into();
         let pool = Pool::new(
             Arc::clone(&name),
             options.command,
             options.share,
-            Arc::clone(gate),
+            Arc::clone(&options.gate),
         );
         Self {
             name,
+            gate: options.gate,
             pool,
             call_timeout_ms: options.call_timeout_ms,
             view: options.view,
