@@ -111,6 +111,9 @@ pub enum Command {
     Demo,
     /// Write rules, check them, understand them, try them before they apply
     Policy(crate::policy::PolicyArgs),
+    /// Approved definitions of tools: what changed, and whether that is well
+    #[command(after_help = crate::pins::HELP)]
+    Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
     /// Put a guarded server into an MCP client's configuration
@@ -141,6 +144,7 @@ const RUN_HELP: &str = "\
 Examples:
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run files                                   the server \"files\" of durward.yaml
+  durward run --url https://mcp.example/mcp           a server over Streamable HTTP
 
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
 other tool waits for a person (until approval is built: is refused, and the refusal says so).
@@ -171,17 +175,68 @@ pub struct RunArgs {
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
+    /// Reach the server here, over Streamable HTTP; with a command too, start that where nobody answers
+    #[arg(long, value_name = "URL", conflicts_with = "server")]
+    pub url: Option<String>,
+    /// How to reach the server [default: auto, which is http first where there is a URL]
+    #[arg(long, value_enum)]
+    pub transport: Option<RunTransport>,
+    /// Send the key in this variable of the environment to the server, as a bearer token
+    #[arg(long, value_name = "NAME")]
+    pub api_key_env: Option<String>,
+    /// Our certificate for the server, with its chain, as PEM
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    pub client_cert: Option<PathBuf>,
+    /// The private key of --client-cert, as PEM
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    pub client_key: Option<PathBuf>,
+    /// Certificate authorities to trust instead of the system's, as PEM
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Allow a URL with http:// to another machine, where anyone on the way can read and change it
+    #[arg(long)]
+    pub insecure_http: bool,
+    /// What happens where a tool's definition is not the one that was approved [default: warn]
+    #[arg(long, value_enum)]
+    pub pin: Option<Pin>,
+    /// Take the targets of links out of descriptions
+    #[arg(long)]
+    pub strip_links: bool,
+    /// Cut descriptions to this many characters
+    #[arg(long, value_name = "CHARS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub description_length: Option<u32>,
     /// A server of the configuration, by its name
-    #[arg(value_name = "SERVER", required_unless_present = "command")]
+    #[arg(value_name = "SERVER", required_unless_present_any = ["command", "url"])]
     pub server: Option<String>,
     /// The server's command
     #[arg(
         last = true,
-        required_unless_present = "server",
+        required_unless_present_any = ["server", "url"],
         conflicts_with = "server",
         value_name = "CMD"
     )]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum RunTransport {
+    /// HTTP first, three tries; where nobody answers, the command
+    Auto,
+    /// The command, over its standard streams
+    Stdio,
+    /// The URL
+    Http,
+}
+
+impl From<RunTransport> for crate::config::values::Transport {
+    fn from(given: RunTransport) -> Self {
+        match given {
+            RunTransport::Auto => Self::Auto,
+            RunTransport::Stdio => Self::Stdio,
+            RunTransport::Http => Self::Http,
+        }
+    }
 }
 
 /// When journal records are forced to the disk.
@@ -193,6 +248,17 @@ pub enum Sync {
     Every,
     /// When the system likes
     Never,
+}
+
+/// How strictly definitions are held to what was approved.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Pin {
+    /// Definitions are not looked at
+    Off,
+    /// The change is told of, and passes
+    Warn,
+    /// The tool is neither shown nor called until its definition is approved
+    Enforce,
 }
 
 /// Names become parts of tool names on the wire, where two underscores separate.

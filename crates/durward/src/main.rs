@@ -11,10 +11,12 @@ mod demo;
 mod install;
 mod local;
 mod log;
+mod pins;
 mod places;
 mod policy;
 mod reference;
 mod run;
+mod screening;
 mod serve;
 mod status;
 
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         }
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &places, &mut out, &mut err),
+        Command::Pins(args) => pins::run(&args, &places, &mut out, &mut err),
         Command::Audit(args) => {
             let context = audit::Context {
                 journal: places.journal(),
@@ -98,6 +101,7 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Serve(_)
         | Command::Check(_)
         | Command::Policy(_)
+        | Command::Pins(_)
         | Command::Audit(_)
         | Command::Install(_)
         | Command::Status(_) => true,

@@ -88,6 +88,11 @@ impl Places {
         self.state.join("keys")
     }
 
+    /// The directory of approved definitions.
+    pub fn pins(&self) -> PathBuf {
+        self.state.join("pins")
+    }
+
     /// What no call may touch.
     pub fn protected(&self, policy: Option<&Path>) -> Vec<String> {
         let mut out: Vec<&Path> = vec![&self.state, &self.config, &self.own_binary];

@@ -1,65 +1,49 @@
-//! `durward run`: guard one MCP server over stdio.
+//! `durward run`: guard one MCP server for one client over stdio.
 
-use std::ffi::OsString;
+mod plan;
+mod reach;
+
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
-use gate::policy::document::nearest;
 use gate::{Gate, World};
-use mcp::upstream::{ServerCommand, Upstream};
 use mcp::{Ending, Session, SessionOptions};
-use net::environment::Extra;
 
-use crate::cli::{Given, RunArgs, Sync};
-use crate::config::server::Server;
-use crate::config::{self, Settings, values};
+use crate::cli::{Given, RunArgs};
+use crate::config::Settings;
 use crate::local::{self, LocalView, SystemClock};
-use crate::places::{self, Places};
+use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
+
+use plan::Plan;
 
 /// How long calls under way may take to end, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
 
-/// What to run, by which rules.
-struct Plan {
-    /// The server's name in rules and in the journal.
-    name: String,
-    program: OsString,
-    arguments: Vec<OsString>,
-    environment: Vec<Extra>,
-    directory: Option<PathBuf>,
-    policy: Option<PathBuf>,
-    call_timeout_ms: u64,
-    sync: SyncPolicy,
-}
-
 /// Why a run could not start or had to end.
-pub struct Failure {
-    /// The exit code.
-    pub code: u8,
-    /// For people.
-    pub message: String,
+struct Failure {
+    code: u8,
+    message: String,
 }
 
 impl Failure {
-    pub fn configuration(message: impl Into<String>) -> Self {
+    fn configuration(message: impl Into<String>) -> Self {
         Self {
             code: EXIT_CONFIGURATION,
             message: message.into(),
         }
     }
 
-    pub fn journal(message: impl std::fmt::Display) -> Self {
+    fn journal(message: impl std::fmt::Display) -> Self {
         Self {
             code: EXIT_JOURNAL,
             message: message.to_string(),
         }
     }
 
-    pub fn other(message: impl Into<String>) -> Self {
+    fn other(message: impl Into<String>) -> Self {
         Self {
             code: 1,
             message: message.into(),
@@ -86,112 +70,7 @@ pub fn run(
     }
 }
 
-impl Plan {
-    fn of(args: &RunArgs, settings: &Settings, places: &Places) -> Result<Self, Failure> {
-        let server = match &args.server {
-            Some(name) => Some(find(name, settings, places)?),
-            None => None,
-        };
-        let (program, arguments, directory, mut environment) = match server {
-            Some(server) => of_server(server)?,
-            None => {
-                let (program, arguments) = args
-                    .command
-                    .split_first()
-                    .ok_or_else(|| Failure::configuration("no server command was given"))?;
-                (program.clone(), arguments.to_vec(), None, Vec::new())
-            }
-        };
-        environment.extend(args.environment.iter().cloned());
-        let name = args
-            .name
-            .clone()
-            .or_else(|| args.server.clone())
-            .unwrap_or_else(|| name_of(&program, &arguments));
-        let sync = sync_policy(args.sync, settings);
-        Ok(Self {
-            name,
-            program,
-            arguments,
-            environment,
-            directory,
-            policy: settings.policy_of(server).0.map(Path::to_path_buf),
-            call_timeout_ms: args.call_timeout.map_or_else(
-                || settings.call_timeout_of(server).0,
-                |seconds| seconds.saturating_mul(1_000),
-            ),
-            sync,
-        })
-    }
-}
-
-/// When journal records are forced to the disk: by the flag, else by the configuration.
-pub fn sync_policy(flag: Option<Sync>, settings: &Settings) -> SyncPolicy {
-    let sync = match flag {
-        Some(Sync::Interval) => values::Sync::Interval,
-        Some(Sync::Every) => values::Sync::Every,
-        Some(Sync::Never) => values::Sync::Never,
-        None => settings.sync.value,
-    };
-    match sync {
-        values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
-        values::Sync::Every => SyncPolicy::Every,
-        values::Sync::Never => SyncPolicy::Never,
-    }
-}
-
-fn find<'s>(name: &str, settings: &'s Settings, places: &Places) -> Result<&'s Server, Failure> {
-    if let Some(server) = settings.server(name) {
-        return Ok(server);
-    }
-    let shown = name.escape_debug();
-    let Some(file) = &settings.file else {
-        let looked = places.config.join(config::FILE_NAME);
-        return Err(Failure::configuration(format!(
-            "there is no server \"{shown}\": no configuration was read, and there is none at {}\n  hint: name it with --config, or put the server's own command behind --",
-            looked.display()
-        )));
-    };
-    let names: Vec<&str> = settings.servers.iter().map(|s| s.name.as_str()).collect();
-    let hint = match nearest(name, &names) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None if names.is_empty() => "it has no servers yet".into(),
-        None => format!("it has {}", names.join(", ")),
-    };
-    Err(Failure::configuration(format!(
-        "{}: there is no server \"{shown}\"\n  hint: {hint}",
-        file.display()
-    )))
-}
-
-/// How a server of the configuration is started.
-pub type Start = (OsString, Vec<OsString>, Option<PathBuf>, Vec<Extra>);
-
-pub fn of_server(server: &Server) -> Result<Start, Failure> {
-    let Some(command) = &server.command else {
-        return Err(Failure::configuration(format!(
-            "the server \"{}\" is reached over http, which this version cannot do yet",
-            server.name
-        )));
-    };
-    let extra = |(name, value): &(String, config::Secret)| Extra {
-        name: name.clone(),
-        value: Some(value.reveal().to_owned()),
-    };
-    Ok((
-        command.program.value.clone().into(),
-        command
-            .args
-            .iter()
-            .map(|arg| arg.value.clone().into())
-            .collect(),
-        command.directory.clone(),
-        command.environment.iter().map(extra).collect(),
-    ))
-}
-
 fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failure> {
-    let Plan { name, program, .. } = plan;
     let view: Arc<LocalView> = Arc::new(LocalView::new(places));
     if plan.policy.is_none() {
         let _ = writeln!(
@@ -213,20 +92,15 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     };
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &digest, &session)?;
-    let command = ServerCommand {
-        program: program.clone(),
-        args: plan.arguments.clone(),
-        environment: net::environment::for_child(places::environment(), &plan.environment),
-        directory: plan.directory.clone(),
-        watcher: places.own_binary.clone(),
-    };
     let options = SessionOptions {
-        backend_id: name.clone(),
+        backend_id: plan.name.clone(),
         subject_id: places.user.clone(),
         session_id: session.into(),
         call_timeout_ms: plan.call_timeout_ms,
         drain_ms: DRAIN_MS,
         view: Some(view),
+        descriptions: plan.descriptions.clone(),
+        pins: plan.pins.clone(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -235,9 +109,7 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
-        let upstream = Upstream::start(&command, name).map_err(|e| {
-            Failure::other(format!("cannot start {}: {e}", program.to_string_lossy()))
-        })?;
+        let upstream = reach::reach(plan, &gate, places, err).await?;
         Session::new(Arc::clone(&gate), client, upstream, options)
             .run()
             .await
@@ -245,15 +117,10 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     });
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
-    finish(&ending?, &journal, &gate, program)
+    finish(&ending?, &journal, &gate, &plan.server.shown())
 }
 
-fn finish(
-    ending: &Ending,
-    journal: &Journal,
-    gate: &Gate,
-    program: &std::ffi::OsStr,
-) -> Result<u8, Failure> {
+fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {
     if gate.has_failed() {
         let cause = journal
             .healthy()
@@ -267,15 +134,14 @@ fn finish(
         .close(local::now_ms(), ending.label())
         .map_err(Failure::journal)?;
     match ending {
-        Ending::ServerEnded(how) => Err(Failure::other(format!(
-            "the server {} ended: {how}",
-            program.to_string_lossy()
-        ))),
+        Ending::ServerEnded(how) => {
+            Err(Failure::other(format!("the server {server} ended: {how}")))
+        }
         Ending::ClientClosed | Ending::Signal | Ending::JournalFailed => Ok(0),
     }
 }
 
-pub fn open_journal(
+fn open_journal(
     sync: SyncPolicy,
     places: &Places,
     instance: [u8; 16],
@@ -373,7 +239,7 @@ pub fn name_of(program: &std::ffi::OsStr, arguments: &[std::ffi::OsString]) -> S
     clean
 }
 
-pub fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
+fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
     let mut instance = [0; 16];
     let mut salt = [0; 8];
     let (first, rest) = seed.split_at(16);
@@ -386,8 +252,9 @@ pub fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::ffi::OsString;
+
+    use super::*;
 
     #[test]
     fn names_come_from_commands() {

@@ -54,15 +54,7 @@ pub struct Command {
 #[derive(Debug, Clone)]
 pub struct Http {
     pub url: Text,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "read by what reaches servers over http")
-    )]
     pub headers: Vec<(String, Secret)>,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "read by what reaches servers over http")
-    )]
     pub api_key: Option<Secret>,
     /// The key itself stands in the file.
     pub key_in_file: bool,

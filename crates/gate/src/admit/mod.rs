@@ -91,6 +91,8 @@ impl Gate {
         // limits: none configured.
         let mut decided = if self.draining.load(Ordering::Acquire) {
             Decided::refused(Reason::Draining)
+        } else if let Some(quarantine) = call.facts.quarantine {
+            Decided::refused(quarantine.reason())
         } else {
             Decided::by_policy(&world, &call.facts)
         };
@@ -159,7 +161,7 @@ impl Gate {
     /// Whether a listing shows this to the caller: the same function that judges calls.
     #[must_use]
     pub fn may_be_listed(&self, facts: &Facts) -> bool {
-        self.world.policy.judge(facts).may_be_listed()
+        facts.quarantine.is_none() && self.world.policy.judge(facts).may_be_listed()
     }
 
     /// A pass for the protocol's own traffic.
@@ -205,6 +207,12 @@ impl Gate {
     /// From now on every call is refused as *draining*.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+    }
+
+    /// The gate's wall clock, in milliseconds since 1970.
+    #[must_use]
+    pub fn wall_ms(&self) -> i64 {
+        self.recorder.clock.wall_ms()
     }
 
     /// The gate's monotonic clock, for stamping frames at the edge.

@@ -17,6 +17,12 @@ pub enum Reason {
     Undecidable,
     /// A rule asks for a person's approval, and this version cannot ask yet.
     ApprovalNotBuilt,
+    /// The tool's definition is not the one that was approved.
+    DefinitionChanged,
+    /// Definitions are pinned, and the pins cannot be read or kept.
+    PinsUnreadable,
+    /// The name holds characters that cannot be seen.
+    UnseenName,
     /// The decision could not be written down.
     Journal,
     /// Durward is shutting down.
@@ -25,12 +31,15 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
         Self::Undecidable,
         Self::ApprovalNotBuilt,
+        Self::DefinitionChanged,
+        Self::PinsUnreadable,
+        Self::UnseenName,
         Self::Journal,
         Self::Draining,
     ];
@@ -44,6 +53,9 @@ impl Reason {
             Self::ProtectedPath => "protected_path",
             Self::Undecidable => "undecidable",
             Self::ApprovalNotBuilt => "approval_not_built",
+            Self::DefinitionChanged => "definition_changed",
+            Self::PinsUnreadable => "pins_unreadable",
+            Self::UnseenName => "unseen_name",
             Self::Journal => "journal_failed",
             Self::Draining => "draining",
         }
@@ -64,6 +76,15 @@ impl Reason {
                     "refused: rule \"{rule}\" asks for a person's approval, and approval is not built yet in this version"
                 )
             }
+            Self::DefinitionChanged => {
+                "refused: the tool's definition is not the one that was approved; the person who runs this has to look at it".into()
+            }
+            Self::PinsUnreadable => {
+                "refused: definitions are pinned, and the pins of this server cannot be read or kept; the person who runs this has to see to it".into()
+            }
+            Self::UnseenName => {
+                "refused: the name holds characters that cannot be seen; it is in no list either".into()
+            }
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
         }
@@ -79,6 +100,9 @@ impl Reason {
             | Self::ProtectedPath
             | Self::Undecidable
             | Self::ApprovalNotBuilt
+            | Self::DefinitionChanged
+            | Self::PinsUnreadable
+            | Self::UnseenName
             | Self::Journal => false,
         }
     }

@@ -62,7 +62,10 @@ impl Asked {
 #[derive(Debug)]
 enum After {
     Plain,
-    List(List),
+    /// Screen the instructions in it.
+    Handshake,
+    /// Show what may be shown of it; whether it is a first page.
+    List(List, bool),
     Call(InFlight),
 }
 
@@ -97,17 +100,26 @@ impl Asker {
         received_ns: u64,
     ) -> Asked {
         let step = match request::classify(method, scan) {
+            Class::Control(kind) if matches!(method, "initialize" | "server/discover") => {
+                Step::Pass(kind, After::Handshake)
+            }
             Class::Control(kind) => Step::Pass(kind, After::Plain),
-            Class::List(list) => Step::Pass(ControlKind::List, After::List(list)),
+            Class::List(list) => {
+                let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
+                Step::Pass(ControlKind::List, After::List(list, first))
+            }
             Class::Judged(reaches_for) => {
                 let described = self.server.with_context(&self.caller, |context| {
                     describe::client_request(method, reaches_for, scan, context)
                 });
                 match described {
-                    Ok(facts) => Step::Judge(
-                        Box::new(facts),
-                        Box::new(self.origin(id.raw(), scan, received_ns)),
-                    ),
+                    Ok(mut facts) => {
+                        self.server.refresh_quarantine(&mut facts);
+                        Step::Judge(
+                            Box::new(facts),
+                            Box::new(self.origin(face, id.raw(), scan, received_ns)),
+                        )
+                    }
                     Err(message) => {
                         face.note("client_params_unusable", message);
                         Step::Refuse(frames::error(id.raw(), -32602, message, None))
@@ -129,7 +141,7 @@ impl Asker {
         }
     }
 
-    fn origin(&self, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
+    fn origin(&self, face: &Face, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
         Origin {
             request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
             session_id: Arc::clone(&self.session_id),
@@ -137,7 +149,7 @@ impl Asker {
             client_id: self.client_id.clone(),
             transport: "stdio",
             arguments_digest: member(&scan.params, "arguments")
-                .map(|raw| self.server.gate.digest(raw.as_bytes())),
+                .map(|raw| face.gate.digest(raw.as_bytes())),
             received_ns,
         }
     }
@@ -160,11 +172,6 @@ impl Asker {
             let raw = frame.get(at.clone())?;
             Some(String::from_utf8_lossy(raw).into_owned())
         });
-        let names = Names {
-            id,
-            token,
-            endless: deadline_ns == u64::MAX,
-        };
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
             Step::Pass(kind, after) => {
@@ -178,28 +185,34 @@ impl Asker {
                     origin: *origin,
                     request: Frame(frame),
                 };
-                let refusal = match self.server.gate.admit(call).await {
+                let refusal = match face.gate.admit(call).await {
                     Admission::Permit(permit) => {
                         let sent = self.dispatch(permit, &marks, deadline_ns).await;
-                        let sent = sent.map(|(e, flight)| (e, After::Call(flight)));
-                        return self.begun(face, sent, names, guard);
+                        return self.begun(
+                            face,
+                            sent.map(|(e, f)| (e, After::Call(f))),
+                            id,
+                            token,
+                            guard,
+                        );
                     }
                     Admission::Pending(ticket) => {
-                        self.server.gate.decline(*ticket, Reason::ApprovalNotBuilt)
+                        face.gate.decline(*ticket, Reason::ApprovalNotBuilt)
                     }
                     Admission::Refused(refusal) => refusal,
                 };
-                return Begun::Answered(frames::refused(&names.id, &refusal));
+                return Begun::Answered(frames::refused(&id, &refusal));
             }
         };
-        self.begun(face, sent, names, guard)
+        self.begun(face, sent, id, token, guard)
     }
 
     fn begun(
         self,
         face: &Arc<Face>,
         sent: Result<(Exchange, After), UpstreamFault>,
-        names: Names,
+        id: String,
+        token: Option<String>,
         guard: Option<CallGuard>,
     ) -> Begun {
         match sent {
@@ -212,14 +225,15 @@ impl Asker {
                     asker: self,
                     exchange,
                     after: Some(after),
-                    names,
+                    id,
+                    token,
                     _guard: guard,
                 }))
             }
             Err(UpstreamFault::EraMismatch) => Begun::EraMismatch,
             Err(fault) => {
                 face.note(fault.label(), fault.sentence());
-                Begun::Answered(frames::upstream_fault(&names.id, fault))
+                Begun::Answered(frames::upstream_fault(&id, fault))
             }
         }
     }
@@ -252,17 +266,10 @@ pub(super) struct Run {
     asker: Asker,
     exchange: Exchange,
     after: Option<After>,
-    names: Names,
-    _guard: Option<CallGuard>,
-}
-
-/// A request's names as its client spelled them.
-struct Names {
     id: String,
-    /// The progress token.
+    /// The progress token as the client spelled it.
     token: Option<String>,
-    /// Whether the request lasts for as long as its client stays.
-    endless: bool,
+    _guard: Option<CallGuard>,
 }
 
 impl Run {
@@ -292,19 +299,6 @@ impl Run {
         }
     }
 
-    /// Ready when streams without an end are to end, where this is one.
-    pub fn quiet(&self) -> impl Future<Output = ()> + Send + use<> {
-        let endless = self.names.endless;
-        let mut quiet = self.face.quiet.subscribe();
-        async move {
-            if !endless {
-                std::future::pending::<()>().await;
-            }
-            // The sender lives as long as the face.
-            drop(quiet.wait_for(|quiet| *quiet).await);
-        }
-    }
-
     /// Whether the client may come back for the answer.
     pub fn session(&self) -> Option<&Arc<Session>> {
         self.asker.session.as_ref()
@@ -315,9 +309,9 @@ impl Run {
             return frame;
         };
         let name = if is_token {
-            self.names.token.as_deref().unwrap_or(&self.names.id)
+            self.token.as_deref().unwrap_or(&self.id)
         } else {
-            &self.names.id
+            &self.id
         };
         splice::edited(&frame, &mut [(at, name.as_bytes())])
     }
@@ -332,7 +326,7 @@ impl Run {
             });
         }
         Said::Done(
-            frames::upstream_fault(&self.names.id, fault),
+            frames::upstream_fault(&self.id, fault),
             Some(i64::from(frames::UPSTREAM_CODE)),
         )
     }
@@ -344,7 +338,17 @@ impl Run {
             .then(|| frames::error_code(payload).unwrap_or_default());
         let private = self.asker.era == Era::Modern && !reply.is_error;
         let changed = match self.after.take() {
-            Some(After::List(list)) if !reply.is_error => match self.listed(list, reply) {
+            Some(After::Handshake) if !reply.is_error => {
+                let (server, gate) = (&self.asker.server, &self.face.gate);
+                server.screened(payload, gate, &self.asker.session_id)
+            }
+            Some(After::List(list, first)) if !reply.is_error => match self.asker.server.listed(
+                (list, first),
+                (&reply.frame, payload),
+                &self.face.gate,
+                &self.asker.caller,
+                &self.asker.session_id,
+            ) {
                 Ok(changed) => changed,
                 Err(message) => {
                     self.face.note("server_list_unreadable", message);
@@ -353,37 +357,23 @@ impl Run {
             },
             Some(After::Call(mut flight)) => {
                 flight.reply_arrived();
-                let outcome = reply::outcome(
-                    &self.asker.server.gate,
-                    &reply.frame,
-                    reply.is_error,
-                    payload,
-                );
+                let outcome =
+                    reply::outcome(&self.face.gate, &reply.frame, reply.is_error, payload);
                 flight.finish(outcome);
                 None
             }
-            Some(After::List(_) | After::Plain) | None => None,
+            Some(After::List(..) | After::Handshake | After::Plain) | None => None,
         };
         let changed = if private {
             splice::made_private(changed.as_deref().unwrap_or(payload)).or(changed)
         } else {
             changed
         };
-        let mut edits = vec![(reply.id.clone(), self.names.id.as_bytes())];
+        let mut edits = vec![(reply.id.clone(), self.id.as_bytes())];
         if let Some(changed) = &changed {
             edits.push((reply.payload.clone(), changed.as_bytes()));
         }
         Said::Done(splice::edited(&reply.frame, &mut edits), code)
-    }
-
-    /// The list as its caller may see it; `None` where that is all of it.
-    fn listed(&self, list: List, reply: &Reply) -> Result<Option<String>, &'static str> {
-        let server = &self.asker.server;
-        let filtered = server.with_context(&self.asker.caller, |context| {
-            reply::filtered(list, &reply.frame, reply.payload(), &server.gate, context)
-        })?;
-        server.learn(&filtered.schemas);
-        Ok(filtered.result)
     }
 }
 
@@ -433,7 +423,7 @@ impl Asker {
             era: Some(self.era.label()),
             client_id: self.client_id.clone(),
             transport: "stdio",
-            arguments_digest: Some(self.server.gate.digest(&frame)),
+            arguments_digest: Some(face.gate.digest(&frame)),
             received_ns: face.gate.mono_ns(),
         };
         let call = Call {
@@ -441,15 +431,13 @@ impl Asker {
             origin,
             request: frame,
         };
-        let refusal = match self.server.gate.admit(call).await {
+        let refusal = match face.gate.admit(call).await {
             Admission::Permit(permit) => {
                 let (frame, flight) = permit.spend();
                 place.judged(flight);
                 return Some(frame);
             }
-            Admission::Pending(ticket) => {
-                self.server.gate.decline(*ticket, Reason::ApprovalNotBuilt)
-            }
+            Admission::Pending(ticket) => face.gate.decline(*ticket, Reason::ApprovalNotBuilt),
             Admission::Refused(refusal) => refusal,
         };
         drop(place);

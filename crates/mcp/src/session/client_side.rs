@@ -235,20 +235,28 @@ impl Session {
         self.learn_of_client(method, scan);
         let step = match request::classify(method, scan) {
             Class::Control(kind) => {
-                let open = if method == "initialize" {
-                    OpenKind::Initialize
-                } else {
-                    OpenKind::Plain
+                let open = match method {
+                    "initialize" => OpenKind::Initialize,
+                    "server/discover" => OpenKind::Discover,
+                    _ => OpenKind::Plain,
                 };
                 RequestStep::Pass(kind, open)
             }
-            Class::List(list) => RequestStep::Pass(ControlKind::List, OpenKind::List(list)),
+            Class::List(list) => {
+                let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
+                RequestStep::Pass(ControlKind::List, OpenKind::List { list, first })
+            }
             Class::Judged(reaches_for) => {
                 match describe::client_request(method, reaches_for, scan, &self.context()) {
-                    Ok(facts) => RequestStep::Judge(
-                        Box::new(facts),
-                        Box::new(self.origin(id.raw(), scan, received_ns)),
-                    ),
+                    Ok(mut facts) => {
+                        if let (Some(_), Some(tool)) = (facts.quarantine, facts.tool_name.known()) {
+                            facts.quarantine = self.definitions.quarantine_now(tool);
+                        }
+                        RequestStep::Judge(
+                            Box::new(facts),
+                            Box::new(self.origin(id.raw(), scan, received_ns)),
+                        )
+                    }
                     Err(message) => {
                         self.note("client_params_unusable", message);
                         RequestStep::Refuse(frames::error(id.raw(), -32602, message, None))

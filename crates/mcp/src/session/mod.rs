@@ -16,7 +16,9 @@ use gate::paths::PathView;
 use net::stdio::{FrameReader, FrameWriter};
 use wire::{Era, Revision};
 
+use crate::definitions::Definitions;
 use crate::describe::{Context, PathSchemas};
+use crate::finding::{Finding, Told};
 use crate::notes::Notes;
 use crate::upstream::Upstream;
 
@@ -37,6 +39,10 @@ pub struct SessionOptions {
     pub drain_ms: u64,
     /// The file system that the server sees, where it is ours.
     pub view: Option<Arc<dyn PathView>>,
+    /// What is done about descriptions.
+    pub descriptions: crate::descriptions::Options,
+    /// Where definitions are pinned, and how strictly.
+    pub pins: gate::pins::PinOptions,
 }
 
 /// How a session ended.
@@ -75,6 +81,8 @@ pub struct Session {
     upstream: Upstream,
     table: Table,
     schemas: PathSchemas,
+    definitions: Definitions,
+    told: Told,
     notes: Notes,
     era: Option<Era>,
     revision: Option<Revision>,
@@ -107,6 +115,11 @@ impl Session {
         upstream: Upstream,
         options: SessionOptions,
     ) -> Self {
+        let definitions = Definitions::new(
+            options.descriptions.clone(),
+            &options.pins,
+            &options.backend_id,
+        );
         Self {
             gate,
             session_id: Arc::clone(&options.session_id),
@@ -116,6 +129,8 @@ impl Session {
             upstream,
             table: Table::default(),
             schemas: PathSchemas::default(),
+            definitions,
+            told: Told::default(),
             notes: Notes::default(),
             era: None,
             revision: None,
@@ -131,7 +146,15 @@ impl Session {
             subject_id: &self.options.subject_id,
             view: self.options.view.as_deref(),
             schemas: &self.schemas,
+            definitions: Some(&self.definitions),
         }
+    }
+
+    /// Tells what was found, once.
+    fn tell(&mut self, findings: Vec<Finding>) {
+        let server = &self.options.backend_id;
+        self.told
+            .tell(findings, &self.gate, &self.session_id, server);
     }
 
     fn note(&mut self, event: &'static str, message: &str) {

@@ -32,10 +32,17 @@ pub struct Open {
 pub enum OpenKind {
     /// Pass it on and settle the operation.
     Call(InFlight),
-    /// Filter it.
-    List(List),
-    /// Learn the revision from it, then pass it on.
+    /// Filter it; `first` where it was asked for without a cursor.
+    List {
+        /// Which list.
+        list: List,
+        /// Whether it is the beginning.
+        first: bool,
+    },
+    /// Learn the revision from it, screen its instructions, then pass it on.
     Initialize,
+    /// Screen its instructions, then pass it on.
+    Discover,
     /// Pass it on.
     Plain,
 }

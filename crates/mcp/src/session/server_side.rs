@@ -6,10 +6,10 @@ use wire::jsonrpc::{Envelope, Kind};
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, scan_reply, scan_request};
 
-use crate::frames::{self, UpstreamFault};
+use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{self, Class, List};
 use crate::upstream::Frame;
-use crate::{describe, reply, request};
+use crate::{describe, descriptions, listing, reply, request};
 
 use super::open::{Open, OpenKind, SERVER_REQUESTS_MAX};
 use super::{Flow, Session, sent};
@@ -113,27 +113,28 @@ impl Session {
             Some(frames::with_id(scan, &wanted))
         };
         match kind {
+            OpenKind::Initialize | OpenKind::Discover | OpenKind::List { .. } if is_error => {}
             OpenKind::Plain => {}
-            OpenKind::Initialize => {
-                if !is_error {
+            OpenKind::Initialize | OpenKind::Discover => {
+                if matches!(kind, OpenKind::Initialize) {
                     self.revision = request::version_of(payload);
                 }
+                let screened = descriptions::instructions(payload, self.definitions.options());
+                self.tell(screened.findings);
+                if let Some(result) = screened.text {
+                    answer = Some(with_result(answer, frame, &result, &wanted));
+                }
             }
-            OpenKind::List(list) if !is_error => match self.filtered(list, frame, payload) {
+            OpenKind::List { list, first } => match self.filtered(list, first, frame, payload) {
                 Ok(None) => {}
                 Ok(Some(result)) => {
-                    let renamed = answer.take();
-                    let source = renamed.as_deref().unwrap_or(frame);
-                    answer = scan_reply(source, &Bounds::default())
-                        .ok()
-                        .map(|scan| frames::with_result(&scan, &result));
+                    answer = Some(with_result(answer, frame, &result, &wanted));
                 }
                 Err(message) => {
                     self.note("server_list_unreadable", message);
                     answer = Some(frames::upstream_fault(&wanted, UpstreamFault::Garbage));
                 }
             },
-            OpenKind::List(_) => {}
             OpenKind::Call(mut flight) => {
                 flight.reply_arrived();
                 let flow = self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame));
@@ -148,14 +149,28 @@ impl Session {
     fn filtered(
         &mut self,
         list: List,
+        first: bool,
         frame: &[u8],
         payload: &str,
     ) -> Result<Option<String>, &'static str> {
-        let filtered = reply::filtered(list, frame, payload, &self.gate, &self.context())?;
-        for (name, schema) in &filtered.schemas {
-            self.schemas.learn(name, schema);
+        let Some(listed) = reply::list(list, frame, payload)? else {
+            return Ok(None);
+        };
+        if list == List::Tools {
+            for row in &listed.entries {
+                self.schemas.learn(&row.label, &row.input_schema);
+            }
         }
-        Ok(filtered.result)
+        let now_ms = self.gate.wall_ms();
+        let (shown, findings) = self.definitions.take(list, &listed, first, now_ms);
+        self.tell(findings);
+        Ok(listing::filter(
+            list,
+            &listed,
+            &shown,
+            &self.gate,
+            &self.context(),
+        ))
     }
 
     fn on_server_notification(&mut self, frame: &[u8], method: &str) -> Flow {
@@ -234,21 +249,39 @@ impl Session {
             .as_deref()
             .and_then(Id::from_raw)
             .and_then(|id| self.table.take(&id.key()));
-        open.map_or(Flow::Go, |open| self.fail(open, fault))
+        open.map_or(Flow::Go, |open| self.fail(open, &fault.into()))
+    }
+
+    /// The transport says that a call will have no answer.
+    pub(super) fn on_server_failure(&mut self, id: &str, failure: &Failure) -> Flow {
+        let detail = failure.detail.as_deref().unwrap_or("no detail");
+        self.note(failure.fault.label(), detail);
+        let open = Id::from_raw(id).and_then(|id| self.table.take(&id.key()));
+        open.map_or(Flow::Go, |open| self.fail(open, failure))
     }
 
     /// Answers a call that its server did not.
-    pub(super) fn fail(&mut self, open: Open, fault: UpstreamFault) -> Flow {
-        let answer = frames::upstream_fault(&open.id, fault);
+    pub(super) fn fail(&mut self, open: Open, failure: &Failure) -> Flow {
+        let answer = frames::upstream_failure(&open.id, failure);
         let flow = self.deliver(open.batch, answer);
         if let OpenKind::Call(flight) = open.kind {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),
-                reason: Some(fault.label()),
+                reason: Some(failure.fault.label()),
                 response: None,
             });
         }
         flow
+    }
+}
+
+/// The answer with another result: the one that was begun, or else the frame as it came. What cannot
+/// be put together is an error, never the frame unchanged.
+fn with_result(begun: Option<Vec<u8>>, frame: &[u8], result: &str, id: &str) -> Vec<u8> {
+    let source = begun.as_deref().unwrap_or(frame);
+    match scan_reply(source, &Bounds::default()) {
+        Ok(scan) => frames::with_result(&scan, result),
+        Err(_) => frames::upstream_fault(id, UpstreamFault::Garbage),
     }
 }

@@ -143,6 +143,7 @@ impl<'a> Recorded<'a> {
             uri: text(&self.uri),
             subject_id: subject.clone().into_owned(),
             paths: Fact::Unknown,
+            ..Facts::default()
         };
         Judged::Facts {
             was,
