@@ -8,6 +8,7 @@
 pub mod admit;
 pub mod clock;
 pub mod facts;
+pub mod identity;
 pub mod journal;
 pub mod names;
 pub mod paths;
