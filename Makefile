@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 DATA ?= ../shared/pbpk/data
 
-.PHONY: help demo test check bench fuzz
+.PHONY: help demo test check bench conformance soak fuzz
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -23,6 +23,14 @@ check: ## format, lints, the rules of the house
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo xtask tidy
+
+conformance: ## the official MCP suite, directly and through Durward; writes docs/conformance.md again
+	scripts/setup-tests
+	cargo build --package durward
+	scripts/conformance --durward $(or $(CARGO_TARGET_DIR),target)/debug/durward --write
+
+soak: ## 32 clients, 10,000 calls each, over stdio and HTTP, the server killed five times
+	cargo test --release --package durward --test serve_soak -- --ignored --nocapture --test-threads 1
 
 bench: ## build as shipped, measure, write BENCHMARKS.md again
 	cargo build --profile dist --package durward

@@ -149,6 +149,9 @@ Examples:
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
 other tool waits for a person (until approval is built: is refused, and the refusal says so).
 
+Limits cannot be switched off, only raised. A tool that is called too often waits for a person
+(--limit-then hitl); calls beyond --limit-requests are refused, with data.retry_after_ms.
+
 Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the journal failed;
 16 wrong configuration.";
 
@@ -205,6 +208,9 @@ pub struct RunArgs {
     /// Cut descriptions to this many characters
     #[arg(long, value_name = "CHARS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub description_length: Option<u32>,
+    /// How much callers may
+    #[command(flatten)]
+    pub limits: crate::limits::LimitArgs,
     /// A server of the configuration, by its name
     #[arg(value_name = "SERVER", required_unless_present_any = ["command", "url"])]
     pub server: Option<String>,

@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod demo;
 mod install;
+mod limits;
 mod local;
 mod log;
 mod pins;

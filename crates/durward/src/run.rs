@@ -89,6 +89,7 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     let world = World {
         policy,
         version: "v1".into(),
+        limits: plan.limits,
     };
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &digest, &session)?;

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod facts;
 pub mod identity;
 pub mod journal;
+pub mod limits;
 pub mod names;
 pub mod paths;
 pub mod pins;

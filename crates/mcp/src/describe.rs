@@ -92,6 +92,18 @@ fn collect(schema: &serde_json::Value, depth: usize, keys: &mut HashSet<String>)
     }
 }
 
+/// Describes a request of the protocol's own traffic: who asks which server, and nothing more.
+#[must_use]
+pub fn control_request(method: &str, context: &Context<'_>) -> Facts {
+    Facts {
+        direction: Direction::ToServer,
+        method: method.to_owned(),
+        backend_id: context.backend_id.to_owned(),
+        subject_id: context.subject_id.to_owned(),
+        ..Facts::default()
+    }
+}
+
 /// Describes a client's request.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use gate::{Gate, Outcome};
 use wire::jsonrpc::member;
 use wire::{Bounds, scan_reply, scan_request};
 
-use crate::frames;
+use crate::frames::{self, Failure, UpstreamFault};
 use crate::listing::{self, Listed};
 use crate::method::List;
 
@@ -30,6 +30,26 @@ pub fn outcome(gate: &Gate, frame: &[u8], is_error: bool, payload: &str) -> Outc
             body_hash: Some(gate.digest(payload.as_bytes())),
         }),
     }
+}
+
+/// Whether a reply may be passed on.
+///
+/// # Errors
+/// What its caller is told where it is longer than the limit in force, and what is recorded of it.
+pub fn within_bound(gate: &Gate, frame: &[u8]) -> Result<(), (Failure, ResponseSummary)> {
+    let limit_bytes = gate.limits().response_bytes_max;
+    let size_bytes = u64::try_from(frame.len()).unwrap_or(u64::MAX);
+    if size_bytes <= limit_bytes {
+        return Ok(());
+    }
+    let failure = UpstreamFault::TooLarge.because(format!(
+        "{size_bytes} bytes, and at most {limit_bytes} are passed on"
+    ));
+    let summary = ResponseSummary {
+        size_bytes,
+        body_hash: None,
+    };
+    Err((failure, summary))
 }
 
 /// A list, checked as strictly as a request: what is shown must be what was judged. `None` where

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use gate::journal::SyncPolicy;
+use gate::limits::Limits;
 use gate::policy::document::nearest;
 use mcp::upstream::http::{ClientOptions, Credential, HeaderName, Target, TlsOptions};
 use net::environment::Extra;
@@ -30,6 +31,7 @@ pub(super) struct Plan {
     pub sync: SyncPolicy,
     pub descriptions: mcp::descriptions::Options,
     pub pins: gate::pins::PinOptions,
+    pub limits: Limits,
 }
 
 /// How a server is started or reached.
@@ -95,6 +97,10 @@ impl Plan {
             },
             descriptions: screening::descriptions(args, settings),
             pins: screening::pins(args, settings, server, places),
+            limits: args
+                .limits
+                .over(settings.limits.for_gate())
+                .map_err(Failure::configuration)?,
         })
     }
 }

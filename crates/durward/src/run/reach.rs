@@ -112,6 +112,8 @@ fn may_fall_back(fault: UpstreamFault) -> bool {
         | UpstreamFault::Busy => true,
         UpstreamFault::Garbage
         | UpstreamFault::Oversize
+        | UpstreamFault::TooLarge
+        | UpstreamFault::NoPlace
         | UpstreamFault::Tls
         | UpstreamFault::Unauthorized
         | UpstreamFault::Overloaded
@@ -119,7 +121,6 @@ fn may_fall_back(fault: UpstreamFault) -> bool {
         | UpstreamFault::Redirected
         | UpstreamFault::UnfitReply
         | UpstreamFault::SessionLost
-        | UpstreamFault::NoPlace
         | UpstreamFault::EraMismatch => false,
     }
 }

@@ -4,10 +4,12 @@
 mod call;
 mod decide;
 mod flight;
+mod limited;
 mod pass;
 mod path_facts;
 mod reason;
 mod recorder;
+mod turned_away;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,16 +17,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::clock::Clock;
 use crate::facts::Facts;
 use crate::journal::{Digest, Journal, JournalError, Record, Stages};
+use crate::limits::{Counters, Limits};
 use crate::policy::{Effect, Policy};
 
 pub use call::{Call, Origin};
 pub use flight::{About, InFlight, Outcome};
 pub use pass::{Answer, Control, ControlKind, Pass, Permit};
 pub use reason::{Reason, Refusal};
+pub use turned_away::{TALLIES_MAX, TALLY_MS};
 
 use decide::Decided;
 use flight::State;
 use recorder::Recorder;
+use turned_away::TurnedAway;
 
 /// What becomes of a call.
 #[must_use = "an admission that is dropped forgets its call"]
@@ -53,6 +58,8 @@ pub struct World {
     pub policy: Policy,
     /// Counts loads of the policy: `v1`, `v2`…
     pub version: String,
+    /// How much a caller may. What was counted under other limits stays counted.
+    pub limits: Limits,
 }
 
 /// The door.
@@ -60,6 +67,8 @@ pub struct Gate {
     world: Arc<World>,
     recorder: Arc<Recorder>,
     draining: AtomicBool,
+    counters: Arc<Counters>,
+    turned_away: TurnedAway,
 }
 
 impl Gate {
@@ -70,6 +79,8 @@ impl Gate {
             world: Arc::new(world),
             recorder: Arc::new(Recorder::new(journal, clock, random)),
             draining: AtomicBool::new(false),
+            counters: Arc::default(),
+            turned_away: TurnedAway::default(),
         }
     }
 
@@ -88,16 +99,20 @@ impl Gate {
             ..Stages::default()
         };
         // identity: the face has authenticated the caller; `subject_id` is a fact of the call.
-        // limits: none configured.
-        let mut decided = if self.draining.load(Ordering::Acquire) {
-            Decided::refused(Reason::Draining)
-        } else if let Some(quarantine) = call.facts.quarantine {
-            Decided::refused(quarantine.reason())
-        } else {
-            Decided::by_policy(&world, &call.facts)
+        let standing = match self.within_limits(&world, &call.facts, &call.origin, arrived) {
+            Ok(standing) => standing,
+            Err(stop) => {
+                return Admission::Refused(self.turn_away(&world, &call.facts, &call.origin, stop));
+            }
+        };
+        let measured = clock.mono_ns();
+        stages.limits_us = micros(measured.saturating_sub(arrived));
+        let mut decided = match call.facts.quarantine {
+            Some(quarantine) => Decided::refused(quarantine.reason()),
+            None => Decided::by_policy(&world, &call.facts).joined_by(standing),
         };
         let judged = clock.mono_ns();
-        stages.policy_us = micros(judged.saturating_sub(arrived));
+        stages.policy_us = micros(judged.saturating_sub(measured));
         decided.policy_us = stages.policy_us;
         if decided.effect == Effect::Hitl {
             return Admission::Pending(Box::new(Ticket { call, decided }));
@@ -119,10 +134,11 @@ impl Gate {
     fn conclude<R>(
         &self,
         call: Call<R>,
-        decided: Decided,
+        mut decided: Decided,
         mut stages: Stages,
         judged: u64,
     ) -> Admission<R> {
+        let slot = self.enter(&call.facts, &call.origin, &mut decided);
         let Ok(op) = self.write_decision(&call, &decided) else {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
@@ -142,6 +158,7 @@ impl Gate {
             received_ns: origin.received_ns,
             stages,
             sent_ns: None,
+            slot,
         });
         Admission::Permit(Permit { request, flight })
     }
@@ -190,11 +207,13 @@ impl Gate {
         self.recorder.write(record)
     }
 
-    /// Gives the journal its time: checkpoints, and a look at whether its file is still there.
+    /// Gives the journal its time: counts of refusals, checkpoints, and a look at whether its file is
+    /// still there. To be called a few times a second.
     ///
     /// # Errors
     /// What the journal says; the gate then refuses every further call.
     pub fn tick(&self) -> Result<(), JournalError> {
+        self.write_tallies(self.turned_away.over(self.mono_ns()))?;
         self.recorder.tick()
     }
 

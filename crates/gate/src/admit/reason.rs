@@ -5,7 +5,7 @@ use std::fmt;
 use crate::policy::Effect;
 
 /// The reason of a refusal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// A deny rule matched.
     DenyRule,
@@ -27,11 +27,17 @@ pub enum Reason {
     Journal,
     /// Durward is shutting down.
     Draining,
+    /// Too many calls and lists in too short a time.
+    RateLimit,
+    /// One tool was called too often within its window.
+    ToolRateLimit,
+    /// Too many calls are under way.
+    UnderWayLimit,
 }
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -42,6 +48,9 @@ impl Reason {
         Self::UnseenName,
         Self::Journal,
         Self::Draining,
+        Self::RateLimit,
+        Self::ToolRateLimit,
+        Self::UnderWayLimit,
     ];
 
     /// The label.
@@ -58,6 +67,9 @@ impl Reason {
             Self::UnseenName => "unseen_name",
             Self::Journal => "journal_failed",
             Self::Draining => "draining",
+            Self::RateLimit => "rate_limited",
+            Self::ToolRateLimit => "tool_rate_limited",
+            Self::UnderWayLimit => "too_many_under_way",
         }
     }
 
@@ -87,6 +99,17 @@ impl Reason {
             }
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
+            Self::RateLimit => {
+                "refused: too many calls in too short a time; wait as long as retry_after_ms says"
+                    .into()
+            }
+            Self::ToolRateLimit => {
+                "refused: this tool was called too often; wait as long as retry_after_ms says"
+                    .into()
+            }
+            Self::UnderWayLimit => {
+                "refused: too many calls are under way; try again when one of them has ended".into()
+            }
         }
     }
 
@@ -94,7 +117,7 @@ impl Reason {
     #[must_use]
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Draining => true,
+            Self::Draining | Self::RateLimit | Self::ToolRateLimit | Self::UnderWayLimit => true,
             Self::DenyRule
             | Self::NoRule
             | Self::ProtectedPath
@@ -123,6 +146,8 @@ pub struct Refusal {
     pub tool_name: Option<String>,
     /// The first path, canonical.
     pub path: Option<String>,
+    /// When trying again can help, in milliseconds from now, where that is known.
+    pub retry_after_ms: Option<u64>,
 }
 
 impl fmt::Display for Refusal {

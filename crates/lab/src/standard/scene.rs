@@ -18,6 +18,18 @@ const TEXT: &str = "The first of five lines of a small test file.\n\
     The fourth is short.\n\
     The fifth and last line ends the file here.\n";
 
+/// Limits are raised, never switched off: what is measured counts every call.
+const RAISED_LIMITS: [&str; 8] = [
+    "--limit-requests",
+    "1000000/s",
+    "--limit-burst",
+    "1000000",
+    "--limit-tool-calls",
+    "1000000",
+    "--limit-concurrency",
+    "1024",
+];
+
 /// A rule set of the standard run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rules {
@@ -121,6 +133,7 @@ impl Scene {
         command.push(self.state(server, rules).into());
         command.extend(["run", "--name", "mock", "--policy"].map(OsString::from));
         command.push(policy.into());
+        command.extend(RAISED_LIMITS.map(OsString::from));
         command.push("--".into());
         command.extend(self.server(server));
         Ok(Arm::new(format!("durward, {name}"), command))

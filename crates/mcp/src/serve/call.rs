@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gate::facts::Facts;
-use gate::journal::Status;
+use gate::journal::{ResponseSummary, Status};
 use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason};
 use wire::jsonrpc::member;
 use wire::scan::Scan;
@@ -14,7 +14,7 @@ use super::server::Server;
 use super::session::{CallGuard, Session};
 use super::splice::{self, Marks};
 use super::upstream::{Exchange, Incoming, Link, Reply, Slot, Unsent};
-use crate::frames::{self, UpstreamFault};
+use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{Class, List};
 use crate::upstream::Frame;
 use crate::{describe, reply, request};
@@ -46,7 +46,7 @@ pub(super) struct Asked {
 
 #[derive(Debug)]
 enum Step {
-    Pass(ControlKind, After),
+    Pass(ControlKind, After, Box<Facts>, Box<Origin>),
     Judge(Box<Facts>, Box<Origin>),
     Refuse(Vec<u8>),
 }
@@ -99,14 +99,21 @@ impl Asker {
         method: &str,
         received_ns: u64,
     ) -> Asked {
+        let pass = |kind, after| {
+            let facts = self.server.with_context(&self.caller, |context| {
+                describe::control_request(method, context)
+            });
+            let origin = self.origin(face, id.raw(), scan, received_ns);
+            Step::Pass(kind, after, Box::new(facts), Box::new(origin))
+        };
         let step = match request::classify(method, scan) {
             Class::Control(kind) if matches!(method, "initialize" | "server/discover") => {
-                Step::Pass(kind, After::Handshake)
+                pass(kind, After::Handshake)
             }
-            Class::Control(kind) => Step::Pass(kind, After::Plain),
+            Class::Control(kind) => pass(kind, After::Plain),
             Class::List(list) => {
                 let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
-                Step::Pass(ControlKind::List, After::List(list, first))
+                pass(ControlKind::List, After::List(list, first))
             }
             Class::Judged(reaches_for) => {
                 let described = self.server.with_context(&self.caller, |context| {
@@ -174,10 +181,15 @@ impl Asker {
         });
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
-            Step::Pass(kind, after) => {
-                let pass = face.gate.control(kind, Frame(frame));
-                let sent = self.dispatch(pass, &marks, deadline_ns).await;
-                sent.map(|(exchange, ())| (exchange, after))
+            Step::Pass(kind, after, facts, origin) => {
+                let asked = face.gate.admit_control(kind, &facts, &origin, Frame(frame));
+                match asked {
+                    Ok(pass) => {
+                        let sent = self.dispatch(pass, &marks, deadline_ns).await;
+                        sent.map(|(exchange, ())| (exchange, after))
+                    }
+                    Err(refusal) => return Begun::Answered(frames::refused(&id, &refusal)),
+                }
             }
             Step::Judge(facts, origin) => {
                 let call = Call {
@@ -317,21 +329,30 @@ impl Run {
     }
 
     fn failed(&mut self, fault: UpstreamFault) -> Said {
+        self.ended(&fault.into(), None)
+    }
+
+    fn ended(&mut self, failure: &Failure, response: Option<ResponseSummary>) -> Said {
         if let Some(After::Call(flight)) = self.after.take() {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),
-                reason: Some(fault.label()),
-                response: None,
+                reason: Some(failure.fault.label()),
+                response,
             });
         }
         Said::Done(
-            frames::upstream_fault(&self.id, fault),
+            frames::upstream_failure(&self.id, failure),
             Some(i64::from(frames::UPSTREAM_CODE)),
         )
     }
 
     fn done(&mut self, reply: &Reply) -> Said {
+        if let Err((failure, summary)) = reply::within_bound(&self.face.gate, &reply.frame) {
+            self.face
+                .note(failure.fault.label(), failure.fault.sentence());
+            return self.ended(&failure, Some(summary));
+        }
         let payload = reply.payload();
         let code = reply
             .is_error

@@ -34,7 +34,7 @@ enum Step {
 }
 
 enum RequestStep {
-    Pass(ControlKind, OpenKind),
+    Pass(ControlKind, OpenKind, Box<Facts>, Box<Origin>),
     Judge(Box<Facts>, Box<Origin>),
     Refuse(Vec<u8>),
 }
@@ -130,10 +130,17 @@ impl Session {
                     .saturating_add(self.options.call_timeout_ms.saturating_mul(1_000_000));
                 match step {
                     RequestStep::Refuse(answer) => self.deliver(batch, answer),
-                    RequestStep::Pass(control, kind) => {
-                        let pass = self.gate.control(control, Frame(frame));
-                        self.table.insert(key, open(kind, deadline_ns));
-                        sent(self.upstream.send(pass))
+                    RequestStep::Pass(control, kind, facts, origin) => {
+                        let asked = self
+                            .gate
+                            .admit_control(control, &facts, &origin, Frame(frame));
+                        match asked {
+                            Ok(pass) => {
+                                self.table.insert(key, open(kind, deadline_ns));
+                                sent(self.upstream.send(pass))
+                            }
+                            Err(refusal) => self.deliver(batch, frames::refused(&id, &refusal)),
+                        }
                     }
                     RequestStep::Judge(facts, origin) => {
                         let call = Call {
@@ -233,6 +240,11 @@ impl Session {
             return refuse(frames::upstream_fault(id.raw(), UpstreamFault::Busy));
         }
         self.learn_of_client(method, scan);
+        let pass = |session: &Self, kind, open| {
+            let facts = describe::control_request(method, &session.context());
+            let origin = session.origin(id.raw(), scan, received_ns);
+            RequestStep::Pass(kind, open, Box::new(facts), Box::new(origin))
+        };
         let step = match request::classify(method, scan) {
             Class::Control(kind) => {
                 let open = match method {
@@ -240,11 +252,11 @@ impl Session {
                     "server/discover" => OpenKind::Discover,
                     _ => OpenKind::Plain,
                 };
-                RequestStep::Pass(kind, open)
+                pass(self, kind, open)
             }
             Class::List(list) => {
                 let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
-                RequestStep::Pass(ControlKind::List, OpenKind::List { list, first })
+                pass(self, ControlKind::List, OpenKind::List { list, first })
             }
             Class::Judged(reaches_for) => {
                 match describe::client_request(method, reaches_for, scan, &self.context()) {

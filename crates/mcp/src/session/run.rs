@@ -311,6 +311,8 @@ impl Session {
         self.definitions.close();
         self.notes
             .flush(&self.gate, &self.session_id, &self.options.backend_id);
+        // A journal that fails here fails the gate, which is looked at below.
+        drop(self.gate.flush());
         let mut message = match &ending {
             Ending::ServerEnded(how) => format!("the server ended: {how}; control:"),
             _ => "control:".to_owned(),

@@ -1,6 +1,6 @@
 //! Frames from the server.
 
-use gate::journal::Status;
+use gate::journal::{ResponseSummary, Status};
 use gate::{Admission, Call, ControlKind, Origin, Outcome, Pass as _, Reason};
 use wire::jsonrpc::{Envelope, Kind};
 use wire::scan::Scan;
@@ -106,7 +106,10 @@ impl Session {
             kind,
             batch,
             ..
-        } = open;
+        } = match self.within_bound(open, frame) {
+            Ok(open) => open,
+            Err(flow) => return flow,
+        };
         let mut answer = if id.raw() == wanted {
             None
         } else {
@@ -143,6 +146,15 @@ impl Session {
             }
         }
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
+    }
+
+    /// Hands the call back if its reply may be passed on; else the call is answered with an error.
+    fn within_bound(&mut self, open: Open, frame: &[u8]) -> Result<Open, Flow> {
+        let Err((failure, summary)) = reply::within_bound(&self.gate, frame) else {
+            return Ok(open);
+        };
+        self.note(failure.fault.label(), failure.fault.sentence());
+        Err(self.end_failed(open, &failure, Some(summary)))
     }
 
     /// The list's result as the client may see it; `None` where it may see all.
@@ -262,6 +274,15 @@ impl Session {
 
     /// Answers a call that its server did not.
     pub(super) fn fail(&mut self, open: Open, failure: &Failure) -> Flow {
+        self.end_failed(open, failure, None)
+    }
+
+    fn end_failed(
+        &mut self,
+        open: Open,
+        failure: &Failure,
+        response: Option<ResponseSummary>,
+    ) -> Flow {
         let answer = frames::upstream_failure(&open.id, failure);
         let flow = self.deliver(open.batch, answer);
         if let OpenKind::Call(flight) = open.kind {
@@ -269,7 +290,7 @@ impl Session {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),
                 reason: Some(failure.fault.label()),
-                response: None,
+                response,
             });
         }
         flow

@@ -60,7 +60,7 @@ impl Surface for Echo {
 
     fn call(&mut self, tool: &str, arguments: &str) -> Result<Called, Fault> {
         let answer = match tool {
-            "echo" => echo(arguments, false),
+            "echo" | "record" => echo(arguments, false),
             "delayed" => echo(arguments, true),
             "sized" => self.sized(arguments),
             _ => return Err(Fault::InvalidParams(format!("unknown tool {tool}"))),
