@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod demo;
 mod install;
+mod keys;
 mod limits;
 mod local;
 mod log;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::run(&args, &given, settings, &places, &mut err),
         Command::Serve(args) => serve::run(&args, &given, settings, &places, &mut out, &mut err),
+        Command::Keys(args) => keys::run(&args, &places, &mut out, &mut err),
         Command::Check(args) => {
             config::check::run(&args, &given, settings, &places, &mut out, &mut err)
         }
@@ -100,6 +102,7 @@ fn needs_settings(command: &Command) -> bool {
     match command {
         Command::Run(_)
         | Command::Serve(_)
+        | Command::Keys(_)
         | Command::Check(_)
         | Command::Policy(_)
         | Command::Pins(_)

@@ -1,6 +1,8 @@
 //! `durward serve`: guard many servers for many clients, over HTTP.
 
 mod door;
+mod guests;
+mod metrics;
 mod plan;
 mod words;
 
@@ -17,14 +19,16 @@ use net::http::server;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Given, Sync, server_name};
+use crate::cli::{Given, ScreeningArgs, Sync, server_name};
 use crate::config::Settings;
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::run::{Failure, open_journal, split_seed, sync_policy};
+use crate::run::plan::sync_policy;
+use crate::run::{Failure, open_journal, split_seed};
 
 use door::Door;
+use guests::Guests;
 use plan::Plan;
 
 pub const HELP: &str = "\
@@ -75,6 +79,15 @@ pub struct ServeArgs {
     /// A further value of Origin that is answered to; repeatable
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
+    /// Answer nobody without a key, even where there is none yet
+    #[arg(long)]
+    pub require_key: bool,
+    /// What is done about what servers say of themselves
+    #[command(flatten)]
+    pub screening: ScreeningArgs,
+    /// How much callers may
+    #[command(flatten)]
+    pub limits: crate::limits::LimitArgs,
     /// Certificate to show (PEM), with --tls-key
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
@@ -137,8 +150,8 @@ pub fn run(
     err: &mut dyn Write,
 ) -> u8 {
     settings.set_policy(args.policy.as_deref(), given.policy);
-    let done =
-        Plan::of(args, &settings).and_then(|plan| serve(args, &settings, plan, places, out, err));
+    let done = Plan::of(args, &settings, places)
+        .and_then(|plan| serve(args, &settings, plan, places, out, err));
     match done {
         Ok(code) => code,
         Err(failure) => {
@@ -172,6 +185,13 @@ fn serve(
             .map_err(Failure::configuration)?;
         policies.push((file, policy));
     }
+    let guests = Guests::open(places, args.require_key)?;
+    if !plan.listen.ip().is_loopback() && !guests.need_keys() {
+        return Err(Failure::configuration(format!(
+            "{} can be reached from other machines, and without keys anybody there could call\n  hint: listen at 127.0.0.1, or make a key with durward keys create",
+            plan.listen
+        )));
+    }
     let journal = open_journal(sync_policy(args.sync, settings), places, instance)?;
     let clock = Arc::new(SystemClock::new());
     let mut gates = Vec::new();
@@ -182,6 +202,7 @@ fn serve(
         let world = World {
             policy,
             version: "v1".into(),
+            limits: plan.limits,
         };
         let salt = u64::from_le_bytes(random);
         let gate = Gate::new(world, Arc::clone(&journal), Arc::clone(&clock) as _, salt);
@@ -195,7 +216,7 @@ fn serve(
         let listener = TcpListener::bind(plan.listen)
             .await
             .map_err(|e| Failure::other(format!("cannot listen at {}: {e}", plan.listen)))?;
-        Serving::new(&plan, gates, places)?
+        Serving::new(&plan, gates, guests, places)?
             .run(&plan, listener, out)
             .await
     });
@@ -250,6 +271,7 @@ impl Serving {
     fn new(
         plan: &Plan,
         gates: Vec<(Option<PathBuf>, Arc<Gate>)>,
+        guests: Guests,
         places: &Places,
     ) -> Result<Self, Failure> {
         let view: Arc<LocalView> = Arc::new(LocalView::new(places));
@@ -267,6 +289,8 @@ impl Serving {
                 share: plan.share,
                 call_timeout_ms: server.call_timeout_ms,
                 view: Some(view.clone()),
+                descriptions: plan.descriptions.clone(),
+                pins: server.pins.clone(),
             });
         }
         let gates: Vec<Arc<Gate>> = gates.into_iter().map(|(_, gate)| gate).collect();
@@ -279,11 +303,7 @@ impl Serving {
             FaceOptions::default(),
             Box::new(local::random),
         ));
-        let door = Arc::new(Door::new(
-            Arc::clone(&face),
-            gates.clone(),
-            places.user.clone(),
-        ));
+        let door = Arc::new(Door::new(Arc::clone(&face), gates.clone(), guests));
         Ok(Self { gates, face, door })
     }
 
@@ -350,6 +370,7 @@ impl Serving {
         // A file-size limit would end the process before it could say why.
         let file_size = listen(SignalKind::from_raw(SIGXFSZ))?;
         let (gates, face) = (self.gates.clone(), Arc::clone(&self.face));
+        let door = Arc::clone(&self.door);
         Ok(async move {
             let _file_size = file_size;
             let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
@@ -358,6 +379,7 @@ impl Serving {
                     _ = terminate.recv() => break,
                     _ = interrupt.recv() => break,
                     _ = tick.tick() => {
+                        door.tick();
                         for gate in &gates {
                             // A journal that fails here fails the gate as well.
                             if let Err(error) = gate.tick() {

@@ -12,7 +12,9 @@ use net::http::server::{Names, Options, server_config};
 use super::ServeArgs;
 use crate::config::Settings;
 use crate::places::{self, Places};
-use crate::run::{Failure, of_server};
+use crate::run::Failure;
+use crate::run::plan::of_configuration;
+use crate::screening;
 
 /// Largest certificate or key file, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
@@ -23,6 +25,8 @@ pub struct Plan {
     pub servers: Vec<Planned>,
     pub share: mcp::serve::Share,
     pub options: Options,
+    pub descriptions: mcp::descriptions::Options,
+    pub limits: gate::limits::Limits,
 }
 
 /// A server.
@@ -30,6 +34,7 @@ pub struct Planned {
     pub name: String,
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
+    pub pins: gate::pins::PinOptions,
     program: OsString,
     arguments: Vec<OsString>,
     directory: Option<PathBuf>,
@@ -38,14 +43,21 @@ pub struct Planned {
 
 impl Plan {
     /// Puts it together.
-    pub fn of(args: &ServeArgs, settings: &Settings) -> Result<Self, Failure> {
+    pub fn of(args: &ServeArgs, settings: &Settings, places: &Places) -> Result<Self, Failure> {
         let mut servers = Vec::new();
         for server in &settings.servers {
-            let (program, arguments, directory, environment) = of_server(server)?;
+            let Some((program, arguments, directory, environment)) = of_configuration(server)
+            else {
+                return Err(Failure::configuration(format!(
+                    "the server \"{}\" is reached over http, which serve cannot do yet; durward run {0} can",
+                    server.name
+                )));
+            };
             servers.push(Planned {
                 name: server.name.clone(),
                 policy: settings.policy_of(Some(server)).0.map(Path::to_path_buf),
                 call_timeout_ms: timeout(args, settings.call_timeout_of(Some(server)).0),
+                pins: screening::pins(&args.screening, settings, Some(server), places),
                 program,
                 arguments,
                 directory,
@@ -64,6 +76,7 @@ impl Plan {
                 name: further.name.clone(),
                 policy: settings.policy_of(None).0.map(Path::to_path_buf),
                 call_timeout_ms: timeout(args, settings.call_timeout_of(None).0),
+                pins: screening::pins(&args.screening, settings, None, places),
                 program: words.next().unwrap_or_default(),
                 arguments: words.collect(),
                 directory: None,
@@ -82,6 +95,11 @@ impl Plan {
             servers,
             share: args.share.into(),
             options,
+            descriptions: screening::descriptions(&args.screening, settings),
+            limits: args
+                .limits
+                .over(settings.limits.for_gate())
+                .map_err(Failure::configuration)?,
         })
     }
 

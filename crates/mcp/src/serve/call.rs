@@ -103,7 +103,7 @@ impl Asker {
             let facts = self.server.with_context(&self.caller, |context| {
                 describe::control_request(method, context)
             });
-            let origin = self.origin(face, id.raw(), scan, received_ns);
+            let origin = self.origin(id.raw(), scan, received_ns);
             Step::Pass(kind, after, Box::new(facts), Box::new(origin))
         };
         let step = match request::classify(method, scan) {
@@ -124,7 +124,7 @@ impl Asker {
                         self.server.refresh_quarantine(&mut facts);
                         Step::Judge(
                             Box::new(facts),
-                            Box::new(self.origin(face, id.raw(), scan, received_ns)),
+                            Box::new(self.origin(id.raw(), scan, received_ns)),
                         )
                     }
                     Err(message) => {
@@ -148,7 +148,7 @@ impl Asker {
         }
     }
 
-    fn origin(&self, face: &Face, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
+    fn origin(&self, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
         Origin {
             request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
             session_id: Arc::clone(&self.session_id),
@@ -156,7 +156,7 @@ impl Asker {
             client_id: self.client_id.clone(),
             transport: "stdio",
             arguments_digest: member(&scan.params, "arguments")
-                .map(|raw| face.gate.digest(raw.as_bytes())),
+                .map(|raw| self.server.gate.digest(raw.as_bytes())),
             received_ns,
         }
     }
@@ -179,16 +179,26 @@ impl Asker {
             let raw = frame.get(at.clone())?;
             Some(String::from_utf8_lossy(raw).into_owned())
         });
+        let names = Names {
+            id,
+            token,
+            endless: deadline_ns == u64::MAX,
+        };
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
             Step::Pass(kind, after, facts, origin) => {
-                let asked = face.gate.admit_control(kind, &facts, &origin, Frame(frame));
+                let asked = self
+                    .server
+                    .gate
+                    .admit_control(kind, &facts, &origin, Frame(frame));
                 match asked {
                     Ok(pass) => {
                         let sent = self.dispatch(pass, &marks, deadline_ns).await;
                         sent.map(|(exchange, ())| (exchange, after))
                     }
-                    Err(refusal) => return Begun::Answered(frames::refused(&id, &refusal)),
+                    Err(refusal) => {
+                        return Begun::Answered(frames::refused(&names.id, &refusal));
+                    }
                 }
             }
             Step::Judge(facts, origin) => {
@@ -197,34 +207,28 @@ impl Asker {
                     origin: *origin,
                     request: Frame(frame),
                 };
-                let refusal = match face.gate.admit(call).await {
+                let refusal = match self.server.gate.admit(call).await {
                     Admission::Permit(permit) => {
                         let sent = self.dispatch(permit, &marks, deadline_ns).await;
-                        return self.begun(
-                            face,
-                            sent.map(|(e, f)| (e, After::Call(f))),
-                            id,
-                            token,
-                            guard,
-                        );
+                        let sent = sent.map(|(e, flight)| (e, After::Call(flight)));
+                        return self.begun(face, sent, names, guard);
                     }
                     Admission::Pending(ticket) => {
-                        face.gate.decline(*ticket, Reason::ApprovalNotBuilt)
+                        self.server.gate.decline(*ticket, Reason::ApprovalNotBuilt)
                     }
                     Admission::Refused(refusal) => refusal,
                 };
-                return Begun::Answered(frames::refused(&id, &refusal));
+                return Begun::Answered(frames::refused(&names.id, &refusal));
             }
         };
-        self.begun(face, sent, id, token, guard)
+        self.begun(face, sent, names, guard)
     }
 
     fn begun(
         self,
         face: &Arc<Face>,
         sent: Result<(Exchange, After), UpstreamFault>,
-        id: String,
-        token: Option<String>,
+        names: Names,
         guard: Option<CallGuard>,
     ) -> Begun {
         match sent {
@@ -237,15 +241,14 @@ impl Asker {
                     asker: self,
                     exchange,
                     after: Some(after),
-                    id,
-                    token,
+                    names,
                     _guard: guard,
                 }))
             }
             Err(UpstreamFault::EraMismatch) => Begun::EraMismatch,
             Err(fault) => {
                 face.note(fault.label(), fault.sentence());
-                Begun::Answered(frames::upstream_fault(&id, fault))
+                Begun::Answered(frames::upstream_fault(&names.id, fault))
             }
         }
     }
@@ -278,10 +281,17 @@ pub(super) struct Run {
     asker: Asker,
     exchange: Exchange,
     after: Option<After>,
-    id: String,
-    /// The progress token as the client spelled it.
-    token: Option<String>,
+    names: Names,
     _guard: Option<CallGuard>,
+}
+
+/// A request's names as its client spelled them.
+struct Names {
+    id: String,
+    /// The progress token.
+    token: Option<String>,
+    /// Whether the request lasts for as long as its client stays.
+    endless: bool,
 }
 
 impl Run {
@@ -296,18 +306,31 @@ impl Run {
                     return Said::Gone;
                 }
                 Incoming::Notification { frame, tie } => {
-                    let pass = self.face.gate.control(ControlKind::News, frame);
+                    let pass = self.asker.server.gate.control(ControlKind::News, frame);
                     let (frame, ()) = pass.spend();
                     return Said::Emit(self.respelled(frame, tie));
                 }
                 Incoming::Request { id, method, frame } => {
                     let link = Arc::clone(self.exchange.link());
                     let question = Question { id, method, frame };
-                    if let Some(frame) = self.asker.pass_on(&self.face, &link, question).await {
+                    if let Some(frame) = self.asker.pass_on(&link, question).await {
                         return Said::Emit(frame);
                     }
                 }
             }
+        }
+    }
+
+    /// Ready when streams without an end are to end, where this is one.
+    pub fn quiet(&self) -> impl Future<Output = ()> + Send + use<> {
+        let endless = self.names.endless;
+        let mut quiet = self.face.quiet.subscribe();
+        async move {
+            if !endless {
+                std::future::pending::<()>().await;
+            }
+            // The sender lives as long as the face.
+            drop(quiet.wait_for(|quiet| *quiet).await);
         }
     }
 
@@ -321,9 +344,9 @@ impl Run {
             return frame;
         };
         let name = if is_token {
-            self.token.as_deref().unwrap_or(&self.id)
+            self.names.token.as_deref().unwrap_or(&self.names.id)
         } else {
-            &self.id
+            &self.names.id
         };
         splice::edited(&frame, &mut [(at, name.as_bytes())])
     }
@@ -342,13 +365,14 @@ impl Run {
             });
         }
         Said::Done(
-            frames::upstream_failure(&self.id, failure),
+            frames::upstream_failure(&self.names.id, failure),
             Some(i64::from(frames::UPSTREAM_CODE)),
         )
     }
 
     fn done(&mut self, reply: &Reply) -> Said {
-        if let Err((failure, summary)) = reply::within_bound(&self.face.gate, &reply.frame) {
+        if let Err((failure, summary)) = reply::within_bound(&self.asker.server.gate, &reply.frame)
+        {
             self.face
                 .note(failure.fault.label(), failure.fault.sentence());
             return self.ended(&failure, Some(summary));
@@ -360,13 +384,13 @@ impl Run {
         let private = self.asker.era == Era::Modern && !reply.is_error;
         let changed = match self.after.take() {
             Some(After::Handshake) if !reply.is_error => {
-                let (server, gate) = (&self.asker.server, &self.face.gate);
+                let (server, gate) = (&self.asker.server, &self.asker.server.gate);
                 server.screened(payload, gate, &self.asker.session_id)
             }
             Some(After::List(list, first)) if !reply.is_error => match self.asker.server.listed(
                 (list, first),
                 (&reply.frame, payload),
-                &self.face.gate,
+                &self.asker.server.gate,
                 &self.asker.caller,
                 &self.asker.session_id,
             ) {
@@ -378,8 +402,12 @@ impl Run {
             },
             Some(After::Call(mut flight)) => {
                 flight.reply_arrived();
-                let outcome =
-                    reply::outcome(&self.face.gate, &reply.frame, reply.is_error, payload);
+                let outcome = reply::outcome(
+                    &self.asker.server.gate,
+                    &reply.frame,
+                    reply.is_error,
+                    payload,
+                );
                 flight.finish(outcome);
                 None
             }
@@ -390,7 +418,7 @@ impl Run {
         } else {
             changed
         };
-        let mut edits = vec![(reply.id.clone(), self.id.as_bytes())];
+        let mut edits = vec![(reply.id.clone(), self.names.id.as_bytes())];
         if let Some(changed) = &changed {
             edits.push((reply.payload.clone(), changed.as_bytes()));
         }
@@ -408,15 +436,13 @@ pub(super) struct Question {
 impl Asker {
     /// Judges a request of the server to this client; gives the frame for the client where it may
     /// pass, else the server is answered.
-    pub async fn pass_on(
-        &self,
-        face: &Face,
-        link: &Arc<Link>,
-        question: Question,
-    ) -> Option<Vec<u8>> {
+    pub async fn pass_on(&self, link: &Arc<Link>, question: Question) -> Option<Vec<u8>> {
         let Question { id, method, frame } = question;
         let refuse = |answer: Vec<u8>| {
-            let pass = face.gate.control(ControlKind::Complaint, Frame(answer));
+            let pass = self
+                .server
+                .gate
+                .control(ControlKind::Complaint, Frame(answer));
             // A server that is gone needs no answer.
             let _ = link.send(pass);
         };
@@ -431,7 +457,7 @@ impl Asker {
             return None;
         };
         if let Class::Control(kind) = crate::method::of_server_request(&method) {
-            let (frame, ()) = face.gate.control(kind, frame).spend();
+            let (frame, ()) = self.server.gate.control(kind, frame).spend();
             place.ping();
             return Some(frame);
         }
@@ -444,21 +470,23 @@ impl Asker {
             era: Some(self.era.label()),
             client_id: self.client_id.clone(),
             transport: "stdio",
-            arguments_digest: Some(face.gate.digest(&frame)),
-            received_ns: face.gate.mono_ns(),
+            arguments_digest: Some(self.server.gate.digest(&frame)),
+            received_ns: self.server.gate.mono_ns(),
         };
         let call = Call {
             facts,
             origin,
             request: frame,
         };
-        let refusal = match face.gate.admit(call).await {
+        let refusal = match self.server.gate.admit(call).await {
             Admission::Permit(permit) => {
                 let (frame, flight) = permit.spend();
                 place.judged(flight);
                 return Some(frame);
             }
-            Admission::Pending(ticket) => face.gate.decline(*ticket, Reason::ApprovalNotBuilt),
+            Admission::Pending(ticket) => {
+                self.server.gate.decline(*ticket, Reason::ApprovalNotBuilt)
+            }
             Admission::Refused(refusal) => refusal,
         };
         drop(place);

@@ -79,7 +79,7 @@ impl Server {
             }),
             told: Mutex::default(),
         };
-        server.tell(fault.into_iter().collect(), gate, "");
+        server.tell(fault.into_iter().collect(), &server.gate, "");
         server
     }
 
