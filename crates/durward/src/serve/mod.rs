@@ -19,13 +19,13 @@ use net::http::server;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Given, ScreeningArgs, Sync, server_name};
+use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name};
 use crate::config::Settings;
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use crate::run::plan::sync_policy;
-use crate::run::{Failure, open_journal, split_seed};
+use crate::run::{Failure, bind_control, listen, open_journal, split_seed};
 
 use door::Door;
 use guests::Guests;
@@ -85,6 +85,9 @@ pub struct ServeArgs {
     /// What is done about what servers say of themselves
     #[command(flatten)]
     pub screening: ScreeningArgs,
+    /// How calls wait for a person
+    #[command(flatten)]
+    pub approval: ApprovalArgs,
     /// How much callers may
     #[command(flatten)]
     pub limits: crate::limits::LimitArgs,
@@ -195,6 +198,7 @@ fn serve(
     let journal = open_journal(sync_policy(args.sync, settings), places, instance)?;
     let clock = Arc::new(SystemClock::new());
     let mut gates = Vec::new();
+    let mut sockets = Vec::new();
     for (file, policy) in policies {
         let mut random = [0_u8; 8];
         local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
@@ -206,7 +210,16 @@ fn serve(
         };
         let salt = u64::from_le_bytes(random);
         let gate = Gate::new(world, Arc::clone(&journal), Arc::clone(&clock) as _, salt);
-        gates.push((file, Arc::new(gate)));
+        let gate = Arc::new(gate.with_approval(plan.approval));
+        let names = plan.names(file.as_deref());
+        // Each set of rules has its own questions, and so its own socket.
+        let label = format!("serve-{}", gates.len());
+        let socket = bind_control(places, &label).inspect_err(|_| {
+            // The journal was opened for nothing; a failure here is the lesser one.
+            drop(journal.close(local::now_ms(), "configuration"));
+        })?;
+        sockets.push((socket, Arc::clone(&gate), names));
+        gates.push((file, gate));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -216,6 +229,9 @@ fn serve(
         let listener = TcpListener::bind(plan.listen)
             .await
             .map_err(|e| Failure::other(format!("cannot listen at {}: {e}", plan.listen)))?;
+        for (socket, gate, names) in &mut sockets {
+            listen(socket, gate, names, places);
+        }
         Serving::new(&plan, gates, guests, places)?
             .run(&plan, listener, out)
             .await
