@@ -104,6 +104,12 @@ pub enum Command {
     /// Guard one MCP server over stdio: one of the configuration, or a command
     #[command(after_help = RUN_HELP)]
     Run(Box<RunArgs>),
+    /// Guard many MCP servers for many clients, over HTTP
+    #[command(after_help = crate::serve::HELP)]
+    Serve(Box<crate::serve::ServeArgs>),
+    /// Keys with which programs call `durward serve`
+    #[command(after_help = crate::keys::HELP)]
+    Keys(crate::keys::KeysArgs),
     /// Say what the configuration comes to, and what is wrong with it
     #[command(after_help = crate::config::check::HELP)]
     Check(crate::config::check::CheckArgs),
@@ -208,15 +214,9 @@ pub struct RunArgs {
     /// Allow a URL with http:// to another machine, where anyone on the way can read and change it
     #[arg(long)]
     pub insecure_http: bool,
-    /// What happens where a tool's definition is not the one that was approved [default: warn]
-    #[arg(long, value_enum)]
-    pub pin: Option<Pin>,
-    /// Take the targets of links out of descriptions
-    #[arg(long)]
-    pub strip_links: bool,
-    /// Cut descriptions to this many characters
-    #[arg(long, value_name = "CHARS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub description_length: Option<u32>,
+    /// What is done about what servers say of themselves
+    #[command(flatten)]
+    pub screening: ScreeningArgs,
     /// How much callers may
     #[command(flatten)]
     pub limits: crate::limits::LimitArgs,
@@ -231,6 +231,20 @@ pub struct RunArgs {
         value_name = "CMD"
     )]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// What is done about descriptions and definitions.
+#[derive(Debug, clap::Args)]
+pub struct ScreeningArgs {
+    /// What happens where a tool's definition is not the one that was approved [default: warn]
+    #[arg(long, value_enum)]
+    pub pin: Option<Pin>,
+    /// Take the targets of links out of descriptions
+    #[arg(long)]
+    pub strip_links: bool,
+    /// Cut descriptions to this many characters
+    #[arg(long, value_name = "CHARS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub description_length: Option<u32>,
 }
 
 /// How calls wait for a person.

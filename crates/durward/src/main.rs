@@ -11,6 +11,7 @@ mod config;
 mod control;
 mod demo;
 mod install;
+mod keys;
 mod limits;
 mod local;
 mod log;
@@ -20,6 +21,7 @@ mod policy;
 mod reference;
 mod run;
 mod screening;
+mod serve;
 mod status;
 
 use std::ffi::OsString;
@@ -60,6 +62,8 @@ fn main() -> ExitCode {
     places.follow(&settings, given.state_dir);
     let code = match cli.command {
         Command::Run(args) => run::run(&args, &given, settings, &places, &mut err),
+        Command::Serve(args) => serve::run(&args, &given, settings, &places, &mut out, &mut err),
+        Command::Keys(args) => keys::run(&args, &places, &mut out, &mut err),
         Command::Check(args) => {
             config::check::run(&args, &given, settings, &places, &mut out, &mut err)
         }
@@ -104,6 +108,8 @@ fn main() -> ExitCode {
 fn needs_settings(command: &Command) -> bool {
     match command {
         Command::Run(_)
+        | Command::Serve(_)
+        | Command::Keys(_)
         | Command::Check(_)
         | Command::Policy(_)
         | Command::Pins(_)

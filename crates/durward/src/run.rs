@@ -1,6 +1,6 @@
 //! `durward run`: guard one MCP server for one client over stdio.
 
-mod plan;
+pub mod plan;
 mod reach;
 
 use std::io::Write;
@@ -27,27 +27,29 @@ use plan::Plan;
 const DRAIN_MS: u64 = 10_000;
 
 /// Why a run could not start or had to end.
-struct Failure {
-    code: u8,
-    message: String,
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// For people.
+    pub message: String,
 }
 
 impl Failure {
-    fn configuration(message: impl Into<String>) -> Self {
+    pub fn configuration(message: impl Into<String>) -> Self {
         Self {
             code: EXIT_CONFIGURATION,
             message: message.into(),
         }
     }
 
-    fn journal(message: impl std::fmt::Display) -> Self {
+    pub fn journal(message: impl std::fmt::Display) -> Self {
         Self {
             code: EXIT_JOURNAL,
             message: message.to_string(),
         }
     }
 
-    fn other(message: impl Into<String>) -> Self {
+    pub fn other(message: impl Into<String>) -> Self {
         Self {
             code: 1,
             message: message.into(),
@@ -150,7 +152,7 @@ async fn asked_to_end() -> Result<(), Failure> {
 
 /// The control socket. Without it nobody could approve anything, and a directory that others can
 /// change may be somebody's attempt at that: neither is passed over.
-fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
+pub fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
     let directory = places
         .runtime
         .first()
@@ -159,7 +161,7 @@ fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
 }
 
 /// Serves the control socket beside the session, on the same runtime.
-fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, places: &Places) {
+pub fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, places: &Places) {
     let Some(listener) = socket.take_listener() else {
         return;
     };
@@ -194,7 +196,7 @@ fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Resu
     }
 }
 
-fn open_journal(
+pub fn open_journal(
     sync: SyncPolicy,
     places: &Places,
     instance: [u8; 16],
@@ -292,7 +294,7 @@ pub fn name_of(program: &std::ffi::OsStr, arguments: &[std::ffi::OsString]) -> S
     clean
 }
 
-fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
+pub fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
     let mut instance = [0; 16];
     let mut salt = [0; 8];
     let (first, rest) = seed.split_at(16);

@@ -3,13 +3,13 @@
 use gate::pins::{PinMode, PinOptions};
 use mcp::descriptions::{Links, Options};
 
-use crate::cli::{Pin, RunArgs};
+use crate::cli::{Pin, ScreeningArgs};
 use crate::config::server::Server;
 use crate::config::{Settings, values};
 use crate::places::Places;
 
 /// What is done about descriptions: flag, else setting.
-pub fn descriptions(args: &RunArgs, settings: &Settings) -> Options {
+pub fn descriptions(args: &ScreeningArgs, settings: &Settings) -> Options {
     let links = match settings.links.value {
         values::Links::Strip => Links::Strip,
         values::Links::Keep if args.strip_links => Links::Strip,
@@ -28,7 +28,7 @@ pub fn descriptions(args: &RunArgs, settings: &Settings) -> Options {
 
 /// How definitions are pinned: flag, else what the server says, else what holds for all.
 pub fn pins(
-    args: &RunArgs,
+    args: &ScreeningArgs,
     settings: &Settings,
     server: Option<&Server>,
     places: &Places,

@@ -9,6 +9,7 @@ pub mod admit;
 pub mod approval;
 pub mod clock;
 pub mod facts;
+pub mod identity;
 pub mod journal;
 pub mod limits;
 pub mod names;

@@ -91,31 +91,36 @@ impl Plan {
             (None, None) => "server".to_owned(),
         };
         let name = args.name.clone().or_else(|| args.server.clone());
-        let sync = match args.sync {
-            Some(Sync::Interval) => values::Sync::Interval,
-            Some(Sync::Every) => values::Sync::Every,
-            Some(Sync::Never) => values::Sync::Never,
-            None => settings.sync.value,
-        };
         Ok(Self {
             name: name.unwrap_or(default_name),
             server: means(transport, reached, command)?,
             policy: settings.policy_of(server).0.map(Path::to_path_buf),
             call_timeout_ms,
             tool_timeouts_ms,
-            sync: match sync {
-                values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
-                values::Sync::Every => SyncPolicy::Every,
-                values::Sync::Never => SyncPolicy::Never,
-            },
+            sync: sync_policy(args.sync, settings),
             approval: args.approval.options(&settings.approval),
-            descriptions: screening::descriptions(args, settings),
-            pins: screening::pins(args, settings, server, places),
+            descriptions: screening::descriptions(&args.screening, settings),
+            pins: screening::pins(&args.screening, settings, server, places),
             limits: args
                 .limits
                 .over(settings.limits.for_gate())
                 .map_err(Failure::configuration)?,
         })
+    }
+}
+
+/// When journal records are forced to the disk: by the flag, else by the configuration.
+pub fn sync_policy(flag: Option<Sync>, settings: &Settings) -> SyncPolicy {
+    let sync = match flag {
+        Some(Sync::Interval) => values::Sync::Interval,
+        Some(Sync::Every) => values::Sync::Every,
+        Some(Sync::Never) => values::Sync::Never,
+        None => settings.sync.value,
+    };
+    match sync {
+        values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
+        values::Sync::Every => SyncPolicy::Every,
+        values::Sync::Never => SyncPolicy::Never,
     }
 }
 
@@ -165,23 +170,7 @@ fn means(
 
 fn command(args: &RunArgs, server: Option<&Server>) -> Option<Command> {
     let (program, arguments, directory, mut environment) = match server {
-        Some(server) => {
-            let command = server.command.as_ref()?;
-            let extra = |(name, value): &(String, config::Secret)| Extra {
-                name: name.clone(),
-                value: Some(value.reveal().to_owned()),
-            };
-            (
-                command.program.value.clone().into(),
-                command
-                    .args
-                    .iter()
-                    .map(|arg| arg.value.clone().into())
-                    .collect(),
-                command.directory.clone(),
-                command.environment.iter().map(extra).collect(),
-            )
-        }
+        Some(server) => of_configuration(server)?,
         None => {
             let (program, arguments) = args.command.split_first()?;
             (program.clone(), arguments.to_vec(), None, Vec::new())
@@ -194,6 +183,28 @@ fn command(args: &RunArgs, server: Option<&Server>) -> Option<Command> {
         directory,
         environment,
     })
+}
+
+/// How a server of the configuration is started: program, arguments, directory, environment.
+pub type Start = (OsString, Vec<OsString>, Option<PathBuf>, Vec<Extra>);
+
+/// How a server of the configuration is started, where it is.
+pub fn of_configuration(server: &Server) -> Option<Start> {
+    let command = server.command.as_ref()?;
+    let extra = |(name, value): &(String, config::Secret)| Extra {
+        name: name.clone(),
+        value: Some(value.reveal().to_owned()),
+    };
+    Some((
+        command.program.value.clone().into(),
+        command
+            .args
+            .iter()
+            .map(|arg| arg.value.clone().into())
+            .collect(),
+        command.directory.clone(),
+        command.environment.iter().map(extra).collect(),
+    ))
 }
 
 fn reached(

@@ -9,6 +9,7 @@ mod pass;
 mod path_facts;
 mod reason;
 mod recorder;
+mod tally;
 mod ticket;
 mod turned_away;
 
@@ -28,6 +29,7 @@ pub use call::{Call, Origin};
 pub use flight::{About, InFlight, Outcome};
 pub use pass::{Answer, Control, ControlKind, Pass, Permit};
 pub use reason::{Reason, Refusal};
+pub use tally::{TIME_CLASSES_US, Tallied};
 pub use ticket::Ticket;
 pub use turned_away::{TALLIES_MAX, TALLY_MS};
 
@@ -215,6 +217,12 @@ impl Gate {
     #[must_use]
     pub fn control_counts(&self) -> Vec<(&'static str, u64)> {
         self.recorder.counts()
+    }
+
+    /// What was decided and how it ended so far, counted.
+    #[must_use]
+    pub fn tallied(&self) -> Tallied {
+        self.recorder.tally.read()
     }
 
     /// Keyed digest of bytes that must be comparable but not readable.

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::journal::{Journal, JournalError, OpId, Record};
 
 use super::pass::ControlKind;
+use super::tally::Tally;
 
 /// Writes records and remembers whether that failed.
 pub(super) struct Recorder {
@@ -17,6 +18,7 @@ pub(super) struct Recorder {
     last: Mutex<(i64, u32)>,
     failed: AtomicBool,
     control: [AtomicU64; ControlKind::ALL.len()],
+    pub tally: Tally,
 }
 
 impl Recorder {
@@ -28,6 +30,7 @@ impl Recorder {
             last: Mutex::new((0, 0)),
             failed: AtomicBool::new(false),
             control: Default::default(),
+            tally: Tally::default(),
         }
     }
 
@@ -61,7 +64,7 @@ impl Recorder {
     pub fn write(&self, record: &Record<'_>) -> Result<(), JournalError> {
         self.journal
             .append(self.clock.wall_ms(), record)
-            .map(|_| ())
+            .map(|_| self.tally.count(record))
             .inspect_err(|error| {
                 if error.is_fatal() {
                     self.failed.store(true, Ordering::Release);

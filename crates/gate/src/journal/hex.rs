@@ -12,7 +12,7 @@ pub(super) fn push(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Two digits a byte, as text.
-pub(super) fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     let mut out = Vec::with_capacity(bytes.len().saturating_mul(2));
     push(&mut out, bytes);
     String::from_utf8(out).unwrap_or_default()
@@ -34,7 +34,7 @@ pub(super) fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Reads exactly `2 N` lower-case digits.
-pub(super) fn parse<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
+pub(crate) fn parse<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     let (pairs, rest) = digits.as_chunks::<2>();
     if pairs.len() != N || !rest.is_empty() {
         return None;

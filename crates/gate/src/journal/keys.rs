@@ -159,7 +159,11 @@ fn line(bytes: &[u8]) -> Vec<u8> {
     line
 }
 
-fn secret(path: &Path, random: &mut dyn FnMut(&mut [u8])) -> Result<[u8; 32], KeysError> {
+/// The secret in a file, made where it is missing. The caller holds the directory's lock.
+pub(crate) fn secret(
+    path: &Path,
+    random: &mut dyn FnMut(&mut [u8]),
+) -> Result<[u8; 32], KeysError> {
     match fs::metadata(path) {
         Ok(status) if status.mode() & 0o077 != 0 => Err(KeysError::Exposed {
             path: path.to_path_buf(),

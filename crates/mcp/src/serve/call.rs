@@ -105,7 +105,7 @@ impl Asker {
             let facts = self.server.with_context(&self.caller, |context| {
                 describe::control_request(method, context)
             });
-            let origin = self.origin(face, id.raw(), scan, received_ns);
+            let origin = self.origin(id.raw(), scan, received_ns);
             Step::Pass(kind, after, Box::new(facts), Box::new(origin))
         };
         let step = match request::classify(method, scan) {
@@ -126,7 +126,7 @@ impl Asker {
                         self.server.refresh_quarantine(&mut facts);
                         Step::Judge(
                             Box::new(facts),
-                            Box::new(self.origin(face, id.raw(), scan, received_ns)),
+                            Box::new(self.origin(id.raw(), scan, received_ns)),
                         )
                     }
                     Err(message) => {
@@ -150,7 +150,7 @@ impl Asker {
         }
     }
 
-    fn origin(&self, face: &Face, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
+    fn origin(&self, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
         Origin {
             request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
             session_id: Arc::clone(&self.session_id),
@@ -158,7 +158,7 @@ impl Asker {
             client_id: self.client_id.clone(),
             transport: "stdio",
             arguments_digest: member(&scan.params, "arguments")
-                .map(|raw| face.gate.digest(raw.as_bytes())),
+                .map(|raw| self.server.gate.digest(raw.as_bytes())),
             received_ns,
         }
     }
@@ -181,16 +181,26 @@ impl Asker {
             let raw = frame.get(at.clone())?;
             Some(String::from_utf8_lossy(raw).into_owned())
         });
+        let names = Names {
+            id,
+            token,
+            endless: deadline_ns == u64::MAX,
+        };
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
             Step::Pass(kind, after, facts, origin) => {
-                let asked = face.gate.admit_control(kind, &facts, &origin, Frame(frame));
+                let asked = self
+                    .server
+                    .gate
+                    .admit_control(kind, &facts, &origin, Frame(frame));
                 match asked {
                     Ok(pass) => {
                         let sent = self.dispatch(pass, &marks, deadline_ns).await;
                         sent.map(|(exchange, ())| (exchange, after))
                     }
-                    Err(refusal) => return Begun::Answered(frames::refused(&id, &refusal)),
+                    Err(refusal) => {
+                        return Begun::Answered(frames::refused(&names.id, &refusal));
+                    }
                 }
             }
             Step::Judge(facts, origin) => {
@@ -200,44 +210,40 @@ impl Asker {
                     request: Frame(frame),
                 };
                 let mut deadline_ns = deadline_ns;
-                let mut admission = face.gate.admit(call).await;
+                let mut admission = self.server.gate.admit(call).await;
                 while let Admission::Pending(ticket) = admission {
-                    admission = self.approved(face, ticket, guard.as_ref()).await;
+                    admission = self.approved(ticket, guard.as_ref()).await;
                     // The server's time begins now.
                     let timeout_ns = self.server.call_timeout_ms.saturating_mul(1_000_000);
-                    deadline_ns = face.gate.mono_ns().saturating_add(timeout_ns);
+                    deadline_ns = self.server.gate.mono_ns().saturating_add(timeout_ns);
                 }
                 let refusal = match admission {
                     Admission::Permit(permit) => {
                         let sent = self.dispatch(permit, &marks, deadline_ns).await;
-                        return self.begun(
-                            face,
-                            sent.map(|(e, f)| (e, After::Call(f))),
-                            id,
-                            token,
-                            guard,
-                        );
+                        let sent = sent.map(|(e, flight)| (e, After::Call(flight)));
+                        return self.begun(face, sent, names, guard);
                     }
-                    Admission::Pending(ticket) => face.gate.decline(*ticket, Reason::Undecidable),
+                    Admission::Pending(ticket) => {
+                        self.server.gate.decline(*ticket, Reason::Undecidable)
+                    }
                     Admission::Refused(refusal) => refusal,
                 };
-                return Begun::Answered(frames::refused(&id, &refusal));
+                return Begun::Answered(frames::refused(&names.id, &refusal));
             }
         };
-        self.begun(face, sent, id, token, guard)
+        self.begun(face, sent, names, guard)
     }
 
     /// Waits for a person's answer to a question about a call. A client that goes away takes the
     /// question with it.
     async fn approved(
         &self,
-        face: &Face,
         ticket: Box<Ticket<Frame>>,
         guard: Option<&CallGuard>,
     ) -> Admission<Frame> {
         if only_client(&ticket) {
             let reason = Reason::ApprovalUnreachable;
-            return Admission::Refused(face.gate.decline(*ticket, reason));
+            return Admission::Refused(self.server.gate.decline(*ticket, reason));
         }
         let cancelled = Arc::new(Notify::new());
         if let Some(guard) = guard {
@@ -247,7 +253,7 @@ impl Asker {
             () = ticket.settled() => {}
             () = cancelled.notified() => {
                 let reason = Reason::ApprovalWithdrawn;
-                return Admission::Refused(face.gate.decline(*ticket, reason));
+                return Admission::Refused(self.server.gate.decline(*ticket, reason));
             }
         }
         let now = ticket.request().and_then(|frame| {
@@ -261,9 +267,9 @@ impl Asker {
             Some(facts)
         });
         match now {
-            Some(now) => face.gate.resume(ticket, now),
+            Some(now) => self.server.gate.resume(ticket, now),
             // It was described before, so it can be again.
-            None => Admission::Refused(face.gate.decline(*ticket, Reason::Undecidable)),
+            None => Admission::Refused(self.server.gate.decline(*ticket, Reason::Undecidable)),
         }
     }
 
@@ -271,8 +277,7 @@ impl Asker {
         self,
         face: &Arc<Face>,
         sent: Result<(Exchange, After), UpstreamFault>,
-        id: String,
-        token: Option<String>,
+        names: Names,
         guard: Option<CallGuard>,
     ) -> Begun {
         match sent {
@@ -285,15 +290,14 @@ impl Asker {
                     asker: self,
                     exchange,
                     after: Some(after),
-                    id,
-                    token,
+                    names,
                     _guard: guard,
                 }))
             }
             Err(UpstreamFault::EraMismatch) => Begun::EraMismatch,
             Err(fault) => {
                 face.note(fault.label(), fault.sentence());
-                Begun::Answered(frames::upstream_fault(&id, fault))
+                Begun::Answered(frames::upstream_fault(&names.id, fault))
             }
         }
     }
@@ -326,10 +330,17 @@ pub(super) struct Run {
     asker: Asker,
     exchange: Exchange,
     after: Option<After>,
-    id: String,
-    /// The progress token as the client spelled it.
-    token: Option<String>,
+    names: Names,
     _guard: Option<CallGuard>,
+}
+
+/// A request's names as its client spelled them.
+struct Names {
+    id: String,
+    /// The progress token.
+    token: Option<String>,
+    /// Whether the request lasts for as long as its client stays.
+    endless: bool,
 }
 
 impl Run {
@@ -344,18 +355,31 @@ impl Run {
                     return Said::Gone;
                 }
                 Incoming::Notification { frame, tie } => {
-                    let pass = self.face.gate.control(ControlKind::News, frame);
+                    let pass = self.asker.server.gate.control(ControlKind::News, frame);
                     let (frame, ()) = pass.spend();
                     return Said::Emit(self.respelled(frame, tie));
                 }
                 Incoming::Request { id, method, frame } => {
                     let link = Arc::clone(self.exchange.link());
                     let question = Question { id, method, frame };
-                    if let Some(frame) = self.asker.pass_on(&self.face, &link, question).await {
+                    if let Some(frame) = self.asker.pass_on(&link, question).await {
                         return Said::Emit(frame);
                     }
                 }
             }
+        }
+    }
+
+    /// Ready when streams without an end are to end, where this is one.
+    pub fn quiet(&self) -> impl Future<Output = ()> + Send + use<> {
+        let endless = self.names.endless;
+        let mut quiet = self.face.quiet.subscribe();
+        async move {
+            if !endless {
+                std::future::pending::<()>().await;
+            }
+            // The sender lives as long as the face.
+            drop(quiet.wait_for(|quiet| *quiet).await);
         }
     }
 
@@ -369,9 +393,9 @@ impl Run {
             return frame;
         };
         let name = if is_token {
-            self.token.as_deref().unwrap_or(&self.id)
+            self.names.token.as_deref().unwrap_or(&self.names.id)
         } else {
-            &self.id
+            &self.names.id
         };
         splice::edited(&frame, &mut [(at, name.as_bytes())])
     }
@@ -390,13 +414,14 @@ impl Run {
             });
         }
         Said::Done(
-            frames::upstream_failure(&self.id, failure),
+            frames::upstream_failure(&self.names.id, failure),
             Some(i64::from(frames::UPSTREAM_CODE)),
         )
     }
 
     fn done(&mut self, reply: &Reply) -> Said {
-        if let Err((failure, summary)) = reply::within_bound(&self.face.gate, &reply.frame) {
+        if let Err((failure, summary)) = reply::within_bound(&self.asker.server.gate, &reply.frame)
+        {
             self.face
                 .note(failure.fault.label(), failure.fault.sentence());
             return self.ended(&failure, Some(summary));
@@ -408,13 +433,13 @@ impl Run {
         let private = self.asker.era == Era::Modern && !reply.is_error;
         let changed = match self.after.take() {
             Some(After::Handshake) if !reply.is_error => {
-                let (server, gate) = (&self.asker.server, &self.face.gate);
+                let (server, gate) = (&self.asker.server, &self.asker.server.gate);
                 server.screened(payload, gate, &self.asker.session_id)
             }
             Some(After::List(list, first)) if !reply.is_error => match self.asker.server.listed(
                 (list, first),
                 (&reply.frame, payload),
-                &self.face.gate,
+                &self.asker.server.gate,
                 &self.asker.caller,
                 &self.asker.session_id,
             ) {
@@ -426,8 +451,12 @@ impl Run {
             },
             Some(After::Call(mut flight)) => {
                 flight.reply_arrived();
-                let outcome =
-                    reply::outcome(&self.face.gate, &reply.frame, reply.is_error, payload);
+                let outcome = reply::outcome(
+                    &self.asker.server.gate,
+                    &reply.frame,
+                    reply.is_error,
+                    payload,
+                );
                 flight.finish(outcome);
                 None
             }
@@ -438,7 +467,7 @@ impl Run {
         } else {
             changed
         };
-        let mut edits = vec![(reply.id.clone(), self.id.as_bytes())];
+        let mut edits = vec![(reply.id.clone(), self.names.id.as_bytes())];
         if let Some(changed) = &changed {
             edits.push((reply.payload.clone(), changed.as_bytes()));
         }
@@ -456,15 +485,13 @@ pub(super) struct Question {
 impl Asker {
     /// Judges a request of the server to this client; gives the frame for the client where it may
     /// pass, else the server is answered.
-    pub async fn pass_on(
-        &self,
-        face: &Face,
-        link: &Arc<Link>,
-        question: Question,
-    ) -> Option<Vec<u8>> {
+    pub async fn pass_on(&self, link: &Arc<Link>, question: Question) -> Option<Vec<u8>> {
         let Question { id, method, frame } = question;
         let refuse = |answer: Vec<u8>| {
-            let pass = face.gate.control(ControlKind::Complaint, Frame(answer));
+            let pass = self
+                .server
+                .gate
+                .control(ControlKind::Complaint, Frame(answer));
             // A server that is gone needs no answer.
             let _ = link.send(pass);
         };
@@ -479,7 +506,7 @@ impl Asker {
             return None;
         };
         if let Class::Control(kind) = crate::method::of_server_request(&method) {
-            let (frame, ()) = face.gate.control(kind, frame).spend();
+            let (frame, ()) = self.server.gate.control(kind, frame).spend();
             place.ping();
             return Some(frame);
         }
@@ -492,26 +519,26 @@ impl Asker {
             era: Some(self.era.label()),
             client_id: self.client_id.clone(),
             transport: "stdio",
-            arguments_digest: Some(face.gate.digest(&frame)),
-            received_ns: face.gate.mono_ns(),
+            arguments_digest: Some(self.server.gate.digest(&frame)),
+            received_ns: self.server.gate.mono_ns(),
         };
         let call = Call {
             facts,
             origin,
             request: Frame(frame),
         };
-        let mut admission = face.gate.admit(call).await;
+        let mut admission = self.server.gate.admit(call).await;
         while let Admission::Pending(ticket) = admission {
             if only_client(&ticket) {
                 let reason = Reason::ApprovalUnreachable;
-                admission = Admission::Refused(face.gate.decline(*ticket, reason));
+                admission = Admission::Refused(self.server.gate.decline(*ticket, reason));
                 break;
             }
             ticket.settled().await;
             let now = self.server.with_context(&self.caller, |context| {
                 describe::server_request(&method, context)
             });
-            admission = face.gate.resume(ticket, now);
+            admission = self.server.gate.resume(ticket, now);
         }
         let refusal = match admission {
             Admission::Permit(permit) => {
@@ -519,7 +546,7 @@ impl Asker {
                 place.judged(flight);
                 return Some(frame.0);
             }
-            Admission::Pending(ticket) => face.gate.decline(*ticket, Reason::Undecidable),
+            Admission::Pending(ticket) => self.server.gate.decline(*ticket, Reason::Undecidable),
             Admission::Refused(refusal) => refusal,
         };
         drop(place);

@@ -269,7 +269,7 @@ impl Face {
             let _ = link.send(pass);
             return;
         };
-        if let Some(frame) = session.asker().pass_on(self, link, question).await {
+        if let Some(frame) = session.asker().pass_on(link, question).await {
             session.streams.emit(NEWS, &frame).await;
         }
     }

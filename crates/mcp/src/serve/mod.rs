@@ -28,6 +28,7 @@ use std::time::Duration;
 use gate::Gate;
 use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
+use tokio::sync::watch;
 
 use crate::notes::Notes;
 use server::Server;
@@ -86,10 +87,13 @@ pub struct Face {
     notes: Mutex<Notes>,
     /// What stands for a session in records where there is none.
     no_session: Arc<str>,
+    /// Streams that would last for ever are to end.
+    quiet: watch::Sender<bool>,
 }
 
 impl Face {
-    /// A face for these servers. Nothing is started before it is needed.
+    /// A face for these servers. Nothing is started before it is needed. `gate` is for records that
+    /// belong to no server.
     #[must_use]
     pub fn new(
         gate: Arc<Gate>,
@@ -99,7 +103,7 @@ impl Face {
     ) -> Self {
         let servers = servers
             .into_iter()
-            .map(|server| (server.name.clone(), Arc::new(Server::new(server, &gate))))
+            .map(|server| (server.name.clone(), Arc::new(Server::new(server))))
             .collect();
         Self {
             gate,
@@ -109,6 +113,7 @@ impl Face {
             random,
             notes: Mutex::default(),
             no_session: "".into(),
+            quiet: watch::Sender::new(false),
         }
     }
 
@@ -198,6 +203,7 @@ impl Face {
 
     /// Ends the streams that no request is waiting on, so that connections can drain.
     pub fn quiet(&self) {
+        self.quiet.send_replace(true);
         self.sessions.quiet();
     }
 

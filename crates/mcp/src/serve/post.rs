@@ -443,6 +443,7 @@ async fn modern_stream(mut run: Box<Run>, sender: StreamSender, first: Vec<u8>) 
     let mut alive = tokio::time::interval(std::time::Duration::from_millis(SIGN_OF_LIFE_MS));
     alive.tick().await;
     let mut frame = Some(first);
+    let mut quiet = Box::pin(run.quiet());
     loop {
         if let Some(frame) = frame.take()
             && sender.send(event(&frame)).await.is_err()
@@ -460,6 +461,7 @@ async fn modern_stream(mut run: Box<Run>, sender: StreamSender, first: Vec<u8>) 
                 Said::Gone => return,
             },
             () = sender.closed() => return,
+            () = &mut quiet => return,
             _ = alive.tick() => {
                 let mut comment = Vec::new();
                 wire::sse::push_comment(&mut comment);

@@ -23,6 +23,8 @@ use crate::upstream::ServerCommand;
 pub struct ServerOptions {
     /// The name in addresses, rules and the journal.
     pub name: String,
+    /// The gate with the rules for it.
+    pub gate: Arc<Gate>,
     /// What to start.
     pub command: ServerCommand,
     /// Who shares its process.
@@ -40,6 +42,7 @@ pub struct ServerOptions {
 /// A server and its processes.
 pub(super) struct Server {
     pub name: Arc<str>,
+    pub gate: Arc<Gate>,
     pub pool: Pool,
     pub call_timeout_ms: u64,
     view: Option<Arc<dyn PathView>>,
@@ -54,7 +57,7 @@ struct Known {
 }
 
 impl Server {
-    pub fn new(options: ServerOptions, gate: &Arc<Gate>) -> Self {
+    pub fn new(options: ServerOptions) -> Self {
         let name: Arc<str> = options.name.into();
         let definitions = Definitions::new(options.descriptions, &options.pins, &name);
         let fault = definitions.fault();
@@ -62,10 +65,11 @@ impl Server {
             Arc::clone(&name),
             options.command,
             options.share,
-            Arc::clone(gate),
+            Arc::clone(&options.gate),
         );
         let server = Self {
             name,
+            gate: options.gate,
             pool,
             call_timeout_ms: options.call_timeout_ms,
             view: options.view,
@@ -75,7 +79,7 @@ impl Server {
             }),
             told: Mutex::default(),
         };
-        server.tell(fault.into_iter().collect(), gate, "");
+        server.tell(fault.into_iter().collect(), &server.gate, "");
         server
     }
 

@@ -14,6 +14,7 @@ mod tls;
 pub use accept::{Drained, serve};
 pub use body::{BodyFault, Request, Response, ResponseBody, StreamClosed, StreamSender, stream};
 pub use names::{NameFault, Names};
+pub use rustls::ServerConfig as TlsConfig;
 pub use tls::{TlsFault, server_config};
 
 use std::sync::Arc;

@@ -1,0 +1,165 @@
+//! `durward keys`: who may call `durward serve`.
+
+use std::io::{self, Write};
+
+use clap::{Args, Subcommand};
+use gate::identity::{Entry, KeyRing, NewKey, RingError};
+
+use crate::cli::server_name;
+use crate::config::values::Span;
+use crate::local;
+use crate::places::Places;
+
+pub const HELP: &str = "\
+Examples:
+  durward keys create laptop
+  durward keys create ci --expires 720h --scope files
+  durward keys list
+
+A key is shown once, when it is made; only its digest is kept. A running `durward serve` takes a
+change within a second. With at least one key, nobody without one is answered.
+
+Exit codes: 0 done; 16 it could not be done.";
+
+/// Arguments of `durward keys`.
+#[derive(Debug, Args)]
+pub struct KeysArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make a key and show it, once
+    Create {
+        /// Its name: callers are `key:NAME` in rules and in the journal
+        #[arg(value_name = "NAME", value_parser = server_name)]
+        name: String,
+        /// When its time is over, from now: `12h`, `30m` [default: never]
+        #[arg(long, value_name = "SPAN")]
+        expires: Option<Span>,
+        /// A server that it is good for; repeatable [default: all]
+        #[arg(long = "scope", value_name = "SERVER", value_parser = server_name)]
+        servers: Vec<String>,
+    },
+    /// List the keys, without their texts
+    List {
+        /// Print one JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a key another text and show it; the old one is no longer good
+    Rotate {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Take a key back
+    Revoke {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+/// Does what is asked; gives the exit code.
+pub fn run(args: &KeysArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let mut broken = None;
+    let mut random = |bytes: &mut [u8]| {
+        if let Err(error) = local::random(bytes) {
+            broken = Some(error);
+        }
+    };
+    let done = act(&args.command, places, &mut random);
+    // A text without randomness behind it must not be used.
+    let failed = match (done, broken) {
+        (_, Some(error)) => format!("no randomness: {error}; revoke the key if it was listed"),
+        (Err(error), None) => error.to_string(),
+        (Ok(text), None) => {
+            return match out.write_all(text.as_bytes()) {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => 2,
+                _ => 0,
+            };
+        }
+    };
+    let _ = writeln!(err, "error: {failed}");
+    crate::EXIT_CONFIGURATION
+}
+
+fn act(
+    command: &Command,
+    places: &Places,
+    random: &mut dyn FnMut(&mut [u8]),
+) -> Result<String, RingError> {
+    let now_ms = local::now_ms();
+    let mut ring = KeyRing::open(&places.keys(), random)?;
+    match command {
+        Command::Create {
+            name,
+            expires,
+            servers,
+        } => {
+            let expires_ms = expires
+                .map(|span| now_ms.saturating_add(i64::try_from(span.0).unwrap_or(i64::MAX)));
+            let new = NewKey {
+                name: name.clone(),
+                expires_ms,
+                servers: servers.clone(),
+            };
+            ring.create(new, now_ms, random).map(|text| text + "\n")
+        }
+        Command::Rotate { name } => ring.rotate(name, now_ms, random).map(|text| text + "\n"),
+        Command::Revoke { name } => ring
+            .revoke(name, now_ms)
+            .map(|()| format!("{name} is no longer good\n")),
+        Command::List { json: true } => {
+            let entries: Vec<serde_json::Value> =
+                ring.entries().iter().map(|e| object(e, now_ms)).collect();
+            Ok(format!("{:#}\n", serde_json::Value::from(entries)))
+        }
+        Command::List { json: false } => Ok(list(ring.entries(), now_ms)),
+    }
+}
+
+fn state(entry: &Entry, now_ms: i64) -> &'static str {
+    match entry.good_at(now_ms) {
+        Ok(()) => "good",
+        Err(_) if entry.revoked_ms.is_some() => "revoked",
+        Err(_) => "expired",
+    }
+}
+
+fn object(entry: &Entry, now_ms: i64) -> serde_json::Value {
+    serde_json::json!({
+        "name": entry.name,
+        "state": state(entry, now_ms),
+        "created_ms": entry.created_ms,
+        "expires_ms": entry.expires_ms,
+        "revoked_ms": entry.revoked_ms,
+        "servers": entry.servers,
+    })
+}
+
+fn list(entries: &[Entry], now_ms: i64) -> String {
+    if entries.is_empty() {
+        return "no key yet; make one with: durward keys create NAME\n".to_owned();
+    }
+    let mut text = String::new();
+    for entry in entries {
+        let servers = if entry.servers.is_empty() {
+            "all servers".to_owned()
+        } else {
+            entry.servers.join(", ")
+        };
+        let until = entry.expires_ms.map_or_else(String::new, |end| {
+            format!("  until {}", gate::journal::format_utc(end))
+        });
+        let made = gate::journal::format_utc(entry.created_ms);
+        text.push_str(&format!(
+            "{}  {}  {servers}  made {made}{until}\n",
+            entry.name,
+            state(entry, now_ms)
+        ));
+    }
+    text
+}

@@ -1,0 +1,141 @@
+//! What `/metrics` says, in the OpenMetrics text format.
+
+use std::fmt;
+use std::sync::Arc;
+
+use gate::Gate;
+use gate::admit::{TIME_CLASSES_US, Tallied};
+use mcp::serve::Face;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+
+/// The text for one scrape.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn text(face: &Arc<Face>, gates: &[Arc<Gate>]) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix("durward");
+    let counts = face.counts();
+    registry.register_collector(Box::new(Scrape {
+        tallied: gates.iter().map(|gate| gate.tallied()).collect(),
+        control: gates.iter().map(|gate| gate.control_counts()).collect(),
+        failed: gates.iter().any(|gate| gate.has_failed()),
+        sessions: counts.sessions,
+        servers: counts.servers,
+    }));
+    let mut out = String::new();
+    encode(&mut out, &registry)?;
+    Ok(out)
+}
+
+/// Everything at one moment.
+#[derive(Debug)]
+struct Scrape {
+    tallied: Vec<Tallied>,
+    control: Vec<Vec<(&'static str, u64)>>,
+    failed: bool,
+    sessions: usize,
+    servers: usize,
+}
+
+impl Collector for Scrape {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        self.decisions(&mut encoder)?;
+        self.outcomes(&mut encoder)?;
+        self.times(&mut encoder)?;
+        let gauges = [
+            ("sessions", "Legacy sessions that are open", self.sessions),
+            ("servers", "Server processes that run", self.servers),
+            (
+                "journal_failed",
+                "1 once the journal has failed",
+                usize::from(self.failed),
+            ),
+        ];
+        for (name, help, value) in gauges {
+            let value = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
+            let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            value.encode(metric)?;
+        }
+        Ok(())
+    }
+}
+
+impl Scrape {
+    fn decisions(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let help = "Calls by what was decided, and the reason where they were refused";
+        let mut metric = encoder.encode_descriptor("decisions", help, None, MetricType::Counter)?;
+        let mut sums: Vec<(&str, &str, u64)> = Vec::new();
+        for (effect, reason, count) in self.tallied.iter().flat_map(|t| &t.decisions) {
+            match sums.iter_mut().find(|(e, r, _)| (e, r) == (effect, reason)) {
+                Some((_, _, sum)) => *sum += count,
+                None => sums.push((effect, reason, *count)),
+            }
+        }
+        for (effect, reason, sum) in sums {
+            let labels = [("effect", effect), ("reason", reason)];
+            ConstCounter::new(sum).encode(metric.encode_family(&labels)?)?;
+        }
+        let help = "The protocol's own traffic by kind";
+        let mut metric = encoder.encode_descriptor("control", help, None, MetricType::Counter)?;
+        for (kind, sum) in summed(self.control.iter().flatten()) {
+            ConstCounter::new(sum).encode(metric.encode_family(&[("kind", kind)])?)?;
+        }
+        Ok(())
+    }
+
+    fn outcomes(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let help = "Calls that were let through by how they ended";
+        let mut metric =
+            encoder.encode_descriptor("operations", help, None, MetricType::Counter)?;
+        for (status, sum) in summed(self.tallied.iter().flat_map(|t| &t.outcomes)) {
+            ConstCounter::new(sum).encode(metric.encode_family(&[("outcome", status)])?)?;
+        }
+        Ok(())
+    }
+
+    fn times(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut counts = [0_u64; TIME_CLASSES_US.len() + 1];
+        let mut time_us = 0_u64;
+        for tallied in &self.tallied {
+            time_us = time_us.saturating_add(tallied.time_us);
+            for (sum, count) in counts.iter_mut().zip(tallied.times) {
+                *sum += count;
+            }
+        }
+        let ends = TIME_CLASSES_US.iter().map(|us| seconds(*us));
+        let buckets: Vec<(f64, u64)> = ends.chain([f64::MAX]).zip(counts).collect();
+        let help = "From the first byte of a call to the last of its answer";
+        let mut metric = encoder.encode_descriptor(
+            "call_time",
+            help,
+            Some(&Unit::Seconds),
+            MetricType::Histogram,
+        )?;
+        metric.encode_histogram::<NoLabelSet>(seconds(time_us), counts.iter().sum(), &buckets, None)
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "microseconds of years fit exactly"
+)]
+fn seconds(us: u64) -> f64 {
+    us as f64 / 1e6
+}
+
+fn summed<'c>(counts: impl Iterator<Item = &'c (&'static str, u64)>) -> Vec<(&'static str, u64)> {
+    let mut sums: Vec<(&'static str, u64)> = Vec::new();
+    for (label, count) in counts {
+        match sums.iter_mut().find(|(known, _)| known == label) {
+            Some((_, sum)) => *sum += count,
+            None => sums.push((label, *count)),
+        }
+    }
+    sums
+}

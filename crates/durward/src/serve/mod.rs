@@ -1,0 +1,417 @@
+//! `durward serve`: guard many servers for many clients, over HTTP.
+
+mod door;
+mod guests;
+mod metrics;
+mod plan;
+mod words;
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gate::journal::{Config, Journal, Record, System};
+use gate::{Gate, World};
+use mcp::serve::{Face, FaceOptions, ServerOptions};
+use net::http::server;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name};
+use crate::config::Settings;
+use crate::local::{self, LocalView, SystemClock};
+use crate::places::Places;
+use crate::policy::source::{self, Protected};
+use crate::run::plan::sync_policy;
+use crate::run::{Failure, bind_control, listen, open_journal, split_seed};
+
+use door::Door;
+use guests::Guests;
+use plan::Plan;
+
+pub const HELP: &str = "\
+Examples:
+  durward serve                                       every server of durward.yaml
+  durward serve --server 'files=npx -y @modelcontextprotocol/server-filesystem /tmp'
+  durward serve --listen 127.0.0.1:9000 --policy policy.json
+
+Clients reach a server at http://ADDRESS/mcp/NAME. /health and /metrics say how it goes.
+
+Exit codes: 0 a signal asked for the end; 1 it could not listen; 10 the journal failed;
+16 wrong configuration.";
+
+/// How often the journal gets its time, in milliseconds.
+const TICK_MS: u64 = 250;
+/// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
+const SIGXFSZ: i32 = 25;
+
+/// Arguments of `durward serve`.
+#[derive(Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Where to listen [default: 127.0.0.1:8765]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// The rules, as JSON
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "DURWARD_POLICY",
+        hide_env_values = true
+    )]
+    pub policy: Option<PathBuf>,
+    /// A further server: its name and the command that starts it; repeatable
+    #[arg(long = "server", value_name = "NAME=COMMAND", value_parser = further)]
+    pub servers: Vec<Further>,
+    /// Who shares a server's process
+    #[arg(long, value_enum, default_value_t = Share::Session)]
+    pub share: Share,
+    /// How long a server may take to answer a call, in seconds [default: 300]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub call_timeout: Option<u64>,
+    /// When journal records are forced to the disk [default: interval]
+    #[arg(long, value_enum)]
+    pub sync: Option<Sync>,
+    /// A further value of Host that is answered to; repeatable
+    #[arg(long = "allow-host", value_name = "HOST[:PORT]")]
+    pub allowed_hosts: Vec<String>,
+    /// A further value of Origin that is answered to; repeatable
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    pub allowed_origins: Vec<String>,
+    /// Answer nobody without a key, even where there is none yet
+    #[arg(long)]
+    pub require_key: bool,
+    /// What is done about what servers say of themselves
+    #[command(flatten)]
+    pub screening: ScreeningArgs,
+    /// How calls wait for a person
+    #[command(flatten)]
+    pub approval: ApprovalArgs,
+    /// How much callers may
+    #[command(flatten)]
+    pub limits: crate::limits::LimitArgs,
+    /// Certificate to show (PEM), with --tls-key
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+}
+
+/// Who shares a server's process.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Share {
+    /// Each session has one of its own; where there are no sessions, each caller
+    Session,
+    /// Each caller has one
+    Caller,
+    /// There is one
+    All,
+}
+
+impl From<Share> for mcp::serve::Share {
+    fn from(share: Share) -> Self {
+        match share {
+            Share::Session => Self::Session,
+            Share::Caller => Self::Caller,
+            Share::All => Self::All,
+        }
+    }
+}
+
+/// A server of the command line.
+#[derive(Debug, Clone)]
+pub struct Further {
+    /// Its name.
+    pub name: String,
+    /// Its command, at least one word.
+    pub words: Vec<String>,
+}
+
+fn further(text: &str) -> Result<Further, String> {
+    let (name, command) = text
+        .split_once('=')
+        .ok_or("a server is written NAME=COMMAND")?;
+    let words = words::split(command)?;
+    if words.is_empty() {
+        return Err("the command is missing behind NAME=".into());
+    }
+    Ok(Further {
+        name: server_name(name)?,
+        words,
+    })
+}
+
+/// Serves until a signal or the journal ends it; gives the exit code.
+pub fn run(
+    args: &ServeArgs,
+    given: &Given,
+    mut settings: Settings,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    settings.set_policy(args.policy.as_deref(), given.policy);
+    let done = Plan::of(args, &settings, places)
+        .and_then(|plan| serve(args, &settings, plan, places, out, err));
+    match done {
+        Ok(code) => code,
+        Err(failure) => {
+            let _ = writeln!(err, "error: {}", failure.message);
+            failure.code
+        }
+    }
+}
+
+fn serve(
+    args: &ServeArgs,
+    settings: &Settings,
+    plan: Plan,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let mut seed = [0_u8; 40];
+    local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
+    let (instance, _, _) = split_seed(&seed);
+    // Everything that can be wrong with the rules is said before the journal begins a segment.
+    let mut policies = Vec::new();
+    for file in plan.policies() {
+        if file.is_none() {
+            let _ = writeln!(
+                err,
+                "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
+            );
+        }
+        let policy = source::of_file(file.as_deref(), Protected::AsRun, places)
+            .map_err(Failure::configuration)?;
+        policies.push((file, policy));
+    }
+    let guests = Guests::open(places, args.require_key)?;
+    if !plan.listen.ip().is_loopback() && !guests.need_keys() {
+        return Err(Failure::configuration(format!(
+            "{} can be reached from other machines, and without keys anybody there could call\n  hint: listen at 127.0.0.1, or make a key with durward keys create",
+            plan.listen
+        )));
+    }
+    let journal = open_journal(sync_policy(args.sync, settings), places, instance)?;
+    let clock = Arc::new(SystemClock::new());
+    let mut gates = Vec::new();
+    let mut sockets = Vec::new();
+    for (file, policy) in policies {
+        let mut random = [0_u8; 8];
+        local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
+        record_policy(&journal, file.as_deref(), policy.digest())?;
+        let world = World {
+            policy,
+            version: "v1".into(),
+            limits: plan.limits,
+        };
+        let salt = u64::from_le_bytes(random);
+        let gate = Gate::new(world, Arc::clone(&journal), Arc::clone(&clock) as _, salt);
+        let gate = Arc::new(gate.with_approval(plan.approval));
+        let names = plan.names(file.as_deref());
+        // Each set of rules has its own questions, and so its own socket.
+        let label = format!("serve-{}", gates.len());
+        let socket = bind_control(places, &label).inspect_err(|_| {
+            // The journal was opened for nothing; a failure here is the lesser one.
+            drop(journal.close(local::now_ms(), "configuration"));
+        })?;
+        sockets.push((socket, Arc::clone(&gate), names));
+        gates.push((file, gate));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
+    let served = runtime.block_on(async {
+        let listener = TcpListener::bind(plan.listen)
+            .await
+            .map_err(|e| Failure::other(format!("cannot listen at {}: {e}", plan.listen)))?;
+        for (socket, gate, names) in &mut sockets {
+            listen(socket, gate, names, places);
+        }
+        Serving::new(&plan, gates, guests, places)?
+            .run(&plan, listener, out)
+            .await
+    });
+    runtime.shutdown_background();
+    finish(served?, &journal)
+}
+
+fn finish(gates: Vec<Arc<Gate>>, journal: &Journal) -> Result<u8, Failure> {
+    if gates.iter().any(|gate| gate.has_failed()) {
+        let cause = journal
+            .healthy()
+            .err()
+            .map_or_else(String::new, |e| format!(": {e}"));
+        return Err(Failure::journal(format!(
+            "nothing was forwarded after the journal failed{cause}"
+        )));
+    }
+    journal
+        .close(local::now_ms(), "signal")
+        .map_err(Failure::journal)?;
+    Ok(0)
+}
+
+fn record_policy(
+    journal: &Journal,
+    file: Option<&std::path::Path>,
+    digest: &str,
+) -> Result<(), Failure> {
+    let source = file.map(|file| file.display().to_string());
+    let loaded = Config {
+        event: "loaded",
+        component: Some("policy"),
+        version: Some("v1"),
+        source: Some(source.as_deref().unwrap_or("starter")),
+        checksum: Some(digest),
+        ..Config::default()
+    };
+    journal
+        .append(local::now_ms(), &Record::Config(&loaded))
+        .map_err(Failure::journal)?;
+    Ok(())
+}
+
+/// Everything that serves, put together.
+struct Serving {
+    gates: Vec<Arc<Gate>>,
+    face: Arc<Face>,
+    door: Arc<Door>,
+}
+
+impl Serving {
+    fn new(
+        plan: &Plan,
+        gates: Vec<(Option<PathBuf>, Arc<Gate>)>,
+        guests: Guests,
+        places: &Places,
+    ) -> Result<Self, Failure> {
+        let view: Arc<LocalView> = Arc::new(LocalView::new(places));
+        let mut servers = Vec::new();
+        for server in &plan.servers {
+            let gate = gates
+                .iter()
+                .find(|(file, _)| *file == server.policy)
+                .map(|(_, gate)| Arc::clone(gate))
+                .ok_or_else(|| Failure::other("a server has no policy"))?;
+            servers.push(ServerOptions {
+                name: server.name.clone(),
+                gate,
+                command: server.command(places),
+                share: plan.share,
+                call_timeout_ms: server.call_timeout_ms,
+                view: Some(view.clone()),
+                descriptions: plan.descriptions.clone(),
+                pins: server.pins.clone(),
+            });
+        }
+        let gates: Vec<Arc<Gate>> = gates.into_iter().map(|(_, gate)| gate).collect();
+        let first = gates
+            .first()
+            .ok_or_else(|| Failure::configuration("there is no server to serve"))?;
+        let face = Arc::new(Face::new(
+            Arc::clone(first),
+            servers,
+            FaceOptions::default(),
+            Box::new(local::random),
+        ));
+        let door = Arc::new(Door::new(Arc::clone(&face), gates.clone(), guests));
+        Ok(Self { gates, face, door })
+    }
+
+    /// Serves until the end, and ends in order: nothing new, what is under way, sessions, servers.
+    async fn run(
+        self,
+        plan: &Plan,
+        listener: TcpListener,
+        out: &mut dyn Write,
+    ) -> Result<Vec<Arc<Gate>>, Failure> {
+        let address = listener
+            .local_addr()
+            .map_err(|e| Failure::other(format!("cannot listen: {e}")))?;
+        self.record_start(plan, address)?;
+        let scheme = if plan.options.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        let _ = writeln!(out, "listening at {scheme}://{address}");
+        for name in self.face.names() {
+            let _ = writeln!(out, "  {name}  {scheme}://{address}/mcp/{name}");
+        }
+        let _ = out.flush();
+        let looking_after = {
+            let face = Arc::clone(&self.face);
+            tokio::spawn(async move { face.look_after().await })
+        };
+        let end = self.asked_to_end()?;
+        let drained = server::serve(listener, plan.options.clone(), Arc::clone(&self.door), end);
+        let drained = drained.await;
+        if drained.cut_off > 0 {
+            tracing::warn!("{} connections were cut off", drained.cut_off);
+        }
+        looking_after.abort();
+        self.face.close().await;
+        Ok(self.gates)
+    }
+
+    fn record_start(&self, plan: &Plan, address: SocketAddr) -> Result<(), Failure> {
+        let names: Vec<&str> = plan.servers.iter().map(|s| s.name.as_str()).collect();
+        let started = System {
+            event: "serve_started",
+            level: Some("info"),
+            component: Some("serve"),
+            message: Some(&format!("listening at {address}")),
+            backend_id: Some(&names.join(", ")),
+            ..System::default()
+        };
+        match self.gates.first() {
+            Some(gate) => gate
+                .record(&Record::System(&started))
+                .map_err(Failure::journal),
+            None => Ok(()),
+        }
+    }
+
+    /// Ready when a signal asks for the end or the journal has failed; from then on every call is
+    /// refused. Gives the journal its time meanwhile.
+    fn asked_to_end(&self) -> Result<impl Future<Output = ()> + Send + use<>, Failure> {
+        let listen = |kind| signal(kind).map_err(|e| Failure::other(format!("no signals: {e}")));
+        let mut terminate = listen(SignalKind::terminate())?;
+        let mut interrupt = listen(SignalKind::interrupt())?;
+        // A file-size limit would end the process before it could say why.
+        let file_size = listen(SignalKind::from_raw(SIGXFSZ))?;
+        let (gates, face) = (self.gates.clone(), Arc::clone(&self.face));
+        let door = Arc::clone(&self.door);
+        Ok(async move {
+            let _file_size = file_size;
+            let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
+            loop {
+                tokio::select! {
+                    _ = terminate.recv() => break,
+                    _ = interrupt.recv() => break,
+                    _ = tick.tick() => {
+                        door.tick();
+                        for gate in &gates {
+                            // A journal that fails here fails the gate as well.
+                            if let Err(error) = gate.tick() {
+                                tracing::error!(reason = error.label(), "{error}");
+                            }
+                        }
+                        if gates.iter().any(|gate| gate.has_failed()) {
+                            break;
+                        }
+                    }
+                }
+            }
+            for gate in &gates {
+                gate.drain();
+            }
+            face.quiet();
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! What to serve, where, and by which rules: command line and configuration together.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mcp::upstream::ServerCommand;
+use net::environment::Extra;
+use net::http::server::{Names, Options, server_config};
+
+use super::ServeArgs;
+use crate::config::Settings;
+use crate::places::{self, Places};
+use crate::run::Failure;
+use crate::run::plan::of_configuration;
+use crate::screening;
+
+/// Largest certificate or key file, in bytes.
+const PEM_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Everything that is needed to begin.
+pub struct Plan {
+    pub listen: SocketAddr,
+    pub servers: Vec<Planned>,
+    pub share: mcp::serve::Share,
+    pub options: Options,
+    pub descriptions: mcp::descriptions::Options,
+    pub limits: gate::limits::Limits,
+    pub approval: gate::approval::Options,
+}
+
+/// A server.
+pub struct Planned {
+    pub name: String,
+    pub policy: Option<PathBuf>,
+    pub call_timeout_ms: u64,
+    pub pins: gate::pins::PinOptions,
+    program: OsString,
+    arguments: Vec<OsString>,
+    directory: Option<PathBuf>,
+    environment: Vec<Extra>,
+}
+
+impl Plan {
+    /// Puts it together.
+    pub fn of(args: &ServeArgs, settings: &Settings, places: &Places) -> Result<Self, Failure> {
+        let mut servers = Vec::new();
+        for server in &settings.servers {
+            let Some((program, arguments, directory, environment)) = of_configuration(server)
+            else {
+                return Err(Failure::configuration(format!(
+                    "the server \"{}\" is reached over http, which serve cannot do yet; durward run {0} can",
+                    server.name
+                )));
+            };
+            servers.push(Planned {
+                name: server.name.clone(),
+                policy: settings.policy_of(Some(server)).0.map(Path::to_path_buf),
+                call_timeout_ms: timeout(args, settings.call_timeout_of(Some(server)).0),
+                pins: screening::pins(&args.screening, settings, Some(server), places),
+                program,
+                arguments,
+                directory,
+                environment,
+            });
+        }
+        for further in &args.servers {
+            if servers.iter().any(|server| server.name == further.name) {
+                return Err(Failure::configuration(format!(
+                    "there are two servers called \"{}\"; give one of them another name",
+                    further.name
+                )));
+            }
+            let mut words = further.words.iter().map(OsString::from);
+            servers.push(Planned {
+                name: further.name.clone(),
+                policy: settings.policy_of(None).0.map(Path::to_path_buf),
+                call_timeout_ms: timeout(args, settings.call_timeout_of(None).0),
+                pins: screening::pins(&args.screening, settings, None, places),
+                program: words.next().unwrap_or_default(),
+                arguments: words.collect(),
+                directory: None,
+                environment: Vec::new(),
+            });
+        }
+        if servers.is_empty() {
+            return Err(Failure::configuration(
+                "there is no server to serve\n  hint: name one with --server NAME=COMMAND, or put it under servers: in durward.yaml",
+            ));
+        }
+        let listen = args.listen.unwrap_or(settings.listen.value);
+        let options = options(args, settings, listen)?;
+        Ok(Self {
+            listen,
+            servers,
+            share: args.share.into(),
+            options,
+            approval: args.approval.options(&settings.approval),
+            descriptions: screening::descriptions(&args.screening, settings),
+            limits: args
+                .limits
+                .over(settings.limits.for_gate())
+                .map_err(Failure::configuration)?,
+        })
+    }
+
+    /// The names of the servers with these rules.
+    pub fn names(&self, policy: Option<&Path>) -> String {
+        let names: Vec<&str> = self
+            .servers
+            .iter()
+            .filter(|server| server.policy.as_deref() == policy)
+            .map(|server| server.name.as_str())
+            .collect();
+        names.join(", ")
+    }
+
+    /// The files with rules, each once; none is the starter policy.
+    pub fn policies(&self) -> Vec<Option<PathBuf>> {
+        let mut out: Vec<Option<PathBuf>> = Vec::new();
+        for server in &self.servers {
+            if !out.contains(&server.policy) {
+                out.push(server.policy.clone());
+            }
+        }
+        out
+    }
+}
+
+fn timeout(args: &ServeArgs, configured_ms: u64) -> u64 {
+    args.call_timeout
+        .map_or(configured_ms, |seconds| seconds.saturating_mul(1_000))
+}
+
+impl Planned {
+    /// How it is started.
+    pub fn command(&self, places: &Places) -> ServerCommand {
+        ServerCommand {
+            program: self.program.clone(),
+            args: self.arguments.clone(),
+            environment: net::environment::for_child(places::environment(), &self.environment),
+            directory: self.directory.clone(),
+            watcher: places.own_binary.clone(),
+        }
+    }
+}
+
+fn options(args: &ServeArgs, settings: &Settings, listen: SocketAddr) -> Result<Options, Failure> {
+    let configured = settings
+        .tls
+        .as_ref()
+        .map(|tls| (tls.cert.value.clone(), tls.key.value.clone()));
+    let tls = args
+        .tls_cert
+        .clone()
+        .zip(args.tls_key.clone())
+        .or(configured);
+    let tls = tls.map(|(cert, key)| tls_of(&cert, &key)).transpose()?;
+    if !listen.ip().is_loopback() && tls.is_none() {
+        return Err(Failure::configuration(format!(
+            "{listen} can be reached from other machines, and without TLS anybody on the way could read and change calls\n  hint: listen at 127.0.0.1, or give --tls-cert and --tls-key"
+        )));
+    }
+    let mut names = Names::loopback();
+    let hosts = settings
+        .allowed_hosts
+        .value
+        .iter()
+        .chain(&args.allowed_hosts);
+    for host in hosts {
+        names.allow_host(host).map_err(|why| {
+            Failure::configuration(format!("host \"{}\": {why}", host.escape_debug()))
+        })?;
+    }
+    let origins = settings
+        .allowed_origins
+        .value
+        .iter()
+        .chain(&args.allowed_origins);
+    for origin in origins {
+        names.allow_origin(origin).map_err(|why| {
+            Failure::configuration(format!("origin \"{}\": {why}", origin.escape_debug()))
+        })?;
+    }
+    Ok(Options {
+        names,
+        tls,
+        ..Options::default()
+    })
+}
+
+fn tls_of(cert: &Path, key: &Path) -> Result<Arc<net::http::server::TlsConfig>, Failure> {
+    let read = |file: &Path| {
+        let size = std::fs::metadata(file).map(|found| found.len());
+        let text = match size {
+            Ok(size) if size > PEM_BYTES_MAX => Err("the file is longer than 1 MiB".to_owned()),
+            Ok(_) => std::fs::read(file).map_err(|e| e.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        text.map_err(|why| Failure::configuration(format!("{}: {why}", file.display())))
+    };
+    server_config(&read(cert)?, &read(key)?).map_err(|fault| {
+        Failure::configuration(format!(
+            "{} with {}: {fault}",
+            cert.display(),
+            key.display()
+        ))
+    })
+}

@@ -1,0 +1,192 @@
+//! `durward serve` before mocks, and raw HTTP to it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use super::guarded::{PATIENCE, Place, binary};
+
+/// A running `durward serve` with one server, `echo`.
+pub struct Served {
+    pub place: Place,
+    pub address: SocketAddr,
+    pub process: Child,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(n, _)| n == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+}
+
+/// Raised, so that no test meets them by accident.
+const LIMITS: [&str; 8] = [
+    "--limit-requests",
+    "1000000/s",
+    "--limit-burst",
+    "1000000",
+    "--limit-tool-calls",
+    "1000000",
+    "--limit-concurrency",
+    "1000",
+];
+
+impl Served {
+    pub fn start(flags: &[&str]) -> Self {
+        Self::start_in(Place::new(), flags)
+    }
+
+    /// Serves a counting echo mock.
+    pub fn start_in(place: Place, flags: &[&str]) -> Self {
+        let mock = place.mock(&["echo"]).join(" ");
+        let server = format!("echo={mock}");
+        Self::start_server(place, &server, flags)
+    }
+
+    pub fn start_server(place: Place, server: &str, flags: &[&str]) -> Self {
+        let mut process = Command::new(binary())
+            .args(["--no-config", "--state-dir", "state", "serve"])
+            .args(["--policy", "policy.json", "--listen", "127.0.0.1:0"])
+            .args(["--server", server])
+            .args(LIMITS)
+            .args(flags)
+            .current_dir(&place.dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stdout = process.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let address = line.trim().rsplit('/').next().unwrap().parse();
+        let address = address.unwrap_or_else(|_| panic!("no address: {line:?}"));
+        Self {
+            place,
+            address,
+            process,
+        }
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream
+    }
+
+    /// One request on a connection of its own.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut stream = self.connect();
+        write_request(&mut stream, method, path, headers, body);
+        read_answer(&mut BufReader::new(stream))
+    }
+
+    /// A Legacy message.
+    pub fn post(&self, session: Option<&str>, body: &str) -> Answer {
+        let mut headers = vec![("mcp-protocol-version", "2025-11-25")];
+        headers.extend(session.map(|id| ("mcp-session-id", id)));
+        self.send("POST", "/mcp/echo", &headers, body)
+    }
+
+    /// Opens a Legacy session.
+    pub fn open(&self, version: &str) -> String {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":"open","method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"test","version":"1"}}}}}}"#
+        );
+        let answer = self.send("POST", "/mcp/echo", &[], &body);
+        assert_eq!(answer.json()["result"]["protocolVersion"], version);
+        let id = answer.header("mcp-session-id").unwrap().to_owned();
+        let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(self.post(Some(&id), ready).status, 202);
+        id
+    }
+
+    /// Asks for the end and waits for it.
+    pub fn stop(mut self) -> (Option<i32>, Place) {
+        let pid = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let status = self.process.wait().unwrap();
+        (
+            status.code(),
+            std::mem::replace(&mut self.place, Place::new()),
+        )
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// `tools/call` of `echo` as a Legacy message.
+pub fn call(id: &str, text: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{text}"}}}}}}"#
+    )
+}
+
+pub fn write_request(
+    stream: &mut TcpStream,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) {
+    let mut text = format!("{method} {path} HTTP/1.1\r\n");
+    let mut all = vec![
+        ("host", "localhost"),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    all.retain(|(name, _)| !headers.iter().any(|(n, _)| n == name));
+    all.extend(headers);
+    for (name, value) in all {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+    stream.write_all(text.as_bytes()).unwrap();
+}
+
+/// Reads a head and the body that it announces; none for a stream.
+pub fn read_answer(reader: &mut BufReader<TcpStream>) -> Answer {
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let mut answer = Answer {
+        status: status.unwrap_or_else(|| panic!("no status: {line:?}")),
+        headers: Vec::new(),
+        body: String::new(),
+    };
+    loop {
+        line.clear();
+        reader.read_line(&mut line).unwrap();
+        let Some((name, value)) = line.trim_end().split_once(": ") else {
+            break;
+        };
+        answer.headers.push((name.to_owned(), value.to_owned()));
+    }
+    if let Some(length) = answer.header("content-length") {
+        let mut body = vec![0; length.parse().unwrap()];
+        reader.read_exact(&mut body).unwrap();
+        answer.body = String::from_utf8(body).unwrap();
+    }
+    answer
+}

@@ -1,0 +1,144 @@
+//! What can be wrong with a key, and with the file of keys.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use state::DirectoryError;
+
+use crate::journal::KeysError;
+
+/// Why a key opens nothing: a closed set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyFault {
+    /// A key is needed and none was given.
+    Missing,
+    /// What was given is no key of ours.
+    Unknown,
+    /// Its time is over.
+    Expired,
+    /// It was revoked.
+    Revoked,
+    /// It is good, but not for this server.
+    OutOfScope,
+}
+
+impl KeyFault {
+    /// All, in the order of the reference page.
+    pub const ALL: [Self; 5] = [
+        Self::Missing,
+        Self::Unknown,
+        Self::Expired,
+        Self::Revoked,
+        Self::OutOfScope,
+    ];
+
+    /// The closed label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Missing => "key_missing",
+            Self::Unknown => "key_unknown",
+            Self::Expired => "key_expired",
+            Self::Revoked => "key_revoked",
+            Self::OutOfScope => "key_out_of_scope",
+        }
+    }
+
+    /// One sentence for the caller. It does not say whether a key that is no longer good once was.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Missing => "a key is needed: send Authorization: Bearer with one of durward keys",
+            Self::Unknown | Self::Expired | Self::Revoked => {
+                "the key is not good here; ask whoever runs this server for another"
+            }
+            Self::OutOfScope => "the key is not good for this server",
+        }
+    }
+}
+
+/// Why the keys cannot be read or changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RingError {
+    /// The key directory.
+    Directory(DirectoryError),
+    /// The secret of the digests.
+    Secret(KeysError),
+    /// The file cannot be read.
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The refusal.
+        error: io::Error,
+    },
+    /// Other users can read the file.
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not what it should be.
+    Malformed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The name is in use.
+    Taken(String),
+    /// There is no key of this name.
+    NoSuchKey(String),
+    /// The key was revoked; it cannot be used again.
+    Revoked(String),
+    /// There are too many keys.
+    Full,
+}
+
+impl fmt::Display for RingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(error) => write!(f, "keys: {error}"),
+            Self::Secret(error) => write!(f, "{error}"),
+            Self::Read { path, error } => {
+                write!(f, "keys: cannot read {}: {error}", path.display())
+            }
+            Self::Exposed { path } => write!(
+                f,
+                "keys: {0} is readable by other users; run chmod 600 {0}",
+                path.display()
+            ),
+            Self::Malformed { path } => write!(
+                f,
+                "keys: {} is not a list of keys; restore it, or remove it to begin with none",
+                path.display()
+            ),
+            Self::Taken(name) => write!(
+                f,
+                "there is a key called \"{name}\" already; revoke or rotate it, or choose another name"
+            ),
+            Self::NoSuchKey(name) => {
+                write!(
+                    f,
+                    "there is no key called \"{name}\"; durward keys list shows all"
+                )
+            }
+            Self::Revoked(name) => {
+                write!(f, "the key \"{name}\" was revoked; create a new one")
+            }
+            Self::Full => f.write_str("there are 1,000 keys already; revoke some first"),
+        }
+    }
+}
+
+impl std::error::Error for RingError {}
+
+impl From<DirectoryError> for RingError {
+    fn from(error: DirectoryError) -> Self {
+        Self::Directory(error)
+    }
+}
+
+impl From<KeysError> for RingError {
+    fn from(error: KeysError) -> Self {
+        Self::Secret(error)
+    }
+}
