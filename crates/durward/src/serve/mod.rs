@@ -175,19 +175,7 @@ fn serve(
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, _, _) = split_seed(&seed);
-    // Everything that can be wrong with the rules is said before the journal begins a segment.
-    let mut policies = Vec::new();
-    for file in plan.policies() {
-        if file.is_none() {
-            let _ = writeln!(
-                err,
-                "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
-            );
-        }
-        let policy = source::of_file(file.as_deref(), Protected::AsRun, places)
-            .map_err(Failure::configuration)?;
-        policies.push((file, policy));
-    }
+    let policies = policies(&plan, places, err)?;
     let guests = Guests::open(places, args.require_key)?;
     if !plan.listen.ip().is_loopback() && !guests.need_keys() {
         return Err(Failure::configuration(format!(
@@ -238,6 +226,27 @@ fn serve(
     });
     runtime.shutdown_background();
     finish(served?, &journal)
+}
+
+/// A policy, and the file that it came from.
+type Loaded = (Option<PathBuf>, gate::policy::Policy);
+
+/// Every policy that the plan names. Everything that can be wrong with the rules is said before the
+/// journal begins a segment.
+fn policies(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<Vec<Loaded>, Failure> {
+    let mut policies = Vec::new();
+    for file in plan.policies() {
+        if file.is_none() {
+            let _ = writeln!(
+                err,
+                "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
+            );
+        }
+        let policy = source::of_file(file.as_deref(), Protected::AsRun, places)
+            .map_err(Failure::configuration)?;
+        policies.push((file, policy));
+    }
+    Ok(policies)
 }
 
 fn finish(gates: Vec<Arc<Gate>>, journal: &Journal) -> Result<u8, Failure> {
