@@ -2,6 +2,7 @@
 
 use gate::journal::{ResponseSummary, Status};
 use gate::{Admission, Call, ControlKind, Origin, Outcome, Pass as _, Reason};
+use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind};
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, scan_reply, scan_request};
@@ -87,19 +88,7 @@ impl Session {
     ) -> Flow {
         let key = id.key();
         let Some(open) = self.table.take(&key) else {
-            let (event, message) = if self.table.has_ended(&key) {
-                (
-                    "server_answered_again",
-                    "a second or late answer to a call was dropped",
-                )
-            } else {
-                (
-                    "server_answer_unknown",
-                    "an answer to no call under way was dropped",
-                )
-            };
-            self.note(event, message);
-            return Flow::Go;
+            return self.note_stray(&key);
         };
         let Open {
             id: wanted,
@@ -110,18 +99,9 @@ impl Session {
             Ok(open) => open,
             Err(flow) => return flow,
         };
-        let mut answer = if id.raw() == wanted {
-            None
-        } else {
-            Some(frames::with_id(scan, &wanted))
-        };
-        if is_error
-            && let Some(era) = self.era
-            && era::is_mismatch(era, kind.asked(), payload)
-        {
-            self.note(UpstreamFault::EraMismatch.label(), &era::sentence(era));
-            answer = Some(era::refusal(&wanted, era, payload));
-        }
+        let renamed = (id.raw() != wanted).then(|| frames::with_id(scan, &wanted));
+        let refused = is_error.then(|| self.era_refusal(&kind, &wanted, payload));
+        let mut answer = refused.flatten().or(renamed);
         match kind {
             OpenKind::Initialize | OpenKind::Discover | OpenKind::List { .. } if is_error => {}
             OpenKind::Plain => {}
@@ -153,6 +133,33 @@ impl Session {
             }
         }
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
+    }
+
+    /// An answer to no call under way is dropped.
+    fn note_stray(&mut self, key: &IdKey) -> Flow {
+        let (event, message) = if self.table.has_ended(key) {
+            (
+                "server_answered_again",
+                "a second or late answer to a call was dropped",
+            )
+        } else {
+            (
+                "server_answer_unknown",
+                "an answer to no call under way was dropped",
+            )
+        };
+        self.note(event, message);
+        Flow::Go
+    }
+
+    /// The answer to a call whose error says that the server speaks the other era.
+    fn era_refusal(&mut self, kind: &OpenKind, id: &str, error: &str) -> Option<Vec<u8>> {
+        let era = self.era?;
+        if !era::is_mismatch(era, kind.asked(), error) {
+            return None;
+        }
+        self.note(UpstreamFault::EraMismatch.label(), &era::sentence(era));
+        Some(era::refusal(id, era, error))
     }
 
     /// Hands the call back if its reply may be passed on; else the call is answered with an error.
