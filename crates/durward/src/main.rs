@@ -2,11 +2,13 @@
 //!
 //! This is the table of contents: what each command does is in the module of its name.
 
+mod approvals;
 mod atomic;
 mod audit;
 mod cli;
 mod completions;
 mod config;
+mod control;
 mod demo;
 mod install;
 mod limits;
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
             };
             audit::run(&args, &context, &mut out, &mut err)
         }
+        Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }
@@ -106,6 +109,7 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Pins(_)
         | Command::Audit(_)
         | Command::Install(_)
+        | Command::Approvals(_)
         | Command::Status(_) => true,
         Command::Demo
         | Command::Sim(_)

@@ -14,6 +14,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Given, RunArgs};
 use crate::config::Settings;
+use crate::control::directory::Socket;
+use crate::control::server::{self, Control};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
@@ -93,7 +95,12 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
         version: "v1".into(),
         limits: plan.limits,
     };
-    let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
+    let mut socket = bind_control(places, &plan.name).inspect_err(|_| {
+        // The journal was opened for nothing; a failure here is the lesser one.
+        drop(journal.close(local::now_ms(), "configuration"));
+    })?;
+    let gate = Gate::new(world, Arc::clone(&journal), clock, salt);
+    let gate = Arc::new(gate.with_approval(plan.approval));
     record_start(&gate, plan, &digest, &session)?;
     let options = SessionOptions {
         backend_id: plan.name.clone(),
@@ -114,6 +121,7 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
+        listen(&mut socket, &gate, &plan.name, places);
         let upstream = tokio::select! {
             reached = reach::reach(plan, &gate, places, err) => reached?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),
@@ -138,6 +146,31 @@ async fn asked_to_end() -> Result<(), Failure> {
         _ = interrupt.recv() => {}
     }
     Ok(())
+}
+
+/// The control socket. Without it nobody could approve anything, and a directory that others can
+/// change may be somebody's attempt at that: neither is passed over.
+fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
+    let directory = places
+        .runtime
+        .first()
+        .ok_or_else(|| Failure::configuration("there is no runtime directory"))?;
+    Socket::bind(directory, name).map_err(|e| Failure::configuration(e.to_string()))
+}
+
+/// Serves the control socket beside the session, on the same runtime.
+fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, places: &Places) {
+    let Some(listener) = socket.take_listener() else {
+        return;
+    };
+    tracing::info!(socket = %socket.path().display(), "listening for approvals");
+    let control = Control {
+        gate: Arc::clone(gate),
+        server: name.to_owned(),
+        user: places.user.clone(),
+        since: gate::journal::format_utc(local::now_ms()),
+    };
+    tokio::spawn(server::serve(listener, Arc::new(control)));
 }
 
 fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {

@@ -3,6 +3,7 @@
 //! Everything happens on one task: frames are read from both sides, judged, written at once where
 //! the other side takes them, else queued; a side that does not read stops the other side's reader.
 
+mod asking;
 mod client_side;
 mod open;
 mod run;
@@ -23,6 +24,7 @@ use crate::finding::{Finding, Told};
 use crate::notes::Notes;
 use crate::upstream::Upstream;
 
+use asking::Bell;
 use open::{Open, Table};
 
 /// What a session is told at its start.
@@ -90,6 +92,10 @@ pub struct Session {
     era: Option<Era>,
     revision: Option<Revision>,
     client_id: Option<Arc<str>>,
+    /// The client can show a form to its person.
+    client_elicits: bool,
+    /// Rung when the question about a waiting call has ended.
+    bell: Arc<Bell>,
     next_batch: u64,
     dropped_notifications: u64,
 }
@@ -138,6 +144,8 @@ impl Session {
             era: None,
             revision: None,
             client_id: None,
+            client_elicits: false,
+            bell: Arc::default(),
             next_batch: 0,
             dropped_notifications: 0,
         }
