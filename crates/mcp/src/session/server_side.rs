@@ -111,18 +111,9 @@ impl Session {
             Ok(open) => open,
             Err(flow) => return flow,
         };
-        let mut answer = if id.raw() == wanted {
-            None
-        } else {
-            Some(frames::with_id(scan, &wanted))
-        };
-        if is_error
-            && let Some(era) = self.era
-            && era::is_mismatch(era, kind.asked(), payload)
-        {
-            self.note(UpstreamFault::EraMismatch.label(), &era::sentence(era));
-            answer = Some(era::refusal(&wanted, era, payload));
-        }
+        let renamed = (id.raw() != wanted).then(|| frames::with_id(scan, &wanted));
+        let refused = is_error.then(|| self.era_refusal(&kind, &wanted, payload));
+        let mut answer = refused.flatten().or(renamed);
         match kind {
             OpenKind::Initialize | OpenKind::Discover | OpenKind::List { .. } if is_error => {}
             OpenKind::Plain => {}
@@ -164,6 +155,16 @@ impl Session {
             let message = "an answer to no call under way was dropped";
             self.note("server_answer_unknown", message);
         }
+    }
+
+    /// The answer to a call whose error says that the server speaks the other era.
+    fn era_refusal(&mut self, kind: &OpenKind, id: &str, error: &str) -> Option<Vec<u8>> {
+        let era = self.era?;
+        if !era::is_mismatch(era, kind.asked(), error) {
+            return None;
+        }
+        self.note(UpstreamFault::EraMismatch.label(), &era::sentence(era));
+        Some(era::refusal(id, era, error))
     }
 
     /// Hands the call back if its reply may be passed on; else the call is answered with an error.
