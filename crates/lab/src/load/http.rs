@@ -89,6 +89,11 @@ impl McpHttpTarget {
         let mut head = url.head("POST", headers);
         head.extend_from_slice(b"content-type: application/json\r\n");
         head.extend_from_slice(b"accept: application/json, text/event-stream\r\n");
+        let version = format!("mcp-protocol-version: {}\r\n", protocol.revision());
+        // Where nothing is negotiated the revision stands on every request, the first included.
+        if protocol == Protocol::Modern {
+            head.extend_from_slice(version.as_bytes());
+        }
         let mut target = Self {
             connection: HttpConnection::open(url, timeout_ms)?,
             head,
@@ -100,6 +105,10 @@ impl McpHttpTarget {
             request: Vec::new(),
         };
         target.shake_hands(protocol)?;
+        if protocol == Protocol::Legacy {
+            target.head.extend_from_slice(version.as_bytes());
+            target.get_ready(protocol)?;
+        }
         Ok(target)
     }
 
@@ -122,12 +131,18 @@ impl McpHttpTarget {
             let line = format!("mcp-session-id: {session}\r\n");
             self.head.extend_from_slice(line.as_bytes());
         }
-        let version = format!("mcp-protocol-version: {}\r\n", protocol.revision());
-        self.head.extend_from_slice(version.as_bytes());
+        Ok(())
+    }
+
+    /// Ends a handshake.
+    fn get_ready(&mut self, protocol: Protocol) -> Result<(), LabError> {
         if let Some(note) = protocol.ready() {
             self.fill(note, "notifications/initialized");
             let sent = self.connection.exchange(&self.request);
-            sent.map_err(|(_, error)| broken(format!("notifications/initialized: {error}")))?;
+            sent.map_err(|(_, error)| LabError::Broken {
+                arm: "target".into(),
+                what: format!("notifications/initialized: {error}"),
+            })?;
         }
         Ok(())
     }
