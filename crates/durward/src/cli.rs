@@ -146,7 +146,7 @@ Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the j
 16 wrong configuration.";
 
 /// Arguments of `durward run`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct RunArgs {
     /// The rules, as JSON
     #[arg(
@@ -168,6 +168,9 @@ pub struct RunArgs {
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
+    /// Do not take up changes of the configuration and the policy by themselves; SIGHUP still does
+    #[arg(long)]
+    pub no_watch: bool,
     /// A server of the configuration, by its name
     #[arg(value_name = "SERVER", required_unless_present = "command")]
     pub server: Option<String>,

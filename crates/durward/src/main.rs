@@ -14,6 +14,7 @@ mod log;
 mod places;
 mod policy;
 mod reference;
+mod reload;
 mod run;
 mod status;
 
@@ -54,7 +55,15 @@ fn main() -> ExitCode {
     };
     places.follow(&settings, given.state_dir);
     let code = match cli.command {
-        Command::Run(args) => run::run(&args, &given, settings, &places, &mut err),
+        Command::Run(args) => {
+            let asked = run::Asked {
+                args,
+                given,
+                source,
+                places,
+            };
+            run::run(&asked, &settings, &mut err)
+        }
         Command::Check(args) => {
             config::check::run(&args, &given, settings, &places, &mut out, &mut err)
         }

@@ -18,20 +18,23 @@ use crate::config::{self, Settings, values};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::{self, Places};
 use crate::policy::source::{self, Protected};
+use crate::reload::Reloader;
 use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
 
 /// How long calls under way may take to end, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
 
 /// What to run, by which rules.
-struct Plan {
+#[derive(Clone)]
+pub struct Plan {
     /// The server's name in rules and in the journal.
-    name: String,
+    pub name: String,
     program: OsString,
     arguments: Vec<OsString>,
     environment: Vec<Extra>,
     directory: Option<PathBuf>,
-    policy: Option<PathBuf>,
+    /// The rules; absent: the starter policy.
+    pub policy: Option<PathBuf>,
     call_timeout_ms: u64,
     sync: SyncPolicy,
 }
@@ -66,15 +69,10 @@ impl Failure {
 }
 
 /// Runs until the client, the server or the journal ends it; gives the exit code.
-pub fn run(
-    args: &RunArgs,
-    given: &Given,
-    mut settings: Settings,
-    places: &Places,
-    err: &mut dyn Write,
-) -> u8 {
-    settings.set_policy(args.policy.as_deref(), given.policy);
-    let done = Plan::of(args, &settings, places).and_then(|plan| guard(&plan, places, err));
+pub fn run(asked: &Asked, settings: &Settings, err: &mut dyn Write) -> u8 {
+    let done = Plan::of(asked, settings.clone())
+        .map_err(Failure::configuration)
+        .and_then(|plan| guard(asked, settings, &plan, err));
     match done {
         Ok(code) => code,
         Err(failure) => {
@@ -84,8 +82,29 @@ pub fn run(
     }
 }
 
+/// What the command line asks for, and what it is held against when the files change.
+#[derive(Clone)]
+pub struct Asked {
+    pub args: RunArgs,
+    pub given: Given,
+    pub source: config::Source,
+    pub places: Places,
+}
+
 impl Plan {
-    fn of(args: &RunArgs, settings: &Settings, places: &Places) -> Result<Self, Failure> {
+    /// What to run by these settings.
+    ///
+    /// # Errors
+    /// A message, where they have no such server.
+    pub fn of(asked: &Asked, mut settings: Settings) -> Result<Self, String> {
+        let Asked {
+            args,
+            given,
+            places,
+            ..
+        } = asked;
+        settings.set_policy(args.policy.as_deref(), given.policy);
+        let settings = &settings;
         let server = match &args.server {
             Some(name) => Some(find(name, settings, places)?),
             None => None,
@@ -96,7 +115,7 @@ impl Plan {
                 let (program, arguments) = args
                     .command
                     .split_first()
-                    .ok_or_else(|| Failure::configuration("no server command was given"))?;
+                    .ok_or("no server command was given")?;
                 (program.clone(), arguments.to_vec(), None, Vec::new())
             }
         };
@@ -130,19 +149,39 @@ impl Plan {
             },
         })
     }
+
+    /// What differs in another plan and cannot be taken up while running, by its keys.
+    pub fn needs_restart(&self, other: &Self) -> Vec<&'static str> {
+        let same_server = self.program == other.program
+            && self.arguments == other.arguments
+            && self.environment == other.environment
+            && self.directory == other.directory;
+        [
+            ("servers", same_server),
+            (
+                "call_timeout",
+                self.call_timeout_ms == other.call_timeout_ms,
+            ),
+            ("journal.sync", self.sync == other.sync),
+        ]
+        .iter()
+        .filter(|(_, same)| !same)
+        .map(|(key, _)| *key)
+        .collect()
+    }
 }
 
-fn find<'s>(name: &str, settings: &'s Settings, places: &Places) -> Result<&'s Server, Failure> {
+fn find<'s>(name: &str, settings: &'s Settings, places: &Places) -> Result<&'s Server, String> {
     if let Some(server) = settings.server(name) {
         return Ok(server);
     }
     let shown = name.escape_debug();
     let Some(file) = &settings.file else {
         let looked = places.config.join(config::FILE_NAME);
-        return Err(Failure::configuration(format!(
+        return Err(format!(
             "there is no server \"{shown}\": no configuration was read, and there is none at {}\n  hint: name it with --config, or put the server's own command behind --",
             looked.display()
-        )));
+        ));
     };
     let names: Vec<&str> = settings.servers.iter().map(|s| s.name.as_str()).collect();
     let hint = match nearest(name, &names) {
@@ -150,21 +189,21 @@ fn find<'s>(name: &str, settings: &'s Settings, places: &Places) -> Result<&'s S
         None if names.is_empty() => "it has no servers yet".into(),
         None => format!("it has {}", names.join(", ")),
     };
-    Err(Failure::configuration(format!(
+    Err(format!(
         "{}: there is no server \"{shown}\"\n  hint: {hint}",
         file.display()
-    )))
+    ))
 }
 
 /// How a server of the configuration is started.
 type Start = (OsString, Vec<OsString>, Option<PathBuf>, Vec<Extra>);
 
-fn of_server(server: &Server) -> Result<Start, Failure> {
+fn of_server(server: &Server) -> Result<Start, String> {
     let Some(command) = &server.command else {
-        return Err(Failure::configuration(format!(
+        return Err(format!(
             "the server \"{}\" is reached over http, which this version cannot do yet",
             server.name
-        )));
+        ));
     };
     let extra = |(name, value): &(String, config::Secret)| Extra {
         name: name.clone(),
@@ -182,8 +221,14 @@ fn of_server(server: &Server) -> Result<Start, Failure> {
     ))
 }
 
-fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failure> {
+fn guard(
+    asked: &Asked,
+    settings: &Settings,
+    plan: &Plan,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
     let Plan { name, program, .. } = plan;
+    let places = &asked.places;
     let view: Arc<LocalView> = Arc::new(LocalView::new(places));
     if plan.policy.is_none() {
         let _ = writeln!(
@@ -204,7 +249,7 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
         version: "v1".into(),
     };
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
-    record_start(&gate, plan, &digest, &session)?;
+    record_start(&gate, plan, settings, &digest, &session)?;
     let command = ServerCommand {
         program: program.clone(),
         args: plan.arguments.clone(),
@@ -227,13 +272,18 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
+        let reloader = Reloader::new(asked.clone(), settings, plan.clone(), Arc::clone(&gate))
+            .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
         let upstream = Upstream::start(&command, name).map_err(|e| {
             Failure::other(format!("cannot start {}: {e}", program.to_string_lossy()))
         })?;
-        Session::new(Arc::clone(&gate), client, upstream, options)
+        let reloader = tokio::spawn(reloader.run());
+        let ended = Session::new(Arc::clone(&gate), client, upstream, options)
             .run()
             .await
-            .map_err(|e| Failure::other(e.to_string()))
+            .map_err(|e| Failure::other(e.to_string()));
+        reloader.abort();
+        ended
     });
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
@@ -298,7 +348,26 @@ fn open_journal(
     }
 }
 
-fn record_start(gate: &Gate, plan: &Plan, digest: &str, session: &str) -> Result<(), Failure> {
+fn record_start(
+    gate: &Gate,
+    plan: &Plan,
+    settings: &Settings,
+    digest: &str,
+    session: &str,
+) -> Result<(), Failure> {
+    if let Some(file) = &settings.file {
+        let path = file.display().to_string();
+        let loaded = Config {
+            event: "loaded",
+            component: Some("configuration"),
+            version: Some("v1"),
+            path: Some(&path),
+            checksum: settings.checksum.as_deref(),
+            ..Config::default()
+        };
+        gate.record(&Record::Config(&loaded))
+            .map_err(Failure::journal)?;
+    }
     let source = plan.policy.as_ref().map(|p| p.display().to_string());
     let loaded = Config {
         event: "loaded",

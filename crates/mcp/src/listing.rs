@@ -1,7 +1,7 @@
 //! Lists without what the caller may not see.
 
 use gate::Gate;
-use gate::facts::ResourceType;
+use gate::facts::{Facts, ResourceType};
 use serde_json::value::RawValue;
 
 use crate::describe::{self, Context};
@@ -31,29 +31,19 @@ pub fn filter(
     for entry in entries {
         let named: Entry = serde_json::from_str(entry.get())
             .map_err(|_| "an entry of the list is not an object")?;
-        let facts = match list {
-            List::Tools => describe::listed(
-                ResourceType::Tool,
-                named.name.as_deref().ok_or("a tool has no name")?,
-                context,
-            ),
-            List::Prompts => describe::listed(
-                ResourceType::Prompt,
-                named.name.as_deref().ok_or("a prompt has no name")?,
-                context,
-            ),
-            List::Resources => describe::listed(
-                ResourceType::Resource,
-                named.uri.as_deref().ok_or("a resource has no uri")?,
-                context,
-            ),
-            List::Templates => describe::listed_template(context),
+        let label = match list {
+            List::Tools => named.name.as_deref().ok_or("a tool has no name")?,
+            List::Prompts => named.name.as_deref().ok_or("a prompt has no name")?,
+            List::Resources => named.uri.as_deref().ok_or("a resource has no uri")?,
+            List::Templates => "",
         };
-        if gate.may_be_listed(&facts) {
+        let shown = gate.may_be_listed(&facts_of(list, label, context));
+        if shown {
             kept.push(entry.get());
         } else {
             filtered.hidden += 1;
         }
+        filtered.judged.push((label.to_owned(), shown));
         if let (List::Tools, Some(name)) = (list, named.name) {
             filtered.schemas.push((name, named.input_schema));
         }
@@ -64,6 +54,17 @@ pub fn filter(
     Ok(filtered)
 }
 
+/// What is known of an entry when it is listed; `label` is its name or URI.
+#[must_use]
+pub fn facts_of(list: List, label: &str, context: &Context<'_>) -> Facts {
+    match list {
+        List::Tools => describe::listed(ResourceType::Tool, label, context),
+        List::Prompts => describe::listed(ResourceType::Prompt, label, context),
+        List::Resources => describe::listed(ResourceType::Resource, label, context),
+        List::Templates => describe::listed_template(context),
+    }
+}
+
 /// What filtering gave.
 #[derive(Debug, Default)]
 pub struct Filtered {
@@ -71,6 +72,8 @@ pub struct Filtered {
     pub result: Option<String>,
     /// How many were hidden.
     pub hidden: usize,
+    /// Each entry's name or URI, and whether it is shown.
+    pub judged: Vec<(String, bool)>,
     /// Tools and their input schemas.
     pub schemas: Vec<(String, serde_json::Value)>,
 }

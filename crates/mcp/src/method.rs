@@ -15,7 +15,7 @@ pub enum Class {
 }
 
 /// The four lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum List {
     /// `tools/list`
     Tools,

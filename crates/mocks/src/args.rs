@@ -55,6 +55,9 @@ pub struct FilesArgs {
     /// Reach the whole file system.
     #[arg(long)]
     pub any_root: bool,
+    /// Say that the list of tools may change (it does not).
+    #[arg(long)]
+    pub announce_changes: bool,
     /// What every mock server accepts.
     #[command(flatten)]
     pub server: ServerArgs,
@@ -94,8 +97,8 @@ pub fn run(args: Args) -> Result<u8, MockError> {
             } else {
                 Roots::beneath(&args.root)?
             };
-            let mut server =
-                Server::new(Files::new(roots), args.server.eras, args.server.counter()?);
+            let files = Files::new(roots).announcing(args.announce_changes);
+            let mut server = Server::new(files, args.server.eras, args.server.counter()?);
             stdio::serve(&mut server).map_err(MockError::Stdio)
         }
         Args::Hostile(args) => stdio::serve(&mut Hostile::new(&args)?).map_err(MockError::Stdio),

@@ -12,6 +12,8 @@ mod recorder;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arc_swap::ArcSwap;
+
 use crate::clock::Clock;
 use crate::facts::Facts;
 use crate::journal::{Digest, Journal, JournalError, Record, Stages};
@@ -44,6 +46,8 @@ pub enum Admission<R> {
 pub struct Ticket<R> {
     call: Call<R>,
     decided: Decided,
+    /// What it was judged by.
+    world: Arc<World>,
 }
 
 /// Everything a call is judged by, captured at the edge.
@@ -57,7 +61,7 @@ pub struct World {
 
 /// The door.
 pub struct Gate {
-    world: Arc<World>,
+    world: ArcSwap<World>,
     recorder: Arc<Recorder>,
     draining: AtomicBool,
 }
@@ -67,10 +71,21 @@ impl Gate {
     #[must_use]
     pub fn new(world: World, journal: Arc<Journal>, clock: Arc<dyn Clock>, random: u64) -> Self {
         Self {
-            world: Arc::new(world),
+            world: ArcSwap::from_pointee(world),
             recorder: Arc::new(Recorder::new(journal, clock, random)),
             draining: AtomicBool::new(false),
         }
+    }
+
+    /// What calls are judged by from now on.
+    #[must_use]
+    pub fn world(&self) -> Arc<World> {
+        self.world.load_full()
+    }
+
+    /// Judges by another world from now on; a call that is being judged keeps the one it began with.
+    pub fn reload(&self, world: World) {
+        self.world.store(Arc::new(world));
     }
 
     /// Judges a call. The decision is in the journal before this returns; a permit is the only way
@@ -82,7 +97,7 @@ impl Gate {
     pub async fn admit<R>(&self, call: Call<R>) -> Admission<R> {
         let clock = &self.recorder.clock;
         let arrived = clock.mono_ns();
-        let world = Arc::clone(&self.world);
+        let world = self.world();
         let mut stages = Stages {
             edge_us: micros(arrived.saturating_sub(call.origin.received_ns)),
             ..Stages::default()
@@ -98,16 +113,24 @@ impl Gate {
         stages.policy_us = micros(judged.saturating_sub(arrived));
         decided.policy_us = stages.policy_us;
         if decided.effect == Effect::Hitl {
-            return Admission::Pending(Box::new(Ticket { call, decided }));
+            return Admission::Pending(Box::new(Ticket {
+                call,
+                decided,
+                world,
+            }));
         }
-        self.conclude(call, decided, stages, judged)
+        self.conclude(call, decided, &world, stages, judged)
     }
 
     /// Answers a ticket with no: the call is refused for `reason`.
     pub fn decline<R>(&self, ticket: Ticket<R>, reason: Reason) -> Refusal {
-        let Ticket { call, mut decided } = ticket;
+        let Ticket {
+            call,
+            mut decided,
+            world,
+        } = ticket;
         decided.reason = Some(reason);
-        match self.write_decision(&call, &decided) {
+        match self.write_decision(&call, &decided, &world) {
             Ok(_) => decided.refusal(&call.facts, reason),
             Err(_) => decided.refusal(&call.facts, Reason::Journal),
         }
@@ -118,10 +141,11 @@ impl Gate {
         &self,
         call: Call<R>,
         decided: Decided,
+        world: &World,
         mut stages: Stages,
         judged: u64,
     ) -> Admission<R> {
-        let Ok(op) = self.write_decision(&call, &decided) else {
+        let Ok(op) = self.write_decision(&call, &decided, world) else {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
         if let Some(reason) = decided.reason {
@@ -148,9 +172,10 @@ impl Gate {
         &self,
         call: &Call<R>,
         decided: &Decided,
+        world: &World,
     ) -> Result<crate::journal::OpId, JournalError> {
         let op = self.recorder.next_op();
-        decided.with_record(op, &self.world, &call.facts, &call.origin, |record| {
+        decided.with_record(op, world, &call.facts, &call.origin, |record| {
             self.recorder.write(&Record::Decision(record))
         })?;
         Ok(op)
@@ -159,7 +184,7 @@ impl Gate {
     /// Whether a listing shows this to the caller: the same function that judges calls.
     #[must_use]
     pub fn may_be_listed(&self, facts: &Facts) -> bool {
-        self.world.policy.judge(facts).may_be_listed()
+        self.world.load().policy.judge(facts).may_be_listed()
     }
 
     /// A pass for the protocol's own traffic.
@@ -233,7 +258,7 @@ fn about(facts: Facts, origin: &Origin) -> About {
 impl std::fmt::Debug for Gate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gate")
-            .field("world", &self.world)
+            .field("world", &self.world())
             .finish_non_exhaustive()
     }
 }

@@ -113,6 +113,9 @@ impl Session {
                     self.close_batch_part(&open);
                     drop(open);
                 }
+                if kind == ControlKind::Handshake {
+                    self.lists.client_is_ready();
+                }
                 let pass = self.gate.control(kind, Frame(frame));
                 sent(self.upstream.send(pass))
             }
@@ -241,7 +244,10 @@ impl Session {
                 };
                 RequestStep::Pass(kind, open)
             }
-            Class::List(list) => RequestStep::Pass(ControlKind::List, OpenKind::List(list)),
+            Class::List(list) => {
+                let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
+                RequestStep::Pass(ControlKind::List, OpenKind::List { list, first })
+            }
             Class::Judged(reaches_for) => {
                 match describe::client_request(method, reaches_for, scan, &self.context()) {
                     Ok(facts) => RequestStep::Judge(

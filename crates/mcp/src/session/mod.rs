@@ -4,6 +4,7 @@
 //! the other side takes them, else queued; a side that does not read stops the other side's reader.
 
 mod client_side;
+mod lists;
 mod notes;
 mod open;
 mod run;
@@ -20,6 +21,7 @@ use wire::{Era, Revision};
 use crate::describe::{Context, PathSchemas};
 use crate::upstream::Upstream;
 
+use lists::Lists;
 use notes::Notes;
 use open::{Open, Table};
 
@@ -76,6 +78,7 @@ pub struct Session {
     upstream: Upstream,
     table: Table,
     schemas: PathSchemas,
+    lists: Lists,
     notes: Notes,
     era: Option<Era>,
     revision: Option<Revision>,
@@ -109,6 +112,7 @@ impl Session {
         options: SessionOptions,
     ) -> Self {
         Self {
+            lists: Lists::new(gate.world()),
             gate,
             session_id: Arc::clone(&options.session_id),
             options,

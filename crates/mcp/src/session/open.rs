@@ -32,8 +32,13 @@ pub struct Open {
 pub enum OpenKind {
     /// Pass it on and settle the operation.
     Call(InFlight),
-    /// Filter it.
-    List(List),
+    /// Filter it; `first` where it was asked for without a cursor.
+    List {
+        /// Which list.
+        list: List,
+        /// Whether it is the beginning.
+        first: bool,
+    },
     /// Learn the revision from it, then pass it on.
     Initialize,
     /// Pass it on.

@@ -250,8 +250,8 @@ impl Session {
         if let Err(error) = self.gate.tick() {
             tracing::error!(reason = error.label(), "{error}");
         }
+        let mut flow = self.tell_of_changed_lists();
         let overdue = self.table.take_overdue(self.gate.mono_ns());
-        let mut flow = Flow::Go;
         for open in overdue {
             let cancel = format!(
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"timeout\"}}}}",

@@ -117,23 +117,26 @@ impl Session {
             OpenKind::Initialize => {
                 if !is_error {
                     self.revision = Session::version_of(payload);
+                    self.lists.learn_capabilities(payload);
                 }
             }
-            OpenKind::List(list) if !is_error => match self.filtered(list, frame, payload) {
-                Ok(None) => {}
-                Ok(Some(result)) => {
-                    let renamed = answer.take();
-                    let source = renamed.as_deref().unwrap_or(frame);
-                    answer = scan_reply(source, &Bounds::default())
-                        .ok()
-                        .map(|scan| frames::with_result(&scan, &result));
+            OpenKind::List { list, first } if !is_error => {
+                match self.filtered(list, first, frame, payload) {
+                    Ok(None) => {}
+                    Ok(Some(result)) => {
+                        let renamed = answer.take();
+                        let source = renamed.as_deref().unwrap_or(frame);
+                        answer = scan_reply(source, &Bounds::default())
+                            .ok()
+                            .map(|scan| frames::with_result(&scan, &result));
+                    }
+                    Err(message) => {
+                        self.note("server_list_unreadable", message);
+                        answer = Some(frames::upstream_fault(&wanted, UpstreamFault::Garbage));
+                    }
                 }
-                Err(message) => {
-                    self.note("server_list_unreadable", message);
-                    answer = Some(frames::upstream_fault(&wanted, UpstreamFault::Garbage));
-                }
-            },
-            OpenKind::List(_) => {}
+            }
+            OpenKind::List { .. } => {}
             OpenKind::Call(mut flight) => {
                 flight.reply_arrived();
                 let flow = self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame));
@@ -169,6 +172,7 @@ impl Session {
     fn filtered(
         &mut self,
         list: List,
+        first: bool,
         frame: &[u8],
         payload: &str,
     ) -> Result<Option<String>, &'static str> {
@@ -178,6 +182,7 @@ impl Session {
         for (name, schema) in &filtered.schemas {
             self.schemas.learn(name, schema);
         }
+        self.lists.take(list, first, filtered.judged);
         Ok(filtered.result)
     }
 

@@ -1,0 +1,361 @@
+//! Taking up a changed configuration and policy while running.
+//!
+//! What is new is read and compiled whole before anything changes; what cannot be used leaves the last
+//! good in force, is said on standard error and written to the journal. A call keeps the world that it
+//! was judged by.
+
+mod watch;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gate::journal::{Config, Record};
+use gate::policy::Policy;
+use gate::{Gate, World};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::config::{self, Settings};
+use crate::local;
+use crate::policy::source::{self, Protected};
+use crate::run::{Asked, Plan};
+use watch::Watch;
+
+/// How often the files are looked at, in milliseconds.
+const LOOK_MS: u64 = 500;
+/// Shortest time between two reloads, in milliseconds: a storm of requests becomes a few.
+const GAP_MS_MIN: u64 = 100;
+
+/// What asked for a reload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The signal.
+    Sighup,
+    /// A file that looks otherwise than before.
+    File,
+}
+
+impl Change {
+    /// The word in the journal.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Sighup => "sighup",
+            Self::File => "file",
+        }
+    }
+
+    /// Whether someone asked for it: then it is taken up, changed or not. Links that rules lead through
+    /// may mean something else now.
+    fn is_explicit(self) -> bool {
+        match self {
+            Self::Sighup => true,
+            Self::File => false,
+        }
+    }
+}
+
+/// What became of a reload.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is in force.
+    Updated {
+        /// The policy's version.
+        version: String,
+        /// Its digest.
+        digest: String,
+        /// Keys whose change waits for a restart.
+        restart: Vec<&'static str>,
+    },
+    /// Nothing has changed.
+    Unchanged,
+    /// What was in force before still is.
+    Failed(String),
+}
+
+/// Why nothing was taken up.
+#[derive(Debug)]
+struct Fault {
+    /// `configuration` or `policy`.
+    component: &'static str,
+    file: Option<PathBuf>,
+    message: String,
+}
+
+/// All that a reload brings, ready to be put in force.
+struct Prepared {
+    settings: Settings,
+    plan: Plan,
+    policy: Policy,
+}
+
+/// What is in force.
+struct InForce {
+    policy_version: u64,
+    policy_digest: String,
+    config_version: u64,
+    config_checksum: Option<String>,
+    /// What was started: changes are held against it, not against the file before.
+    started: Plan,
+}
+
+/// Takes up changes for one guarded server.
+pub struct Reloader {
+    asked: Asked,
+    gate: Arc<Gate>,
+    in_force: InForce,
+    hangup: Signal,
+    watch: Option<Watch>,
+    start: Instant,
+}
+
+impl Reloader {
+    /// From now on SIGHUP no longer ends the process.
+    ///
+    /// # Errors
+    /// Where the signal cannot be taken.
+    pub fn new(asked: Asked, settings: &Settings, plan: Plan, gate: Arc<Gate>) -> io::Result<Self> {
+        let watch = (!asked.args.no_watch).then(Watch::default);
+        let world = gate.world();
+        let mut reloader = Self {
+            in_force: InForce {
+                policy_version: 1,
+                policy_digest: world.policy.digest().to_owned(),
+                config_version: 1,
+                config_checksum: settings.checksum.clone(),
+                started: plan,
+            },
+            hangup: signal(SignalKind::hangup())?,
+            asked,
+            gate,
+            watch,
+            start: Instant::now(),
+        };
+        let policy = reloader.in_force.started.policy.clone();
+        reloader.watch_files(settings.file.clone(), policy);
+        Ok(reloader)
+    }
+
+    fn watch_files(&mut self, config: Option<PathBuf>, policy: Option<PathBuf>) {
+        if let Some(watch) = &mut self.watch {
+            let places = &self.asked.places;
+            let files = config.into_iter().chain(policy);
+            let files = files.map(|file| places.absolute(&file)).collect();
+            watch.set(files, local::now_ms());
+        }
+    }
+
+    /// Waits for changes and takes them up, until it is dropped.
+    pub async fn run(mut self) {
+        let mut look = tokio::time::interval(Duration::from_millis(LOOK_MS));
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let gap = Duration::from_millis(GAP_MS_MIN);
+        loop {
+            let change = tokio::select! {
+                asked = self.hangup.recv() => asked.map(|()| Change::Sighup),
+                _ = look.tick(), if self.watch.is_some() => self.look(),
+            };
+            if let Some(change) = change {
+                let outcome = self.reload(change).await;
+                tell(change, &outcome);
+                tokio::time::sleep(gap).await;
+            }
+        }
+    }
+
+    fn look(&mut self) -> Option<Change> {
+        let mono_ms = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let found = self.watch.as_mut()?.look(mono_ms, local::now_ms());
+        for file in found.gone {
+            let message = format!(
+                "{}: the file is gone; what it said before stays in force",
+                file.display()
+            );
+            tracing::warn!(target: "reload", "{message}");
+            self.record_fault(
+                Change::File,
+                &Fault {
+                    component: self.component_of(&file),
+                    file: Some(file),
+                    message,
+                },
+            );
+        }
+        found.changed.then_some(Change::File)
+    }
+
+    fn component_of(&self, file: &std::path::Path) -> &'static str {
+        let policy = self.in_force.started.policy.as_ref();
+        if policy.is_some_and(|policy| self.asked.places.absolute(policy) == file) {
+            "policy"
+        } else {
+            "configuration"
+        }
+    }
+
+    async fn reload(&mut self, change: Change) -> Outcome {
+        let asked = self.asked.clone();
+        // Compiling a large policy takes longer than a call may wait.
+        let prepared = tokio::task::spawn_blocking(move || prepare(&asked)).await;
+        let prepared = prepared.unwrap_or_else(|error| {
+            Err(Fault {
+                component: "policy",
+                file: None,
+                message: error.to_string(),
+            })
+        });
+        match prepared {
+            Ok(prepared) => self.put_in_force(change, prepared),
+            Err(fault) => {
+                self.record_fault(change, &fault);
+                Outcome::Failed(fault.message)
+            }
+        }
+    }
+
+    /// Written down first, then in force.
+    fn put_in_force(&mut self, change: Change, prepared: Prepared) -> Outcome {
+        let Prepared {
+            settings,
+            plan,
+            policy,
+        } = prepared;
+        let explicit = change.is_explicit();
+        let new_policy = explicit || policy.digest() != self.in_force.policy_digest;
+        let new_config = settings.checksum != self.in_force.config_checksum
+            || (explicit && settings.file.is_some());
+        if !new_policy && !new_config {
+            return Outcome::Unchanged;
+        }
+        let digest = policy.digest().to_owned();
+        if new_config {
+            let file = settings
+                .file
+                .as_ref()
+                .map(|file| file.display().to_string());
+            let versions = (
+                self.in_force.config_version,
+                self.in_force.config_version + 1,
+            );
+            let checksum = settings.checksum.as_deref();
+            self.record_update(change, "configuration", versions, file.as_deref(), checksum);
+            self.in_force.config_version = versions.1;
+        }
+        if new_policy {
+            let file = plan.policy.as_ref().map(|file| file.display().to_string());
+            let versions = (
+                self.in_force.policy_version,
+                self.in_force.policy_version + 1,
+            );
+            let source = file.as_deref().unwrap_or("starter");
+            self.record_update(change, "policy", versions, Some(source), Some(&digest));
+            self.in_force.policy_version = versions.1;
+        }
+        let version = format!("v{}", self.in_force.policy_version);
+        self.gate.reload(World {
+            policy,
+            version: version.clone(),
+        });
+        let restart = self.in_force.started.needs_restart(&plan);
+        self.in_force.policy_digest.clone_from(&digest);
+        self.in_force.config_checksum = settings.checksum;
+        self.watch_files(settings.file, plan.policy);
+        Outcome::Updated {
+            version,
+            digest,
+            restart,
+        }
+    }
+
+    fn record_update(
+        &self,
+        change: Change,
+        component: &str,
+        (before, now): (u64, u64),
+        source: Option<&str>,
+        checksum: Option<&str>,
+    ) {
+        let (before, now) = (format!("v{before}"), format!("v{now}"));
+        self.record(&Config {
+            event: "updated",
+            component: Some(component),
+            version: Some(&now),
+            previous_version: Some(&before),
+            change_type: Some(change.label()),
+            source,
+            checksum,
+            ..Config::default()
+        });
+    }
+
+    fn record_fault(&self, change: Change, fault: &Fault) {
+        let version = match fault.component {
+            "policy" => self.in_force.policy_version,
+            _ => self.in_force.config_version,
+        };
+        let version = format!("v{version}");
+        let file = fault.file.as_ref().map(|file| file.display().to_string());
+        self.record(&Config {
+            event: "validation_failed",
+            component: Some(fault.component),
+            version: Some(&version),
+            change_type: Some(change.label()),
+            source: file.as_deref(),
+            message: Some(&fault.message),
+            ..Config::default()
+        });
+    }
+
+    /// A journal that fails here fails the gate, which the session sees.
+    fn record(&self, record: &Config<'_>) {
+        if let Err(error) = self.gate.record(&Record::Config(record)) {
+            tracing::error!(target: "reload", reason = error.label(), "{error}");
+        }
+    }
+}
+
+/// Reads and compiles everything anew. Nothing is changed by it.
+fn prepare(asked: &Asked) -> Result<Prepared, Fault> {
+    let of_config = |message| Fault {
+        component: "configuration",
+        file: None,
+        message,
+    };
+    let settings = config::load(&asked.source, &asked.places).map_err(of_config)?;
+    let plan = Plan::of(asked, settings.clone()).map_err(of_config)?;
+    // The state stays where it is; what the configuration names may be other files now.
+    let mut places = asked.places.clone();
+    places.protect(&settings);
+    let policy =
+        source::of_file(plan.policy.as_deref(), Protected::AsRun, &places).map_err(|message| {
+            Fault {
+                component: "policy",
+                file: plan.policy.clone(),
+                message,
+            }
+        })?;
+    Ok(Prepared {
+        settings,
+        plan,
+        policy,
+    })
+}
+
+fn tell(change: Change, outcome: &Outcome) {
+    match outcome {
+        Outcome::Updated {
+            version,
+            digest,
+            restart,
+        } => {
+            tracing::info!(target: "reload", change = change.label(), version, digest, "in force");
+            if !restart.is_empty() {
+                tracing::warn!(target: "reload", keys = restart.join(", "), "changed, and needs a restart");
+            }
+        }
+        Outcome::Unchanged => {}
+        Outcome::Failed(message) => {
+            tracing::error!(target: "reload", change = change.label(), "{message}\n  what was in force stays in force");
+        }
+    }
+}
