@@ -138,6 +138,7 @@ const RUN_HELP: &str = "\
 Examples:
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run files                                   the server \"files\" of durward.yaml
+  durward run --url https://mcp.example/mcp           a server over Streamable HTTP
 
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
 other tool waits for a person (until approval is built: is refused, and the refusal says so).
@@ -171,17 +172,59 @@ pub struct RunArgs {
     /// Do not take up changes of the configuration and the policy by themselves; SIGHUP still does
     #[arg(long)]
     pub no_watch: bool,
+    /// Reach the server here, over Streamable HTTP; with a command too, start that where nobody answers
+    #[arg(long, value_name = "URL", conflicts_with = "server")]
+    pub url: Option<String>,
+    /// How to reach the server [default: auto, which is http first where there is a URL]
+    #[arg(long, value_enum)]
+    pub transport: Option<RunTransport>,
+    /// Send the key in this variable of the environment to the server, as a bearer token
+    #[arg(long, value_name = "NAME")]
+    pub api_key_env: Option<String>,
+    /// Our certificate for the server, with its chain, as PEM
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    pub client_cert: Option<PathBuf>,
+    /// The private key of --client-cert, as PEM
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    pub client_key: Option<PathBuf>,
+    /// Certificate authorities to trust instead of the system's, as PEM
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Allow a URL with http:// to another machine, where anyone on the way can read and change it
+    #[arg(long)]
+    pub insecure_http: bool,
     /// A server of the configuration, by its name
-    #[arg(value_name = "SERVER", required_unless_present = "command")]
+    #[arg(value_name = "SERVER", required_unless_present_any = ["command", "url"])]
     pub server: Option<String>,
     /// The server's command
     #[arg(
         last = true,
-        required_unless_present = "server",
+        required_unless_present_any = ["server", "url"],
         conflicts_with = "server",
         value_name = "CMD"
     )]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum RunTransport {
+    /// HTTP first, three tries; where nobody answers, the command
+    Auto,
+    /// The command, over its standard streams
+    Stdio,
+    /// The URL
+    Http,
+}
+
+impl From<RunTransport> for crate::config::values::Transport {
+    fn from(given: RunTransport) -> Self {
+        match given {
+            RunTransport::Auto => Self::Auto,
+            RunTransport::Stdio => Self::Stdio,
+            RunTransport::Http => Self::Http,
+        }
+    }
 }
 
 /// When journal records are forced to the disk.

@@ -56,13 +56,14 @@ fn main() -> ExitCode {
     places.follow(&settings, given.state_dir);
     let code = match cli.command {
         Command::Run(args) => {
-            let asked = run::Asked {
-                args,
-                given,
+            let asked = reload::Asked {
+                server: args.server.clone(),
+                policy: args.policy.clone(),
+                policy_origin: given.policy,
                 source,
-                places,
+                watch: !args.no_watch,
             };
-            run::run(&asked, &settings, &mut err)
+            run::run(&args, asked, settings, &places, &mut err)
         }
         Command::Check(args) => {
             config::check::run(&args, &given, settings, &places, &mut out, &mut err)

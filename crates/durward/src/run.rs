@@ -1,43 +1,27 @@
-//! `durward run`: guard one MCP server over stdio.
+//! `durward run`: guard one MCP server for one client over stdio.
 
-use std::ffi::OsString;
+mod plan;
+mod reach;
+
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
-use gate::policy::document::nearest;
 use gate::{Gate, World};
-use mcp::upstream::{ServerCommand, Upstream};
 use mcp::{Ending, Session, SessionOptions};
-use net::environment::Extra;
 
-use crate::cli::{Given, RunArgs, Sync};
-use crate::config::server::Server;
-use crate::config::{self, Settings, values};
+use crate::cli::RunArgs;
+use crate::config::Settings;
 use crate::local::{self, LocalView, SystemClock};
-use crate::places::{self, Places};
+use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::reload::Reloader;
+use crate::reload::{Asked, Reloader};
 use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
+
+use plan::Plan;
 
 /// How long calls under way may take to end, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
-
-/// What to run, by which rules.
-#[derive(Clone)]
-pub struct Plan {
-    /// The server's name in rules and in the journal.
-    pub name: String,
-    program: OsString,
-    arguments: Vec<OsString>,
-    environment: Vec<Extra>,
-    directory: Option<PathBuf>,
-    /// The rules; absent: the starter policy.
-    pub policy: Option<PathBuf>,
-    call_timeout_ms: u64,
-    sync: SyncPolicy,
-}
 
 /// Why a run could not start or had to end.
 struct Failure {
@@ -69,10 +53,16 @@ impl Failure {
 }
 
 /// Runs until the client, the server or the journal ends it; gives the exit code.
-pub fn run(asked: &Asked, settings: &Settings, err: &mut dyn Write) -> u8 {
-    let done = Plan::of(asked, settings.clone())
-        .map_err(Failure::configuration)
-        .and_then(|plan| guard(asked, settings, &plan, err));
+pub fn run(
+    args: &RunArgs,
+    asked: Asked,
+    mut settings: Settings,
+    places: &Places,
+    err: &mut dyn Write,
+) -> u8 {
+    settings.set_policy(asked.policy.as_deref(), asked.policy_origin);
+    let done = Plan::of(args, &settings, places)
+        .and_then(|plan| guard(&plan, asked, settings, places, err));
     match done {
         Ok(code) => code,
         Err(failure) => {
@@ -82,153 +72,13 @@ pub fn run(asked: &Asked, settings: &Settings, err: &mut dyn Write) -> u8 {
     }
 }
 
-/// What the command line asks for, and what it is held against when the files change.
-#[derive(Clone)]
-pub struct Asked {
-    pub args: RunArgs,
-    pub given: Given,
-    pub source: config::Source,
-    pub places: Places,
-}
-
-impl Plan {
-    /// What to run by these settings.
-    ///
-    /// # Errors
-    /// A message, where they have no such server.
-    pub fn of(asked: &Asked, mut settings: Settings) -> Result<Self, String> {
-        let Asked {
-            args,
-            given,
-            places,
-            ..
-        } = asked;
-        settings.set_policy(args.policy.as_deref(), given.policy);
-        let settings = &settings;
-        let server = match &args.server {
-            Some(name) => Some(find(name, settings, places)?),
-            None => None,
-        };
-        let (program, arguments, directory, mut environment) = match server {
-            Some(server) => of_server(server)?,
-            None => {
-                let (program, arguments) = args
-                    .command
-                    .split_first()
-                    .ok_or("no server command was given")?;
-                (program.clone(), arguments.to_vec(), None, Vec::new())
-            }
-        };
-        environment.extend(args.environment.iter().cloned());
-        let name = args
-            .name
-            .clone()
-            .or_else(|| args.server.clone())
-            .unwrap_or_else(|| name_of(&program, &arguments));
-        let sync = match args.sync {
-            Some(Sync::Interval) => values::Sync::Interval,
-            Some(Sync::Every) => values::Sync::Every,
-            Some(Sync::Never) => values::Sync::Never,
-            None => settings.sync.value,
-        };
-        Ok(Self {
-            name,
-            program,
-            arguments,
-            environment,
-            directory,
-            policy: settings.policy_of(server).0.map(Path::to_path_buf),
-            call_timeout_ms: args.call_timeout.map_or_else(
-                || settings.call_timeout_of(server).0,
-                |seconds| seconds.saturating_mul(1_000),
-            ),
-            sync: match sync {
-                values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
-                values::Sync::Every => SyncPolicy::Every,
-                values::Sync::Never => SyncPolicy::Never,
-            },
-        })
-    }
-
-    /// What differs in another plan and cannot be taken up while running, by its keys.
-    pub fn needs_restart(&self, other: &Self) -> Vec<&'static str> {
-        let same_server = self.program == other.program
-            && self.arguments == other.arguments
-            && self.environment == other.environment
-            && self.directory == other.directory;
-        [
-            ("servers", same_server),
-            (
-                "call_timeout",
-                self.call_timeout_ms == other.call_timeout_ms,
-            ),
-            ("journal.sync", self.sync == other.sync),
-        ]
-        .iter()
-        .filter(|(_, same)| !same)
-        .map(|(key, _)| *key)
-        .collect()
-    }
-}
-
-fn find<'s>(name: &str, settings: &'s Settings, places: &Places) -> Result<&'s Server, String> {
-    if let Some(server) = settings.server(name) {
-        return Ok(server);
-    }
-    let shown = name.escape_debug();
-    let Some(file) = &settings.file else {
-        let looked = places.config.join(config::FILE_NAME);
-        return Err(format!(
-            "there is no server \"{shown}\": no configuration was read, and there is none at {}\n  hint: name it with --config, or put the server's own command behind --",
-            looked.display()
-        ));
-    };
-    let names: Vec<&str> = settings.servers.iter().map(|s| s.name.as_str()).collect();
-    let hint = match nearest(name, &names) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None if names.is_empty() => "it has no servers yet".into(),
-        None => format!("it has {}", names.join(", ")),
-    };
-    Err(format!(
-        "{}: there is no server \"{shown}\"\n  hint: {hint}",
-        file.display()
-    ))
-}
-
-/// How a server of the configuration is started.
-type Start = (OsString, Vec<OsString>, Option<PathBuf>, Vec<Extra>);
-
-fn of_server(server: &Server) -> Result<Start, String> {
-    let Some(command) = &server.command else {
-        return Err(format!(
-            "the server \"{}\" is reached over http, which this version cannot do yet",
-            server.name
-        ));
-    };
-    let extra = |(name, value): &(String, config::Secret)| Extra {
-        name: name.clone(),
-        value: Some(value.reveal().to_owned()),
-    };
-    Ok((
-        command.program.value.clone().into(),
-        command
-            .args
-            .iter()
-            .map(|arg| arg.value.clone().into())
-            .collect(),
-        command.directory.clone(),
-        command.environment.iter().map(extra).collect(),
-    ))
-}
-
 fn guard(
-    asked: &Asked,
-    settings: &Settings,
     plan: &Plan,
+    asked: Asked,
+    settings: Settings,
+    places: &Places,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let Plan { name, program, .. } = plan;
-    let places = &asked.places;
     let view: Arc<LocalView> = Arc::new(LocalView::new(places));
     if plan.policy.is_none() {
         let _ = writeln!(
@@ -249,16 +99,9 @@ fn guard(
         version: "v1".into(),
     };
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
-    record_start(&gate, plan, settings, &digest, &session)?;
-    let command = ServerCommand {
-        program: program.clone(),
-        args: plan.arguments.clone(),
-        environment: net::environment::for_child(places::environment(), &plan.environment),
-        directory: plan.directory.clone(),
-        watcher: places.own_binary.clone(),
-    };
+    record_start(&gate, plan, &settings, &digest, &session)?;
     let options = SessionOptions {
-        backend_id: name.clone(),
+        backend_id: plan.name.clone(),
         subject_id: places.user.clone(),
         session_id: session.into(),
         call_timeout_ms: plan.call_timeout_ms,
@@ -272,11 +115,9 @@ fn guard(
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
-        let reloader = Reloader::new(asked.clone(), settings, plan.clone(), Arc::clone(&gate))
+        let reloader = Reloader::new(asked, settings, places.clone(), Arc::clone(&gate))
             .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
-        let upstream = Upstream::start(&command, name).map_err(|e| {
-            Failure::other(format!("cannot start {}: {e}", program.to_string_lossy()))
-        })?;
+        let upstream = reach::reach(plan, &gate, places, err).await?;
         let reloader = tokio::spawn(reloader.run());
         let ended = Session::new(Arc::clone(&gate), client, upstream, options)
             .run()
@@ -287,15 +128,10 @@ fn guard(
     });
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
-    finish(&ending?, &journal, &gate, program)
+    finish(&ending?, &journal, &gate, &plan.server.shown())
 }
 
-fn finish(
-    ending: &Ending,
-    journal: &Journal,
-    gate: &Gate,
-    program: &std::ffi::OsStr,
-) -> Result<u8, Failure> {
+fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {
     if gate.has_failed() {
         let cause = journal
             .healthy()
@@ -309,10 +145,9 @@ fn finish(
         .close(local::now_ms(), ending.label())
         .map_err(Failure::journal)?;
     match ending {
-        Ending::ServerEnded(how) => Err(Failure::other(format!(
-            "the server {} ended: {how}",
-            program.to_string_lossy()
-        ))),
+        Ending::ServerEnded(how) => {
+            Err(Failure::other(format!("the server {server} ended: {how}")))
+        }
         Ending::ClientClosed | Ending::Signal | Ending::JournalFailed => Ok(0),
     }
 }
@@ -361,7 +196,7 @@ fn record_start(
             event: "loaded",
             component: Some("configuration"),
             version: Some("v1"),
-            path: Some(&path),
+            source: Some(&path),
             checksum: settings.checksum.as_deref(),
             ..Config::default()
         };
@@ -447,8 +282,9 @@ fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::ffi::OsString;
+
+    use super::*;
 
     #[test]
     fn names_come_from_commands() {

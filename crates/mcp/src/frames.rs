@@ -24,16 +24,52 @@ pub enum UpstreamFault {
     Oversize,
     /// Too many calls are under way.
     Busy,
+    /// No connection to the server; nothing was sent.
+    Unreachable,
+    /// No secure connection to the server.
+    Tls,
+    /// The connection broke after the call was sent.
+    Broken,
+    /// The server wants other credentials.
+    Unauthorized,
+    /// The server says that it is overloaded.
+    Overloaded,
+    /// The server answered with an error of HTTP instead of a message.
+    HttpStatus,
+    /// The server sends us elsewhere.
+    Redirected,
+    /// The reply is not what the transport asks for.
+    UnfitReply,
+    /// The reply ended without an answer to the call.
+    NoAnswer,
+    /// The server forgot the session and does not open it again.
+    SessionLost,
+    /// No process of the server became free in time.
+    NoPlace,
+    /// The client and the server speak different eras of the protocol.
+    EraMismatch,
 }
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 17] = [
         Self::Died,
         Self::Timeout,
         Self::Garbage,
         Self::Oversize,
         Self::Busy,
+        Self::Unreachable,
+        Self::Tls,
+        Self::Broken,
+        Self::Unauthorized,
+        Self::Overloaded,
+        Self::HttpStatus,
+        Self::Redirected,
+        Self::UnfitReply,
+        Self::NoAnswer,
+        Self::SessionLost,
+        Self::NoPlace,
+        Self::EraMismatch,
     ];
 
     /// The closed reason label.
@@ -45,6 +81,18 @@ impl UpstreamFault {
             Self::Garbage => "upstream_garbage",
             Self::Oversize => "upstream_oversize",
             Self::Busy => "too_many_in_flight",
+            Self::Unreachable => "upstream_unreachable",
+            Self::Tls => "upstream_tls",
+            Self::Broken => "upstream_broken",
+            Self::Unauthorized => "upstream_unauthorized",
+            Self::Overloaded => "upstream_overloaded",
+            Self::HttpStatus => "upstream_http_status",
+            Self::Redirected => "upstream_redirected",
+            Self::UnfitReply => "upstream_reply_unfit",
+            Self::NoAnswer => "upstream_no_answer",
+            Self::SessionLost => "upstream_session_lost",
+            Self::NoPlace => "too_many_servers",
+            Self::EraMismatch => "era_mismatch",
         }
     }
 
@@ -59,6 +107,32 @@ impl UpstreamFault {
             Self::Garbage => "the server's answer was not a valid message",
             Self::Oversize => "the server's answer was longer than 16 MiB",
             Self::Busy => "too many calls are under way; try again when some have ended",
+            Self::Unreachable => {
+                "the server cannot be reached, nothing was sent; try again when it is up"
+            }
+            Self::Tls => {
+                "there is no secure connection to the server; check its certificate and ours"
+            }
+            Self::Broken => {
+                "the connection broke before the server answered; what it has done is not known"
+            }
+            Self::Unauthorized => "the server wants other credentials; check the key it is given",
+            Self::Overloaded => "the server is overloaded and did nothing; try again later",
+            Self::HttpStatus => "the server answered with an http error instead of a message",
+            Self::Redirected => {
+                "the server redirects elsewhere, which is not followed; give the new url if it is right"
+            }
+            Self::UnfitReply => "the server's reply is not what the transport asks for",
+            Self::NoAnswer => {
+                "the server's reply ended without an answer; what it has done is not known"
+            }
+            Self::SessionLost => "the server forgot the session and did not open it again",
+            Self::NoPlace => {
+                "all processes of the server are in use; try again when a session has ended"
+            }
+            Self::EraMismatch => {
+                "the client and the server speak different eras of the protocol, one with initialize, the other 2026-07-28 without; use a client or server of the other's era"
+            }
         }
     }
 
@@ -66,8 +140,52 @@ impl UpstreamFault {
     #[must_use]
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Busy => true,
-            Self::Died | Self::Timeout | Self::Garbage | Self::Oversize => false,
+            Self::Busy
+            | Self::NoPlace
+            | Self::Unreachable
+            | Self::Overloaded
+            | Self::SessionLost => true,
+            Self::Died
+            | Self::Timeout
+            | Self::Garbage
+            | Self::Oversize
+            | Self::Tls
+            | Self::Broken
+            | Self::Unauthorized
+            | Self::HttpStatus
+            | Self::Redirected
+            | Self::UnfitReply
+            | Self::NoAnswer
+            | Self::EraMismatch => false,
+        }
+    }
+}
+
+/// A fault, and what is known about it beyond its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong.
+    pub fault: UpstreamFault,
+    /// What exactly, in words that leak nothing; for the caller.
+    pub detail: Option<String>,
+}
+
+impl From<UpstreamFault> for Failure {
+    fn from(fault: UpstreamFault) -> Self {
+        Self {
+            fault,
+            detail: None,
+        }
+    }
+}
+
+impl UpstreamFault {
+    /// The fault with what is known about it.
+    #[must_use]
+    pub fn because(self, detail: impl Into<String>) -> Failure {
+        Failure {
+            fault: self,
+            detail: Some(detail.into()),
         }
     }
 }
@@ -92,6 +210,19 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
 pub fn upstream_fault(id: &str, fault: UpstreamFault) -> Vec<u8> {
     let data = json!({ "reason": fault.label(), "retryable": fault.is_retryable() });
     error(id, UPSTREAM_CODE, fault.sentence(), Some(&data))
+}
+
+/// As [`upstream_fault`], with what is known beyond the kind of fault.
+#[must_use]
+pub fn upstream_failure(id: &str, failure: &Failure) -> Vec<u8> {
+    let fault = failure.fault;
+    let Some(detail) = &failure.detail else {
+        return upstream_fault(id, fault);
+    };
+    let data =
+        json!({ "reason": fault.label(), "retryable": fault.is_retryable(), "detail": detail });
+    let message = format!("{}: {detail}", fault.sentence());
+    error(id, UPSTREAM_CODE, &message, Some(&data))
 }
 
 /// The answer to a frame that could not be taken. `id` is `null` where it could not be read.

@@ -9,6 +9,10 @@ pub mod describe;
 pub mod frames;
 pub mod listing;
 pub mod method;
+mod notes;
+pub mod reply;
+pub mod request;
+pub mod serve;
 pub mod session;
 pub mod upstream;
 

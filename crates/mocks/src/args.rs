@@ -1,12 +1,14 @@
 //! The command line of the mocks.
 
+use crate::conformance::Sessions;
 use crate::count::Count;
 use crate::echo::Echo;
 use crate::files::{Files, Roots};
-use crate::hostile::{Hostile, HostileArgs};
-use crate::server::{Eras, Server};
-use crate::{MockError, relay, stdio};
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use crate::hostile::{Behaviour, Hostile, HostileArgs};
+use crate::http::{ReplyForm, Site};
+use crate::server::{Eras, Machine, Server};
+use crate::{MockError, http, relay, stdio};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 /// A mock to run.
 #[derive(Debug, clap::Subcommand)]
@@ -15,6 +17,8 @@ pub enum Args {
     Echo(EchoArgs),
     /// An MCP server with ten file tools, confined to directories.
     Files(FilesArgs),
+    /// An MCP server with the fixtures that the official conformance suite asks for.
+    Conformance(ConformanceArgs),
     /// An MCP server that breaks the protocol in a chosen way.
     Hostile(HostileArgs),
     /// A byte relay between its own stdio and a child's.
@@ -30,6 +34,13 @@ pub struct ServerArgs {
     /// Append one line to FILE for every tools/call that arrives, before it acts.
     #[arg(long, value_name = "FILE")]
     pub count: Option<PathBuf>,
+    /// Serve Streamable HTTP at this address instead of standard input and output; port 0 takes a free one.
+    /// The endpoint's URL is the first line of standard output.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub http: Option<SocketAddr>,
+    /// How requests over HTTP are answered.
+    #[arg(long, value_enum, default_value_t = ReplyForm::Auto, requires = "http")]
+    pub replies: ReplyForm,
 }
 
 /// Options of `echo`.
@@ -63,6 +74,14 @@ pub struct FilesArgs {
     pub server: ServerArgs,
 }
 
+/// Options of `conformance`.
+#[derive(Debug, clap::Args)]
+pub struct ConformanceArgs {
+    /// What every mock server accepts.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
 /// Options of `relay`.
 #[derive(Debug, clap::Args)]
 pub struct RelayArgs {
@@ -77,7 +96,7 @@ impl ServerArgs {
     }
 }
 
-/// Runs a mock over standard input and output until its input ends; returns the exit code.
+/// Runs a mock until its input ends, or over HTTP until it is told to end; returns the exit code.
 ///
 /// # Errors
 /// When the mock cannot start, or its standard input or output fails.
@@ -88,8 +107,8 @@ pub fn run(args: Args) -> Result<u8, MockError> {
                 delay: Duration::from_micros(args.delay_us),
                 reply_bytes: args.reply_bytes,
             };
-            let mut server = Server::new(echo, args.server.eras, args.server.counter()?);
-            stdio::serve(&mut server).map_err(MockError::Stdio)
+            let (eras, count) = (args.server.eras, args.server.counter()?);
+            serve(&args.server, move || Server::new(echo, eras, count.clone()))
         }
         Args::Files(args) => {
             let roots = if args.any_root {
@@ -98,10 +117,53 @@ pub fn run(args: Args) -> Result<u8, MockError> {
                 Roots::beneath(&args.root)?
             };
             let files = Files::new(roots).announcing(args.announce_changes);
-            let mut server = Server::new(files, args.server.eras, args.server.counter()?);
-            stdio::serve(&mut server).map_err(MockError::Stdio)
+            let eras = args.server.eras;
+            let count = args.server.counter()?;
+            serve(&args.server, move || {
+                Server::new(files.clone(), eras, count.clone())
+            })
         }
-        Args::Hostile(args) => stdio::serve(&mut Hostile::new(&args)?).map_err(MockError::Stdio),
+        Args::Conformance(args) => {
+            let sessions = Sessions::new(args.server.eras, args.server.counter()?);
+            serve(&args.server, move || sessions.open())
+        }
+        Args::Hostile(args) => hostile(&args),
         Args::Relay(args) => relay::run(&args.command),
     }
+}
+
+/// Serves machines of one kind: one over standard input and output, or one a session over HTTP.
+fn serve<M: Machine + 'static>(
+    args: &ServerArgs,
+    open: impl Fn() -> M + Send + Sync + 'static,
+) -> Result<u8, MockError> {
+    match args.http {
+        None => stdio::serve(&mut open()).map_err(MockError::Stdio),
+        Some(address) => http::run(
+            address,
+            Site {
+                open: Box::new(move || Box::new(open())),
+                shared: false,
+                eras: args.eras,
+                form: args.replies,
+                ignores_term: false,
+            },
+        ),
+    }
+}
+
+fn hostile(args: &HostileArgs) -> Result<u8, MockError> {
+    let first = Hostile::new(args, args.server.counter()?)?;
+    let Some(address) = args.server.http else {
+        return stdio::serve(&mut first.clone()).map_err(MockError::Stdio);
+    };
+    let site = Site {
+        open: Box::new(move || Box::new(first.clone())),
+        // At which call it misbehaves is counted over all requests.
+        shared: true,
+        eras: args.server.eras,
+        form: args.server.replies,
+        ignores_term: args.behaviour == Behaviour::IgnoreTerm,
+    };
+    http::run(address, site)
 }

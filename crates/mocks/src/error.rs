@@ -16,6 +16,13 @@ pub enum MockError {
     },
     /// Standard input or output failed.
     Stdio(io::Error),
+    /// The address cannot be listened on.
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A child process could not be started.
     Spawn {
         /// The program that was to run.
@@ -33,6 +40,7 @@ impl fmt::Display for MockError {
             Self::Usage(text) => f.write_str(text),
             Self::Path { path, source } => write!(f, "cannot use {}: {source}", path.display()),
             Self::Stdio(source) => write!(f, "standard input or output failed: {source}"),
+            Self::Listen { address, source } => write!(f, "cannot listen on {address}: {source}"),
             Self::Spawn { program, source } => write!(f, "cannot start {program}: {source}"),
             Self::Runtime(source) => write!(f, "cannot build the runtime: {source}"),
         }
@@ -45,6 +53,7 @@ impl std::error::Error for MockError {
             Self::Usage(_) => None,
             Self::Path { source, .. }
             | Self::Stdio(source)
+            | Self::Listen { source, .. }
             | Self::Spawn { source, .. }
             | Self::Runtime(source) => Some(source),
         }

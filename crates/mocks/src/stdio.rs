@@ -66,12 +66,12 @@ impl Driver {
                     }
                     if self.read(&mut lines)? == 0 {
                         machine.end_of_input(&mut actions);
-                        let ended = self.perform(&mut actions)?;
+                        let ended = self.perform(machine, &mut actions)?;
                         return self.linger(ended);
                     }
                 }
             }
-            if let Some(code) = self.perform(&mut actions)? {
+            if let Some(code) = self.perform(machine, &mut actions)? {
                 return Ok(code);
             }
         }
@@ -90,25 +90,40 @@ impl Driver {
     }
 
     /// Performs and empties `actions`; an exit code ends the process.
-    fn perform(&mut self, actions: &mut Vec<Action>) -> io::Result<Option<u8>> {
-        for action in actions.drain(..) {
-            match action {
-                Action::Send(mut frame) => {
-                    frame.push(b'\n');
-                    write_all(&mut self.output, &frame)?;
+    fn perform(
+        &mut self,
+        machine: &mut dyn Machine,
+        actions: &mut Vec<Action>,
+    ) -> io::Result<Option<u8>> {
+        let mut events = Vec::new();
+        loop {
+            for action in actions.drain(..) {
+                match action {
+                    Action::Send(mut frame) => {
+                        frame.push(b'\n');
+                        write_all(&mut self.output, &frame)?;
+                    }
+                    Action::SendLater { id, after, frame } => {
+                        let due = Instant::now() + after;
+                        self.delayed.push(Delayed { due, id, frame });
+                    }
+                    Action::Withdraw { id } => self.delayed.retain(|delayed| delayed.id != id),
+                    Action::Publish(event) => events.push(event),
+                    // One pipe carries every stream.
+                    Action::HangUp => {}
+                    Action::SendRaw(bytes) => write_all(&mut self.output, &bytes)?,
+                    Action::Complain { bytes } => complain(bytes),
+                    Action::Linger(longest) => self.linger_until = Some(Instant::now() + longest),
+                    Action::End(code) => return Ok(Some(code)),
                 }
-                Action::SendLater { id, after, frame } => {
-                    let due = Instant::now() + after;
-                    self.delayed.push(Delayed { due, id, frame });
-                }
-                Action::Withdraw { id } => self.delayed.retain(|delayed| delayed.id != id),
-                Action::SendRaw(bytes) => write_all(&mut self.output, &bytes)?,
-                Action::Complain { bytes } => complain(bytes),
-                Action::Linger(longest) => self.linger_until = Some(Instant::now() + longest),
-                Action::End(code) => return Ok(Some(code)),
+            }
+            if events.is_empty() {
+                return Ok(None);
+            }
+            for event in events.drain(..) {
+                machine.event(&event, actions);
             }
         }
-        Ok(None)
     }
 
     fn send_due(&mut self) -> io::Result<()> {
@@ -174,7 +189,7 @@ fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A log flood; that nobody reads it, or that it was closed, is the other side's business.
-fn complain(bytes: usize) {
+pub(crate) fn complain(bytes: usize) {
     let line = [b"mock: ".as_slice(), &[b'!'; 121], b"\n"].concat();
     let mut error = io::stderr().lock();
     for _ in 0..bytes.div_ceil(line.len()) {

@@ -41,7 +41,7 @@ pub struct Server {
 }
 
 /// A server that is started.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     pub program: Text,
     pub args: Vec<Text>,
@@ -51,18 +51,10 @@ pub struct Command {
 }
 
 /// A server that is reached over HTTP.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http {
     pub url: Text,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "read by what reaches servers over http")
-    )]
     pub headers: Vec<(String, Secret)>,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "read by what reaches servers over http")
-    )]
     pub api_key: Option<Secret>,
     /// The key itself stands in the file.
     pub key_in_file: bool,
@@ -275,6 +267,13 @@ fn transport(section: &Section<'_>, command: bool, url: bool) -> Result<Transpor
 }
 
 impl Server {
+    /// Whether it is started or reached in the same way.
+    pub fn is_reached_like(&self, other: &Self) -> bool {
+        self.transport == other.transport
+            && self.command == other.command
+            && self.http == other.http
+    }
+
     /// How it is started or reached, as written: values of the environment do not show.
     pub fn summary(&self) -> String {
         let command = self.command.as_ref().map(|command| {

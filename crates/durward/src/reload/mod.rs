@@ -7,7 +7,7 @@
 mod watch;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,12 @@ use gate::policy::Policy;
 use gate::{Gate, World};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::config::{self, Settings};
+use crate::config::keys::KEYS;
+use crate::config::settings::Row;
+use crate::config::{self, Origin, Settings};
 use crate::local;
+use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::run::{Asked, Plan};
 use watch::Watch;
 
 /// How often the files are looked at, in milliseconds.
@@ -82,10 +84,23 @@ struct Fault {
     message: String,
 }
 
+/// What the command line asks for: a reload reads the same again.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The server of the configuration, where it is one.
+    pub server: Option<String>,
+    /// The rules, where the command line or the environment names them.
+    pub policy: Option<PathBuf>,
+    pub policy_origin: Origin,
+    pub source: config::Source,
+    /// Changed files are taken up by themselves.
+    pub watch: bool,
+}
+
 /// All that a reload brings, ready to be put in force.
 struct Prepared {
     settings: Settings,
-    plan: Plan,
+    file: Option<PathBuf>,
     policy: Policy,
 }
 
@@ -95,13 +110,16 @@ struct InForce {
     policy_digest: String,
     config_version: u64,
     config_checksum: Option<String>,
-    /// What was started: changes are held against it, not against the file before.
-    started: Plan,
+    /// The policy's file.
+    policy_file: Option<PathBuf>,
+    /// What was started with: changes are held against it, not against the file before.
+    started: Settings,
 }
 
 /// Takes up changes for one guarded server.
 pub struct Reloader {
     asked: Asked,
+    places: Places,
     gate: Arc<Gate>,
     in_force: InForce,
     hangup: Signal,
@@ -114,31 +132,38 @@ impl Reloader {
     ///
     /// # Errors
     /// Where the signal cannot be taken.
-    pub fn new(asked: Asked, settings: &Settings, plan: Plan, gate: Arc<Gate>) -> io::Result<Self> {
-        let watch = (!asked.args.no_watch).then(Watch::default);
+    pub fn new(
+        asked: Asked,
+        settings: Settings,
+        places: Places,
+        gate: Arc<Gate>,
+    ) -> io::Result<Self> {
+        let watch = asked.watch.then(Watch::default);
         let world = gate.world();
+        let (config_file, policy_file) = (settings.file.clone(), policy_of(&asked, &settings));
         let mut reloader = Self {
             in_force: InForce {
                 policy_version: 1,
                 policy_digest: world.policy.digest().to_owned(),
                 config_version: 1,
                 config_checksum: settings.checksum.clone(),
-                started: plan,
+                policy_file: policy_file.clone(),
+                started: settings,
             },
             hangup: signal(SignalKind::hangup())?,
             asked,
+            places,
             gate,
             watch,
             start: Instant::now(),
         };
-        let policy = reloader.in_force.started.policy.clone();
-        reloader.watch_files(settings.file.clone(), policy);
+        reloader.watch_files(config_file, policy_file);
         Ok(reloader)
     }
 
     fn watch_files(&mut self, config: Option<PathBuf>, policy: Option<PathBuf>) {
         if let Some(watch) = &mut self.watch {
-            let places = &self.asked.places;
+            let places = &self.places;
             let files = config.into_iter().chain(policy);
             let files = files.map(|file| places.absolute(&file)).collect();
             watch.set(files, local::now_ms());
@@ -184,9 +209,9 @@ impl Reloader {
         found.changed.then_some(Change::File)
     }
 
-    fn component_of(&self, file: &std::path::Path) -> &'static str {
-        let policy = self.in_force.started.policy.as_ref();
-        if policy.is_some_and(|policy| self.asked.places.absolute(policy) == file) {
+    fn component_of(&self, file: &Path) -> &'static str {
+        let policy = self.in_force.policy_file.as_ref();
+        if policy.is_some_and(|policy| self.places.absolute(policy) == file) {
             "policy"
         } else {
             "configuration"
@@ -194,9 +219,9 @@ impl Reloader {
     }
 
     async fn reload(&mut self, change: Change) -> Outcome {
-        let asked = self.asked.clone();
+        let (asked, places) = (self.asked.clone(), self.places.clone());
         // Compiling a large policy takes longer than a call may wait.
-        let prepared = tokio::task::spawn_blocking(move || prepare(&asked)).await;
+        let prepared = tokio::task::spawn_blocking(move || prepare(&asked, places)).await;
         let prepared = prepared.unwrap_or_else(|error| {
             Err(Fault {
                 component: "policy",
@@ -217,7 +242,7 @@ impl Reloader {
     fn put_in_force(&mut self, change: Change, prepared: Prepared) -> Outcome {
         let Prepared {
             settings,
-            plan,
+            file: policy_file,
             policy,
         } = prepared;
         let explicit = change.is_explicit();
@@ -242,7 +267,7 @@ impl Reloader {
             self.in_force.config_version = versions.1;
         }
         if new_policy {
-            let file = plan.policy.as_ref().map(|file| file.display().to_string());
+            let file = policy_file.as_ref().map(|file| file.display().to_string());
             let versions = (
                 self.in_force.policy_version,
                 self.in_force.policy_version + 1,
@@ -256,10 +281,11 @@ impl Reloader {
             policy,
             version: version.clone(),
         });
-        let restart = self.in_force.started.needs_restart(&plan);
+        let restart = needs_restart(&self.asked, &self.in_force.started, &settings);
         self.in_force.policy_digest.clone_from(&digest);
         self.in_force.config_checksum = settings.checksum;
-        self.watch_files(settings.file, plan.policy);
+        self.in_force.policy_file.clone_from(&policy_file);
+        self.watch_files(settings.file, policy_file);
         Outcome::Updated {
             version,
             digest,
@@ -314,31 +340,84 @@ impl Reloader {
     }
 }
 
+/// The rules that apply by these settings.
+fn policy_of(asked: &Asked, settings: &Settings) -> Option<PathBuf> {
+    let server = asked.server.as_ref().and_then(|name| settings.server(name));
+    settings.policy_of(server).0.map(Path::to_path_buf)
+}
+
 /// Reads and compiles everything anew. Nothing is changed by it.
-fn prepare(asked: &Asked) -> Result<Prepared, Fault> {
+fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
     let of_config = |message| Fault {
         component: "configuration",
         file: None,
         message,
     };
-    let settings = config::load(&asked.source, &asked.places).map_err(of_config)?;
-    let plan = Plan::of(asked, settings.clone()).map_err(of_config)?;
+    let mut settings = config::load(&asked.source, &places).map_err(of_config)?;
+    settings.set_policy(asked.policy.as_deref(), asked.policy_origin);
+    if let Some(name) = &asked.server {
+        settings.named(name, &places).map_err(of_config)?;
+    }
+    let file = policy_of(asked, &settings);
     // The state stays where it is; what the configuration names may be other files now.
-    let mut places = asked.places.clone();
     places.protect(&settings);
-    let policy =
-        source::of_file(plan.policy.as_deref(), Protected::AsRun, &places).map_err(|message| {
-            Fault {
-                component: "policy",
-                file: plan.policy.clone(),
-                message,
-            }
-        })?;
-    Ok(Prepared {
-        settings,
-        plan,
-        policy,
-    })
+    match source::of_file(file.as_deref(), Protected::AsRun, &places) {
+        Ok(policy) => Ok(Prepared {
+            settings,
+            file,
+            policy,
+        }),
+        Err(message) => Err(Fault {
+            component: "policy",
+            file,
+            message,
+        }),
+    }
+}
+
+/// Keys that only `durward serve` looks at.
+const OF_SERVE: [&str; 5] = [
+    "listen",
+    "tls.cert",
+    "tls.key",
+    "allowed_hosts",
+    "allowed_origins",
+];
+
+/// Keys that have changed since the start and cannot be taken up while running.
+fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<&'static str> {
+    let live = |key: &str| KEYS.iter().any(|known| known.path == key && known.live);
+    let (before, after) = (started.rows(), now.rows());
+    let mut keys: Vec<&'static str> = after
+        .iter()
+        .chain(&before)
+        .filter(|row| !live(row.key) && !OF_SERVE.contains(&row.key))
+        .filter(|row| {
+            let value = |rows: &[Row]| {
+                let row = rows.iter().find(|other| other.key == row.key);
+                row.map(|row| row.value.clone())
+            };
+            value(&before) != value(&after)
+        })
+        .map(|row| row.key)
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let servers = asked.server.as_ref();
+    let servers = servers.and_then(|name| started.server(name).zip(now.server(name)));
+    if let Some((before, after)) = servers {
+        if !before.is_reached_like(after) {
+            keys.push("servers");
+        }
+        let timeouts = (
+            started.call_timeout_of(Some(before)),
+            now.call_timeout_of(Some(after)),
+        );
+        if timeouts.0 != timeouts.1 && !keys.contains(&"call_timeout") {
+            keys.push("call_timeout");
+        }
+    }
+    keys
 }
 
 fn tell(change: Change, outcome: &Outcome) {

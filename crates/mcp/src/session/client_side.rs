@@ -4,7 +4,7 @@ use gate::facts::Facts;
 use gate::journal::Status;
 use gate::{Admission, Call, ControlKind, Origin, Outcome, Reason};
 use wire::id::IdKey;
-use wire::jsonrpc::{Envelope, Kind, member, string};
+use wire::jsonrpc::{Envelope, Kind, member};
 use wire::revision::META_PROTOCOL_VERSION;
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, WireError, WireErrorKind, scan_request};
@@ -12,6 +12,7 @@ use wire::{Bounds, Era, Id, WireError, WireErrorKind, scan_request};
 use crate::describe;
 use crate::frames::{self, UpstreamFault};
 use crate::method::{self, Class};
+use crate::request;
 use crate::upstream::Frame;
 
 use super::open::{Batch, Open, OpenKind};
@@ -226,7 +227,7 @@ impl Session {
             step: RequestStep::Refuse(answer),
         };
         if self.table.has(&key) {
-            let message = "this id is already in use by a call under way";
+            let message = request::ID_IN_USE;
             self.note("client_id_in_use", message);
             return refuse(frames::error(id.raw(), -32600, message, None));
         }
@@ -235,7 +236,7 @@ impl Session {
             return refuse(frames::upstream_fault(id.raw(), UpstreamFault::Busy));
         }
         self.learn_of_client(method, scan);
-        let step = match self.classify(method, scan) {
+        let step = match request::classify(method, scan) {
             Class::Control(kind) => {
                 let open = if method == "initialize" {
                     OpenKind::Initialize
@@ -268,18 +269,6 @@ impl Session {
         }
     }
 
-    /// A subscription that names no resource is the protocol's own traffic.
-    fn classify(&self, method: &str, scan: &Scan<'_>) -> Class {
-        let names_resources = || {
-            member(&scan.params, "notifications")
-                .is_some_and(|filter| filter.contains("resourceSubscriptions"))
-        };
-        if method == "subscriptions/listen" && !names_resources() {
-            return Class::Control(ControlKind::Handshake);
-        }
-        method::of_client_request(method)
-    }
-
     /// Learns era and client program from what every first request says.
     fn learn_of_client(&mut self, method: &str, scan: &Scan<'_>) {
         let info = if method == "initialize" {
@@ -298,17 +287,9 @@ impl Session {
                 return;
             }
             self.era = Some(Era::Modern);
-            meta.get("io.modelcontextprotocol/clientInfo")
-                .map(ToString::to_string)
+            meta.get(request::META_CLIENT).map(ToString::to_string)
         };
-        let name = info
-            .and_then(|info| serde_json::from_str::<serde_json::Value>(&info).ok())
-            .and_then(|info| {
-                info.get("name")?
-                    .as_str()
-                    .map(|name| name.chars().take(128).collect::<String>())
-            });
-        self.client_id = name.map(Into::into);
+        self.client_id = info.as_deref().and_then(request::client_name);
     }
 
     fn origin(&self, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
@@ -371,11 +352,5 @@ impl Session {
     /// Only where a revision that has them is agreed on: `initialize` itself may not be in one.
     fn batches_allowed(&self) -> bool {
         self.era != Some(Era::Modern) && self.revision.is_some_and(wire::Revision::has_batches)
-    }
-
-    /// The revision that the answer to `initialize` settles on.
-    pub(super) fn version_of(result: &str) -> Option<wire::Revision> {
-        let scan = wire::scan_reply(result.as_bytes(), &Bounds::default()).ok()?;
-        wire::Revision::parse(&string(member(&scan.members, "protocolVersion")?)?)
     }
 }

@@ -5,7 +5,6 @@
 
 mod client_side;
 mod lists;
-mod notes;
 mod open;
 mod run;
 mod server_side;
@@ -19,10 +18,10 @@ use net::stdio::{FrameReader, FrameWriter};
 use wire::{Era, Revision};
 
 use crate::describe::{Context, PathSchemas};
+use crate::notes::Notes;
 use crate::upstream::Upstream;
 
 use lists::Lists;
-use notes::Notes;
 use open::{Open, Table};
 
 /// What a session is told at its start.

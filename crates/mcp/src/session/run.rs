@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::FrameEvent;
 
 use crate::frames::UpstreamFault;
+use crate::upstream::{Arrival, Turn};
 
 use super::{Ending, Flow, Session};
 
@@ -113,16 +114,16 @@ impl Session {
         signals: &mut Signals,
     ) -> Event {
         let client_congested = self.client_writer.is_congested();
-        let (server_reader, mut server_writer) = self.upstream.streams();
-        let server_queued = server_writer.as_ref().is_some_and(|w| !w.is_empty());
-        let server_congested = server_writer.as_ref().is_some_and(|w| w.is_congested());
-        let client_paused = client_congested || server_congested || self.client_reader.has_ended();
+        let client_paused =
+            client_congested || self.client_reader.has_ended() || self.upstream.is_congested();
         // In no fixed order: a side that always has something to say must not silence the others.
         tokio::select! {
-            read = server_reader.fill(), if !client_congested => Event::Server(read),
+            turn = self.upstream.turn(!client_congested) => match turn {
+                Turn::Read(read) => Event::Server(read),
+                Turn::Flushed(flushed) => Event::ServerFlushed(flushed),
+            },
             read = self.client_reader.fill(), if !client_paused => Event::Client(read),
             flushed = self.client_writer.flush(), if !self.client_writer.is_empty() => Event::ClientFlushed(flushed),
-            flushed = flush(&mut server_writer), if server_queued => Event::ServerFlushed(flushed),
             () = signals.any() => Event::Signal,
             _ = tick.tick() => Event::Tick,
         }
@@ -169,7 +170,7 @@ impl Session {
             Flow::UpstreamGone => {
                 // What it had written before it ended still counts. It may also live on and say nothing.
                 let left_behind = async {
-                    while matches!(self.upstream.streams().0.fill().await, Ok(true)) {
+                    while matches!(self.upstream.fill().await, Ok(true)) {
                         let _ = self.drain_server().await;
                     }
                 };
@@ -222,19 +223,23 @@ impl Session {
 
     async fn drain_server(&mut self) -> Flow {
         loop {
-            let frame = match self.upstream.streams().0.next() {
+            let flow = match self.upstream.next() {
                 None => return Flow::Go,
-                Some(FrameEvent::Frame(frame)) => Ok(frame.to_vec()),
-                Some(FrameEvent::TooLong(head)) => Err(head),
-            };
-            let flow = match frame {
-                Ok(frame) => self.on_server_frame(frame).await,
-                Err(head) => {
+                Some(Arrival::Frame(frame)) => {
+                    let frame = frame.to_vec();
+                    self.on_server_frame(frame).await
+                }
+                Some(Arrival::TooLong(head)) => {
                     self.note(
                         "server_frame_too_long",
                         "a frame of the server was longer than 16 MiB and was dropped",
                     );
                     self.fail_salvaged(&head, UpstreamFault::Oversize)
+                }
+                Some(Arrival::Failed(id, failure)) => self.on_server_failure(&id, &failure),
+                Some(Arrival::Odd(event, message)) => {
+                    self.note(event, &message);
+                    Flow::Go
                 }
             };
             if flow != Flow::Go {
@@ -250,6 +255,7 @@ impl Session {
         if let Err(error) = self.gate.tick() {
             tracing::error!(reason = error.label(), "{error}");
         }
+        self.upstream.tick();
         let mut flow = self.tell_of_changed_lists();
         let overdue = self.table.take_overdue(self.gate.mono_ns());
         for open in overdue {
@@ -263,7 +269,7 @@ impl Session {
             );
             let sent = self.upstream.send(pass);
             flow = flow
-                .or(self.fail(open, UpstreamFault::Timeout))
+                .or(self.fail(open, &UpstreamFault::Timeout.into()))
                 .or(super::sent(sent));
         }
         flow
@@ -284,10 +290,10 @@ impl Session {
         for open in self.table.take_all() {
             match ending {
                 Ending::ServerEnded(_) => {
-                    let _ = self.fail(open, UpstreamFault::Died);
+                    let _ = self.fail(open, &UpstreamFault::Died.into());
                 }
                 Ending::Signal | Ending::JournalFailed if self.options.drain_ms > 0 => {
-                    let _ = self.fail(open, UpstreamFault::Timeout);
+                    let _ = self.fail(open, &UpstreamFault::Timeout.into());
                 }
                 // Nobody is left to read an answer: dropping it settles the call as cancelled.
                 Ending::ClientClosed | Ending::Signal | Ending::JournalFailed => drop(open),
@@ -336,11 +342,4 @@ impl Session {
 
 fn later(now_ns: u64, wait_ms: u64) -> u64 {
     now_ns.saturating_add(wait_ms.saturating_mul(1_000_000))
-}
-
-async fn flush(writer: &mut Option<&mut net::stdio::FrameWriter>) -> io::Result<()> {
-    match writer {
-        Some(writer) => writer.flush().await,
-        None => Ok(()),
-    }
 }

@@ -1,15 +1,15 @@
 //! Frames from the server.
 
-use gate::journal::{ResponseSummary, Status};
+use gate::journal::Status;
 use gate::{Admission, Call, ControlKind, Origin, Outcome, Pass as _, Reason};
 use wire::jsonrpc::{Envelope, Kind};
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, scan_reply, scan_request};
 
-use crate::frames::{self, UpstreamFault};
+use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{self, Class, List};
 use crate::upstream::Frame;
-use crate::{describe, listing};
+use crate::{describe, reply, request};
 
 use super::open::{Open, OpenKind, SERVER_REQUESTS_MAX};
 use super::{Flow, Session, sent};
@@ -116,7 +116,7 @@ impl Session {
             OpenKind::Plain => {}
             OpenKind::Initialize => {
                 if !is_error {
-                    self.revision = Session::version_of(payload);
+                    self.revision = request::version_of(payload);
                     self.lists.learn_capabilities(payload);
                 }
             }
@@ -140,32 +140,11 @@ impl Session {
             OpenKind::Call(mut flight) => {
                 flight.reply_arrived();
                 let flow = self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame));
-                flight.finish(self.outcome(frame, is_error, payload));
+                flight.finish(reply::outcome(&self.gate, frame, is_error, payload));
                 return flow;
             }
         }
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
-    }
-
-    fn outcome(&self, frame: &[u8], is_error: bool, payload: &str) -> Outcome {
-        let tool_error = !is_error && payload.contains("\"isError\"") && says_is_error(payload);
-        Outcome {
-            status: if is_error || tool_error {
-                Status::Failure
-            } else {
-                Status::Success
-            },
-            error_code: if is_error {
-                frames::error_code(payload)
-            } else {
-                None
-            },
-            reason: tool_error.then_some("tool_error"),
-            response: Some(ResponseSummary {
-                size_bytes: u64::try_from(frame.len()).unwrap_or(u64::MAX),
-                body_hash: Some(self.gate.digest(payload.as_bytes())),
-            }),
-        }
     }
 
     /// The list's result as the client may see it; `None` where it may see all.
@@ -176,9 +155,7 @@ impl Session {
         frame: &[u8],
         payload: &str,
     ) -> Result<Option<String>, &'static str> {
-        // Lists are checked as strictly as requests: what is shown must be what was judged.
-        scan_request(frame, &Bounds::default()).map_err(|fault| fault.message)?;
-        let filtered = listing::filter(list, payload, &self.gate, &self.context())?;
+        let filtered = reply::filtered(list, frame, payload, &self.gate, &self.context())?;
         for (name, schema) in &filtered.schemas {
             self.schemas.learn(name, schema);
         }
@@ -262,27 +239,29 @@ impl Session {
             .as_deref()
             .and_then(Id::from_raw)
             .and_then(|id| self.table.take(&id.key()));
-        open.map_or(Flow::Go, |open| self.fail(open, fault))
+        open.map_or(Flow::Go, |open| self.fail(open, &fault.into()))
+    }
+
+    /// The transport says that a call will have no answer.
+    pub(super) fn on_server_failure(&mut self, id: &str, failure: &Failure) -> Flow {
+        let detail = failure.detail.as_deref().unwrap_or("no detail");
+        self.note(failure.fault.label(), detail);
+        let open = Id::from_raw(id).and_then(|id| self.table.take(&id.key()));
+        open.map_or(Flow::Go, |open| self.fail(open, failure))
     }
 
     /// Answers a call that its server did not.
-    pub(super) fn fail(&mut self, open: Open, fault: UpstreamFault) -> Flow {
-        let answer = frames::upstream_fault(&open.id, fault);
+    pub(super) fn fail(&mut self, open: Open, failure: &Failure) -> Flow {
+        let answer = frames::upstream_failure(&open.id, failure);
         let flow = self.deliver(open.batch, answer);
         if let OpenKind::Call(flight) = open.kind {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),
-                reason: Some(fault.label()),
+                reason: Some(failure.fault.label()),
                 response: None,
             });
         }
         flow
     }
-}
-
-/// Whether a tool's result says of itself that it is an error.
-fn says_is_error(payload: &str) -> bool {
-    scan_reply(payload.as_bytes(), &Bounds::default())
-        .is_ok_and(|scan| wire::jsonrpc::member(&scan.members, "isError") == Some("true"))
 }

@@ -59,6 +59,23 @@ pub enum ClientError {
         /// What came.
         line: String,
     },
+    /// What came is no HTTP/1.1 as a client can read it.
+    NotHttp {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A status instead of a response.
+    Status {
+        /// The status.
+        status: u16,
+        /// The body, lossily decoded and cut to 200 characters.
+        body: String,
+    },
+    /// A second response to one request.
+    Twice {
+        /// The second.
+        line: String,
+    },
     /// An error response where a result was needed.
     Refused {
         /// The JSON-RPC code.
@@ -99,6 +116,9 @@ impl fmt::Display for ClientError {
                 "more than {messages} other messages came before the response"
             ),
             Self::Handshake { line } => write!(f, "the handshake failed: {line}"),
+            Self::NotHttp { reason } => write!(f, "no HTTP that can be read: {reason}"),
+            Self::Status { status, body } => write!(f, "status {status}: {body}"),
+            Self::Twice { line } => write!(f, "a second response came: {line}"),
             Self::Refused { code, message } => write!(f, "error response {code}: {message}"),
         }
     }

@@ -23,17 +23,8 @@ impl Client {
     /// As [`Client::handshake`].
     pub fn initialize(&mut self, version: &'static str) -> Result<Reply, ClientError> {
         self.era = Some(Era::Legacy(version));
-        let params = json!({"protocolVersion": version, "capabilities": capabilities(), "clientInfo": client_info()});
-        let reply = self.request("initialize", params)?;
-        let settled = reply
-            .result()
-            .ok()
-            .and_then(|result| result.get("protocolVersion"));
-        if settled.and_then(Value::as_str) != Some(version) {
-            return Err(ClientError::Handshake {
-                line: reply.line().to_owned(),
-            });
-        }
+        let reply = self.request("initialize", initialize_params(version))?;
+        settled_on(&reply, Era::Legacy(version))?;
         self.notify("notifications/initialized", &json!({}))?;
         Ok(reply)
     }
@@ -45,35 +36,51 @@ impl Client {
     pub fn discover(&mut self) -> Result<Reply, ClientError> {
         self.era = Some(Era::Modern);
         let reply = self.request("server/discover", json!({}))?;
-        let versions = reply
-            .result()
-            .ok()
-            .and_then(|result| result.get("supportedVersions"))
-            .and_then(Value::as_array);
-        if !versions.is_some_and(|versions| versions.contains(&MODERN_VERSION.into())) {
-            return Err(ClientError::Handshake {
-                line: reply.line().to_owned(),
-            });
-        }
+        settled_on(&reply, Era::Modern)?;
         Ok(reply)
     }
+}
 
-    /// Adds to `params` what the era requires of a request; what is there stays.
-    pub(super) fn dress(&self, mut params: Value) -> Value {
-        if self.era == Some(Era::Modern)
-            && let Some(members) = params.as_object_mut()
-            && let Some(meta) = members
-                .entry("_meta")
-                .or_insert_with(|| json!({}))
-                .as_object_mut()
-        {
-            meta.entry(META_VERSION)
-                .or_insert_with(|| MODERN_VERSION.into());
-            meta.entry(META_CAPABILITIES).or_insert_with(capabilities);
-            meta.entry(META_CLIENT).or_insert_with(client_info);
-        }
-        params
+/// What `initialize` says of this client.
+pub(super) fn initialize_params(version: &str) -> Value {
+    json!({"protocolVersion": version, "capabilities": capabilities(), "clientInfo": client_info()})
+}
+
+/// Whether the server's answer to a handshake is a yes to this very revision.
+pub(super) fn settled_on(reply: &Reply, era: Era) -> Result<(), ClientError> {
+    let result = reply.result().ok();
+    let settled = match era {
+        Era::Legacy(version) => result
+            .and_then(|result| result.get("protocolVersion"))
+            .is_some_and(|settled| settled == version),
+        Era::Modern => result
+            .and_then(|result| result.get("supportedVersions"))
+            .and_then(Value::as_array)
+            .is_some_and(|versions| versions.contains(&MODERN_VERSION.into())),
+    };
+    match settled {
+        true => Ok(()),
+        false => Err(ClientError::Handshake {
+            line: reply.line().to_owned(),
+        }),
     }
+}
+
+/// Adds to `params` what the era requires of a request; what is there stays.
+pub(super) fn dress(era: Option<Era>, mut params: Value) -> Value {
+    if era == Some(Era::Modern)
+        && let Some(members) = params.as_object_mut()
+        && let Some(meta) = members
+            .entry("_meta")
+            .or_insert_with(|| json!({}))
+            .as_object_mut()
+    {
+        meta.entry(META_VERSION)
+            .or_insert_with(|| MODERN_VERSION.into());
+        meta.entry(META_CAPABILITIES).or_insert_with(capabilities);
+        meta.entry(META_CLIENT).or_insert_with(client_info);
+    }
+    params
 }
 
 fn capabilities() -> Value {

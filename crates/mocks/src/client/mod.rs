@@ -6,10 +6,12 @@
 
 mod error;
 mod handshake;
+mod http;
 mod message;
 mod process;
 
 pub use error::ClientError;
+pub use http::{Answer, Connection, HttpClient, HttpOptions};
 pub use message::{Message, Reply};
 pub use process::{Options, Process};
 
@@ -132,7 +134,7 @@ impl Client {
         method: &str,
         params: Value,
     ) -> Result<(), ClientError> {
-        let params = self.dress(params);
+        let params = handshake::dress(self.era, params);
         let method = Value::from(method);
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
         self.process.send_line(line.as_bytes())

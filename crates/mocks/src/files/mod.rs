@@ -13,7 +13,7 @@ use crate::server::{Called, Fault, Identity, Surface};
 const TOOLS: &str = include_str!("tools.json");
 
 /// The file server's state: its roots and the directory that relative paths start from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Files {
     roots: Roots,
     tools: String,

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// The reachable directories, in canonical form, and where relative paths start.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Roots {
     /// Empty where everything is reachable.
     beneath: Vec<PathBuf>,

@@ -7,6 +7,7 @@ use crate::json::quote;
 const DEEP: usize = 10_000;
 
 /// A response our own server wrote: `{"jsonrpc":"2.0","id":ID,…}}`, which is all that is relied upon.
+#[derive(Clone)]
 pub(super) struct Frame {
     bytes: Vec<u8>,
     id: String,

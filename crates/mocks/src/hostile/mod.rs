@@ -8,6 +8,7 @@ mod surface;
 pub use behaviour::{Ask, Behaviour, HostileArgs, Place};
 
 use crate::MockError;
+use crate::count::Count;
 use crate::json::{self, Envelope};
 use crate::server::{Action, Machine, Server};
 use distort::Frame;
@@ -22,6 +23,7 @@ const DEATH_CODE: u8 = 3;
 const ASK_ID: &str = r#""mock-ask-1""#;
 
 /// An honest server whose answers pass through a [`Behaviour`].
+#[derive(Clone)]
 pub(crate) struct Hostile {
     server: Server<Bait>,
     behaviour: Behaviour,
@@ -66,7 +68,7 @@ impl Call {
 }
 
 impl Hostile {
-    pub(crate) fn new(args: &HostileArgs) -> Result<Self, MockError> {
+    pub(crate) fn new(args: &HostileArgs, count: Option<Count>) -> Result<Self, MockError> {
         let at = args.at.unwrap_or(if args.behaviour == Behaviour::RugPull {
             3
         } else {
@@ -81,11 +83,7 @@ impl Hostile {
             17 << 20
         };
         Ok(Self {
-            server: Server::new(
-                Bait::new(args.behaviour, at),
-                args.server.eras,
-                args.server.counter()?,
-            ),
+            server: Server::new(Bait::new(args.behaviour, at), args.server.eras, count),
             behaviour: args.behaviour,
             at,
             bytes: usize::try_from(args.bytes.unwrap_or(default_bytes)).unwrap_or(usize::MAX),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 /// A [`Surface`] behind the protocol of both eras.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Server<S> {
     pub(crate) surface: S,
     eras: Eras,
@@ -21,8 +21,19 @@ pub(crate) struct Server<S> {
 /// The result of one method, before the envelope of its era.
 struct Outcome {
     members: String,
-    cached: bool,
+    kind: Kind,
     after: Duration,
+}
+
+/// What the Modern era says of a result beside its members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `resultType: complete`.
+    Plain,
+    /// The same, with the members about caching.
+    Cached,
+    /// `resultType: input_required`.
+    InputRequired,
 }
 
 /// One response frame.
@@ -36,7 +47,7 @@ impl Outcome {
     fn now(members: String) -> Self {
         Self {
             members,
-            cached: false,
+            kind: Kind::Plain,
             after: Duration::ZERO,
         }
     }
@@ -44,7 +55,7 @@ impl Outcome {
     fn cached(members: String) -> Self {
         Self {
             members,
-            cached: true,
+            kind: Kind::Cached,
             after: Duration::ZERO,
         }
     }
@@ -86,6 +97,11 @@ impl<S: Surface> Server<S> {
             session: None,
             count,
         }
+    }
+
+    /// Whether `initialize` has settled on a revision.
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.session.is_some()
     }
 
     /// The era that answers are dressed for when a request could not be read that far.
@@ -170,7 +186,7 @@ impl<S: Surface> Server<S> {
             .as_ref()
             .map_or(Duration::ZERO, |outcome| outcome.after);
         let frame = match outcome {
-            Ok(outcome) => self.success(id, era, &outcome),
+            Ok(outcome) => self.success(id, era, &outcome.members, outcome.kind),
             Err(fault) => fault.frame(id, era),
         };
         Some(Answer {
@@ -180,18 +196,22 @@ impl<S: Surface> Server<S> {
         })
     }
 
-    fn success(&self, id: &str, era: Era, outcome: &Outcome) -> Vec<u8> {
-        let mut frame = String::with_capacity(outcome.members.len() + 320);
+    /// The whole response to `id`, which is raw JSON; `members` are those of the result, without braces.
+    pub(crate) fn success(&self, id: &str, era: Era, members: &str, kind: Kind) -> Vec<u8> {
+        let mut frame = String::with_capacity(members.len() + 320);
         frame.push_str(r#"{"jsonrpc":"2.0","id":"#);
         frame.push_str(id);
         frame.push_str(r#","result":{"#);
-        frame.push_str(&outcome.members);
+        frame.push_str(members);
         if era == Era::Modern {
-            if !outcome.members.is_empty() {
+            if !members.is_empty() {
                 frame.push(',');
             }
-            frame.push_str(r#""resultType":"complete","#);
-            if outcome.cached {
+            frame.push_str(match kind {
+                Kind::Plain | Kind::Cached => r#""resultType":"complete","#,
+                Kind::InputRequired => r#""resultType":"input_required","#,
+            });
+            if kind == Kind::Cached {
                 frame.push_str(&format!(
                     r#""ttlMs":{},"cacheScope":"public","#,
                     self.surface.ttl_ms()
@@ -206,7 +226,8 @@ impl<S: Surface> Server<S> {
         frame.into_bytes()
     }
 
-    fn server_info(&self) -> String {
+    /// The implementation object of this server.
+    pub(crate) fn server_info(&self) -> String {
         let identity = self.surface.identity();
         format!(
             r#"{{"name":"{}","title":"{}","version":"{}"}}"#,
@@ -230,7 +251,7 @@ impl<S: Surface> Server<S> {
     }
 
     /// Counts a call that arrived, whatever becomes of it: also one without an id, which does nothing.
-    fn note(&mut self, envelope: &Envelope<'_>) -> Result<(), Fault> {
+    pub(crate) fn note(&mut self, envelope: &Envelope<'_>) -> Result<(), Fault> {
         let Some(count) = self
             .count
             .as_mut()
@@ -249,12 +270,6 @@ impl<S: Surface> Server<S> {
 
     fn request(&mut self, envelope: &Envelope<'_>, id: &str) -> (Result<Outcome, Fault>, Era) {
         let fallback = self.default_era();
-        if envelope.jsonrpc != "2.0" {
-            return (
-                Err(Fault::InvalidRequest("jsonrpc is not \"2.0\"".into())),
-                fallback,
-            );
-        }
         if !json::is_request_id(id) || envelope.method.is_empty() {
             return (
                 Err(Fault::InvalidRequest(
@@ -263,17 +278,29 @@ impl<S: Surface> Server<S> {
                 fallback,
             );
         }
-        let params = match Params::read(envelope.params) {
-            Ok(params) => params,
+        let (params, era) = match self.era_of(envelope) {
+            Ok(settled) => settled,
             Err(fault) => return (Err(fault), fallback),
         };
-        if envelope.method == "initialize" {
-            return (self.initialize(&params), Era::Legacy("2025-11-25"));
+        if envelope.method == "initialize" && era != Era::Modern {
+            return (self.initialize(&params), era);
         }
-        match self.eras.of(&envelope.method, &params, self.session) {
-            Ok(era) => (self.serve(&envelope.method, &params, era), era),
-            Err(fault) => (Err(fault), fallback),
+        (self.serve(&envelope.method, &params, era), era)
+    }
+
+    /// The parameters of a request and the era that it is served in.
+    pub(crate) fn era_of<'a>(&self, envelope: &Envelope<'a>) -> Result<(Params<'a>, Era), Fault> {
+        if envelope.jsonrpc != "2.0" {
+            return Err(Fault::InvalidRequest("jsonrpc is not \"2.0\"".into()));
         }
+        let params = Params::read(envelope.params)?;
+        let modern = self.eras.modern() && params.names_version();
+        let era = if envelope.method == "initialize" && !modern {
+            Era::Legacy("2025-11-25")
+        } else {
+            self.eras.of(&envelope.method, &params, self.session)?
+        };
+        Ok((params, era))
     }
 
     fn initialize(&mut self, params: &Params<'_>) -> Result<Outcome, Fault> {
@@ -296,6 +323,9 @@ impl<S: Surface> Server<S> {
     }
 
     fn capabilities(&mut self) -> String {
+        if let Some(capabilities) = self.surface.capabilities() {
+            return capabilities;
+        }
         let mut capabilities = format!(
             r#"{{"tools":{{"listChanged":{}}}"#,
             self.surface.tools_change()
@@ -350,14 +380,14 @@ impl<S: Surface> Server<S> {
         let called = self.surface.call(&name, arguments(params)?)?;
         Ok(Outcome {
             members: called.members,
-            cached: false,
+            kind: Kind::Plain,
             after: called.after,
         })
     }
 }
 
 /// A member that must be a string, borrowed where it holds no escape.
-fn text<'a>(value: Option<&'a RawValue>, member: &str) -> Result<Cow<'a, str>, Fault> {
+pub(crate) fn text<'a>(value: Option<&'a RawValue>, member: &str) -> Result<Cow<'a, str>, Fault> {
     let refused = || Fault::InvalidParams(format!("params.{member} is not a string"));
     let raw = value.ok_or_else(refused)?.get();
     match raw

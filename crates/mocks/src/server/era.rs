@@ -76,6 +76,23 @@ impl<'a> Params<'a> {
         json::object(raw.get().as_bytes())
             .map_err(|error| Fault::InvalidParams(format!("params cannot be read: {error}")))
     }
+
+    /// Whether `_meta` names a revision, as every Modern request does.
+    pub(crate) fn names_version(&self) -> bool {
+        self.version_named().is_some()
+    }
+
+    /// The revision that `_meta` names.
+    pub(crate) fn version_named(&self) -> Option<&str> {
+        self.meta.as_ref()?.version.as_deref()
+    }
+
+    /// Whether `_meta` holds both keys that a Modern request must have.
+    pub(crate) fn has_modern_meta(&self) -> bool {
+        self.meta
+            .as_ref()
+            .is_some_and(|meta| meta.version.is_some() && meta.capabilities.is_some())
+    }
 }
 
 impl Eras {
@@ -83,7 +100,7 @@ impl Eras {
         self != Self::Modern
     }
 
-    fn modern(self) -> bool {
+    pub(crate) fn modern(self) -> bool {
         self != Self::Legacy
     }
 
@@ -94,12 +111,8 @@ impl Eras {
         params: &Params<'_>,
         session: Option<&'static str>,
     ) -> Result<Era, Fault> {
-        let named = params
-            .meta
-            .as_ref()
-            .and_then(|meta| meta.version.as_deref());
         if self.modern()
-            && let Some(version) = named
+            && let Some(version) = params.version_named()
         {
             return modern(version, params);
         }

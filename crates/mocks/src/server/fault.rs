@@ -10,13 +10,21 @@ pub(crate) enum Fault {
     InvalidRequest(String),
     UnknownMethod(String),
     InvalidParams(String),
-    UnknownResource { uri: String },
-    UnsupportedVersion { requested: String },
+    UnknownResource {
+        uri: String,
+    },
+    UnsupportedVersion {
+        requested: String,
+    },
+    /// The request names one thing and the headers that mirror it another.
+    HeaderMismatch(String),
+    /// The request needs a capability, by name, that the client did not declare.
+    MissingCapability(&'static str),
     Internal(String),
 }
 
 impl Fault {
-    /// JSON-RPC 2.0 §5.1; -32002 became -32602 with 2026-07-28, which also brought -32022.
+    /// JSON-RPC 2.0 §5.1; -32002 became -32602 with 2026-07-28, which also brought -32020 to -32022.
     fn code(&self, era: Era) -> i32 {
         match self {
             Self::Unreadable(_) => -32700,
@@ -27,6 +35,8 @@ impl Fault {
                 Era::Legacy(_) => -32002,
                 Era::Modern => -32602,
             },
+            Self::HeaderMismatch(_) => -32020,
+            Self::MissingCapability(_) => -32021,
             Self::UnsupportedVersion { .. } => -32022,
             Self::Internal(_) => -32603,
         }
@@ -37,9 +47,13 @@ impl Fault {
             Self::Unreadable(text)
             | Self::InvalidRequest(text)
             | Self::InvalidParams(text)
+            | Self::HeaderMismatch(text)
             | Self::Internal(text) => text.clone(),
             Self::UnknownMethod(method) => format!("unknown method {method}"),
             Self::UnknownResource { uri } => format!("unknown resource {uri}"),
+            Self::MissingCapability(name) => {
+                format!("the client did not declare the capability {name}")
+            }
             Self::UnsupportedVersion { requested } => {
                 format!("unsupported protocol version {requested}; use {MODERN_VERSION}")
             }
@@ -53,7 +67,15 @@ impl Fault {
                 quote(requested)
             )),
             Self::UnknownResource { uri } => Some(format!(r#"{{"uri":{}}}"#, quote(uri))),
-            _ => None,
+            Self::MissingCapability(name) => {
+                Some(format!(r#"{{"requiredCapabilities":{{"{name}":{{}}}}}}"#))
+            }
+            Self::Unreadable(_)
+            | Self::InvalidRequest(_)
+            | Self::UnknownMethod(_)
+            | Self::InvalidParams(_)
+            | Self::HeaderMismatch(_)
+            | Self::Internal(_) => None,
         }
     }
 

@@ -8,7 +8,8 @@ mod era;
 mod fault;
 mod surface;
 
-pub(crate) use dispatch::Server;
+pub(crate) use dispatch::{Kind, Server, text};
+pub(crate) use era::{Era, Params};
 pub use era::{
     Eras, LEGACY_VERSIONS, META_CAPABILITIES, META_CLIENT, META_SERVER, META_VERSION,
     MODERN_VERSION,
@@ -37,6 +38,11 @@ pub enum Action {
         /// The id as spelled on the wire.
         id: String,
     },
+    /// Tell every session of the server; each says what it owes its client.
+    Publish(Event),
+    /// Close the stream of the request at hand, if it has one of its own; its answer waits for the client
+    /// to come back.
+    HangUp,
     /// Write bytes as they are, without framing.
     SendRaw(Vec<u8>),
     /// Write this many bytes of log lines to standard error.
@@ -50,10 +56,30 @@ pub enum Action {
     End(u8),
 }
 
+/// A change on the server that clients may have asked to hear of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// What this resource holds.
+    Resource(String),
+}
+
 /// Protocol logic that any transport can drive.
-pub trait Machine {
+pub trait Machine: Send {
     /// Takes one frame and appends what is to be done.
     fn handle(&mut self, frame: &[u8], actions: &mut Vec<Action>);
+
+    /// Takes an event of the server, its own included, and appends what this session owes its client.
+    fn event(&mut self, _event: &Event, _actions: &mut Vec<Action>) {}
+
+    /// The parameters of a tool that a Modern request over HTTP repeats in its headers: the name behind
+    /// `Mcp-Param-`, and the member of the arguments.
+    fn mirrored(&self, _tool: &str) -> &[(&'static str, &'static str)] {
+        &[]
+    }
 
     /// Takes the end of input and appends what is to be done; nothing appended ends the process with 0.
     fn end_of_input(&mut self, _actions: &mut Vec<Action>) {}
@@ -61,9 +87,7 @@ pub trait Machine {
     /// Takes a frame that was longer than the transport's bound and was dropped.
     fn too_long(&mut self, actions: &mut Vec<Action>) {
         let fault = Fault::InvalidRequest("the frame is longer than 32 MiB; send less".into());
-        actions.push(Action::Send(
-            fault.frame("null", era::Era::Legacy("2025-11-25")),
-        ));
+        actions.push(Action::Send(fault.frame("null", Era::Legacy("2025-11-25"))));
     }
 }
 

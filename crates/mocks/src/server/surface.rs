@@ -32,7 +32,7 @@ impl Called {
 
 /// Tools, prompts and resources. Lists are JSON arrays; results are members without braces; `arguments`
 /// is raw JSON, `{}` when the caller sent none.
-pub(crate) trait Surface {
+pub(crate) trait Surface: Send {
     fn identity(&self) -> Identity;
 
     fn tools(&mut self) -> String;
@@ -59,6 +59,11 @@ pub(crate) trait Surface {
 
     fn read(&mut self, uri: &str) -> Result<String, Fault> {
         Err(Fault::UnknownResource { uri: uri.into() })
+    }
+
+    /// The capabilities object, where it is not what tools, prompts and resources make it.
+    fn capabilities(&mut self) -> Option<String> {
+        None
     }
 
     /// How long a list may be cached, in milliseconds (Modern only).

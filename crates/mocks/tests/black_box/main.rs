@@ -8,9 +8,11 @@
 )]
 
 mod common;
+mod conformance;
 mod echo;
 mod envelope;
 mod eras;
 mod files;
 mod hostile;
+mod http;
 mod relay;

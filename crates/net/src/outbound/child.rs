@@ -88,6 +88,11 @@ impl Child {
         (&mut self.reader, self.writer.as_mut())
     }
 
+    /// The way to send frames to it, to be kept elsewhere; once. Dropping it closes the child's input.
+    pub fn take_writer(&mut self) -> Option<FrameWriter> {
+        self.writer.take()
+    }
+
     /// Process id of the watcher, which is the child's process group.
     #[must_use]
     pub fn id(&self) -> Option<u32> {

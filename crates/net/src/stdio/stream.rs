@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -72,6 +73,19 @@ impl Sink {
             Self::Pipe(pipe) => pipe.try_write_vectored(parts),
             Self::Socket(socket) => socket.try_write_vectored(parts),
             Self::Slow(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// As [`Sink::write`], as a poll. Files and terminals may keep what they take until the next write.
+    pub(super) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),
+            Self::Socket(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Self::Slow(file) => file.as_mut().poll_write(cx, bytes),
         }
     }
 

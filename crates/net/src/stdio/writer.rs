@@ -1,6 +1,7 @@
 //! Writing frames: at once where the descriptor takes them, else from a queue.
 
 use std::io;
+use std::task::{Context, Poll, ready};
 
 use super::stream::Sink;
 
@@ -30,24 +31,57 @@ impl FrameWriter {
     /// # Errors
     /// What the descriptor says; a closed reader is `BrokenPipe`.
     pub fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.send_slices(&[io::IoSlice::new(frame), io::IoSlice::new(b"\n")])
+    }
+
+    /// As [`FrameWriter::send`], for a frame in parts.
+    ///
+    /// # Errors
+    /// What the descriptor says; a closed reader is `BrokenPipe`.
+    pub fn send_parts(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        let mut slices: Vec<io::IoSlice<'_>> = Vec::with_capacity(parts.len() + 1);
+        slices.extend(parts.iter().map(|part| io::IoSlice::new(part)));
+        slices.push(io::IoSlice::new(b"\n"));
+        self.send_slices(&slices)
+    }
+
+    fn send_slices(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<()> {
         let mut written = 0;
         if self.is_empty() {
-            match self
-                .sink
-                .try_write(&[io::IoSlice::new(frame), io::IoSlice::new(b"\n")])
-            {
+            match self.sink.try_write(slices) {
                 Ok(count) => written = count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
         }
-        if written <= frame.len() {
+        if written < slices.iter().map(|slice| slice.len()).sum() {
             self.forget_written();
-            self.queue
-                .extend_from_slice(frame.get(written..).unwrap_or_default());
-            self.queue.push(b'\n');
+            for slice in slices {
+                let skip = written.min(slice.len());
+                written -= skip;
+                self.queue
+                    .extend_from_slice(slice.get(skip..).unwrap_or_default());
+            }
         }
         Ok(())
+    }
+
+    /// Writes what is queued, as [`FrameWriter::flush`] does, for a writer behind a lock that must
+    /// not be held while waiting. For pipes and sockets.
+    ///
+    /// # Errors
+    /// What the descriptor says.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.is_empty() {
+            let rest = self.queue.get(self.done..).unwrap_or_default();
+            let count = ready!(self.sink.poll_write(cx, rest))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.done += count;
+        }
+        self.reset();
+        Poll::Ready(Ok(()))
     }
 
     /// Writes until the queue is empty. Cancel-safe: what is written is not written again.
@@ -65,10 +99,14 @@ impl FrameWriter {
             }
             self.done += count;
         }
+        self.reset();
+        Ok(())
+    }
+
+    fn reset(&mut self) {
         self.queue.clear();
         self.queue.shrink_to(QUEUE_BYTES_HIGH);
         self.done = 0;
-        Ok(())
     }
 
     /// A queue that never runs empty must not keep what has been written: each byte is moved at most once.

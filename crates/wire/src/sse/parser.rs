@@ -138,6 +138,11 @@ impl SseParser {
         Ok(None)
     }
 
+    /// The stream continues another one, after the event with this id.
+    pub fn resume_after(&mut self, id: String) {
+        self.id = Some(id);
+    }
+
     /// The id of the last event that had one: where to resume the stream. Absent where none was given.
     #[must_use]
     pub fn last_event_id(&self) -> Option<&str> {

@@ -1,0 +1,446 @@
+//! One request from its frame to its answer: read, judged, sent, answered, settled.
+
+use std::sync::Arc;
+
+use gate::facts::Facts;
+use gate::journal::Status;
+use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason};
+use wire::jsonrpc::member;
+use wire::scan::Scan;
+use wire::{Era, Id, Revision};
+
+use super::Face;
+use super::server::Server;
+use super::session::{CallGuard, Session};
+use super::splice::{self, Marks};
+use super::upstream::{Exchange, Incoming, Link, Reply, Slot, Unsent};
+use crate::frames::{self, UpstreamFault};
+use crate::method::{Class, List};
+use crate::upstream::Frame;
+use crate::{describe, reply, request};
+
+/// Longest id that is kept in the journal, in characters.
+const REQUEST_ID_CHARS_MAX: usize = 256;
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(super) struct Asker {
+    pub server: Arc<Server>,
+    pub caller: Arc<str>,
+    pub session_id: Arc<str>,
+    pub client_id: Option<Arc<str>>,
+    pub era: Era,
+    /// Absent where there are no sessions.
+    pub session: Option<Arc<Session>>,
+    pub slot: Arc<Slot>,
+}
+
+/// What a request asks for, without its frame.
+#[derive(Debug)]
+pub(super) struct Asked {
+    id: String,
+    marks: Marks,
+    deadline_ns: u64,
+    step: Step,
+}
+
+#[derive(Debug)]
+enum Step {
+    Pass(ControlKind, After),
+    Judge(Box<Facts>, Box<Origin>),
+    Refuse(Vec<u8>),
+}
+
+impl Asked {
+    /// The id as the client spelled it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// What to do with the answer.
+#[derive(Debug)]
+enum After {
+    Plain,
+    List(List),
+    Call(InFlight),
+}
+
+/// What became of a request at once.
+pub(super) enum Begun {
+    Running(Box<Run>),
+    Answered(Vec<u8>),
+    /// The two sides cannot understand each other.
+    EraMismatch,
+}
+
+/// What a call under way has for its client.
+#[derive(Debug)]
+pub(super) enum Said {
+    /// A message before the answer.
+    Emit(Vec<u8>),
+    /// The answer, whether it is an error, and its code.
+    Done(Vec<u8>, Option<i64>),
+    /// There is none: the client has cancelled.
+    Gone,
+}
+
+impl Asker {
+    /// Reads a request and decides what it asks for, without sending anything.
+    pub fn read(
+        &self,
+        face: &Face,
+        frame: &[u8],
+        scan: &Scan<'_>,
+        id: Id<'_>,
+        method: &str,
+        received_ns: u64,
+    ) -> Asked {
+        let step = match request::classify(method, scan) {
+            Class::Control(kind) => Step::Pass(kind, After::Plain),
+            Class::List(list) => Step::Pass(ControlKind::List, After::List(list)),
+            Class::Judged(reaches_for) => {
+                let described = self.server.with_context(&self.caller, |context| {
+                    describe::client_request(method, reaches_for, scan, context)
+                });
+                match described {
+                    Ok(facts) => Step::Judge(
+                        Box::new(facts),
+                        Box::new(self.origin(face, id.raw(), scan, received_ns)),
+                    ),
+                    Err(message) => {
+                        face.note("client_params_unusable", message);
+                        Step::Refuse(frames::error(id.raw(), -32602, message, None))
+                    }
+                }
+            }
+        };
+        // A subscription lasts as long as its client stays.
+        let deadline_ns = if method == "subscriptions/listen" {
+            u64::MAX
+        } else {
+            received_ns.saturating_add(self.server.call_timeout_ms.saturating_mul(1_000_000))
+        };
+        Asked {
+            id: id.raw().to_owned(),
+            marks: Marks::of(frame, scan).unwrap_or_default(),
+            deadline_ns,
+            step,
+        }
+    }
+
+    fn origin(&self, face: &Face, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
+        Origin {
+            request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
+            session_id: Arc::clone(&self.session_id),
+            era: Some(self.era.label()),
+            client_id: self.client_id.clone(),
+            transport: "stdio",
+            arguments_digest: member(&scan.params, "arguments")
+                .map(|raw| face.gate.digest(raw.as_bytes())),
+            received_ns,
+        }
+    }
+
+    /// Judges and sends a request.
+    pub async fn begin(
+        self,
+        face: &Arc<Face>,
+        frame: Vec<u8>,
+        asked: Asked,
+        guard: Option<CallGuard>,
+    ) -> Begun {
+        let Asked {
+            id,
+            marks,
+            deadline_ns,
+            step,
+        } = asked;
+        let token = marks.token.as_ref().and_then(|at| {
+            let raw = frame.get(at.clone())?;
+            Some(String::from_utf8_lossy(raw).into_owned())
+        });
+        let sent = match step {
+            Step::Refuse(answer) => return Begun::Answered(answer),
+            Step::Pass(kind, after) => {
+                let pass = face.gate.control(kind, Frame(frame));
+                let sent = self.dispatch(pass, &marks, deadline_ns).await;
+                sent.map(|(exchange, ())| (exchange, after))
+            }
+            Step::Judge(facts, origin) => {
+                let call = Call {
+                    facts: *facts,
+                    origin: *origin,
+                    request: Frame(frame),
+                };
+                let refusal = match face.gate.admit(call).await {
+                    Admission::Permit(permit) => {
+                        let sent = self.dispatch(permit, &marks, deadline_ns).await;
+                        return self.begun(
+                            face,
+                            sent.map(|(e, f)| (e, After::Call(f))),
+                            id,
+                            token,
+                            guard,
+                        );
+                    }
+                    Admission::Pending(ticket) => {
+                        face.gate.decline(*ticket, Reason::ApprovalNotBuilt)
+                    }
+                    Admission::Refused(refusal) => refusal,
+                };
+                return Begun::Answered(frames::refused(&id, &refusal));
+            }
+        };
+        self.begun(face, sent, id, token, guard)
+    }
+
+    fn begun(
+        self,
+        face: &Arc<Face>,
+        sent: Result<(Exchange, After), UpstreamFault>,
+        id: String,
+        token: Option<String>,
+        guard: Option<CallGuard>,
+    ) -> Begun {
+        match sent {
+            Ok((exchange, after)) => {
+                if let Some(guard) = &guard {
+                    guard.sent(exchange.link(), exchange.number());
+                }
+                Begun::Running(Box::new(Run {
+                    face: Arc::clone(face),
+                    asker: self,
+                    exchange,
+                    after: Some(after),
+                    id,
+                    token,
+                    _guard: guard,
+                }))
+            }
+            Err(UpstreamFault::EraMismatch) => Begun::EraMismatch,
+            Err(fault) => {
+                face.note(fault.label(), fault.sentence());
+                Begun::Answered(frames::upstream_fault(&id, fault))
+            }
+        }
+    }
+
+    /// Sends to the running process, or to a new one where that has ended before anything left.
+    async fn dispatch<P: Pass<Request = Frame>>(
+        &self,
+        pass: P,
+        marks: &Marks,
+        deadline_ns: u64,
+    ) -> Result<(Exchange, P::Open), UpstreamFault> {
+        const TRIES_MAX: usize = 3;
+        let mut pass = pass;
+        for _ in 0..TRIES_MAX {
+            let link = self.server.pool.link(&self.slot).await?;
+            link.has_room().await?;
+            match link.request(pass, marks, deadline_ns) {
+                Ok(sent) => return Ok(sent),
+                Err(Unsent::Busy) => return Err(UpstreamFault::Busy),
+                Err(Unsent::Ended(unspent)) => pass = unspent,
+            }
+        }
+        Err(UpstreamFault::Died)
+    }
+}
+
+/// A request under way. Dropped before its end, it is cancelled at the server and settled as such.
+pub(super) struct Run {
+    face: Arc<Face>,
+    asker: Asker,
+    exchange: Exchange,
+    after: Option<After>,
+    id: String,
+    /// The progress token as the client spelled it.
+    token: Option<String>,
+    _guard: Option<CallGuard>,
+}
+
+impl Run {
+    /// What there is for the client next. Nothing after [`Said::Done`] or [`Said::Gone`].
+    pub async fn next(&mut self) -> Said {
+        loop {
+            match self.exchange.next().await {
+                Incoming::Response(reply) => return self.done(&reply),
+                Incoming::Fault(fault) => return self.failed(fault),
+                Incoming::Cancelled => {
+                    self.after = None;
+                    return Said::Gone;
+                }
+                Incoming::Notification { frame, tie } => {
+                    let pass = self.face.gate.control(ControlKind::News, frame);
+                    let (frame, ()) = pass.spend();
+                    return Said::Emit(self.respelled(frame, tie));
+                }
+                Incoming::Request { id, method, frame } => {
+                    let link = Arc::clone(self.exchange.link());
+                    let question = Question { id, method, frame };
+                    if let Some(frame) = self.asker.pass_on(&self.face, &link, question).await {
+                        return Said::Emit(frame);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the client may come back for the answer.
+    pub fn session(&self) -> Option<&Arc<Session>> {
+        self.asker.session.as_ref()
+    }
+
+    fn respelled(&self, frame: Vec<u8>, tie: Option<(std::ops::Range<usize>, bool)>) -> Vec<u8> {
+        let Some((at, is_token)) = tie else {
+            return frame;
+        };
+        let name = if is_token {
+            self.token.as_deref().unwrap_or(&self.id)
+        } else {
+            &self.id
+        };
+        splice::edited(&frame, &mut [(at, name.as_bytes())])
+    }
+
+    fn failed(&mut self, fault: UpstreamFault) -> Said {
+        if let Some(After::Call(flight)) = self.after.take() {
+            flight.finish(Outcome {
+                status: Status::Failure,
+                error_code: Some(i64::from(frames::UPSTREAM_CODE)),
+                reason: Some(fault.label()),
+                response: None,
+            });
+        }
+        Said::Done(
+            frames::upstream_fault(&self.id, fault),
+            Some(i64::from(frames::UPSTREAM_CODE)),
+        )
+    }
+
+    fn done(&mut self, reply: &Reply) -> Said {
+        let payload = reply.payload();
+        let code = reply
+            .is_error
+            .then(|| frames::error_code(payload).unwrap_or_default());
+        let private = self.asker.era == Era::Modern && !reply.is_error;
+        let changed = match self.after.take() {
+            Some(After::List(list)) if !reply.is_error => match self.listed(list, reply) {
+                Ok(changed) => changed,
+                Err(message) => {
+                    self.face.note("server_list_unreadable", message);
+                    return self.failed(UpstreamFault::Garbage);
+                }
+            },
+            Some(After::Call(mut flight)) => {
+                flight.reply_arrived();
+                let outcome =
+                    reply::outcome(&self.face.gate, &reply.frame, reply.is_error, payload);
+                flight.finish(outcome);
+                None
+            }
+            Some(After::List(_) | After::Plain) | None => None,
+        };
+        let changed = if private {
+            splice::made_private(changed.as_deref().unwrap_or(payload)).or(changed)
+        } else {
+            changed
+        };
+        let mut edits = vec![(reply.id.clone(), self.id.as_bytes())];
+        if let Some(changed) = &changed {
+            edits.push((reply.payload.clone(), changed.as_bytes()));
+        }
+        Said::Done(splice::edited(&reply.frame, &mut edits), code)
+    }
+
+    /// The list as its caller may see it; `None` where that is all of it.
+    fn listed(&self, list: List, reply: &Reply) -> Result<Option<String>, &'static str> {
+        let server = &self.asker.server;
+        let filtered = server.with_context(&self.asker.caller, |context| {
+            reply::filtered(
+                list,
+                &reply.frame,
+                reply.payload(),
+                &self.face.gate,
+                context,
+            )
+        })?;
+        server.learn(&filtered.schemas);
+        Ok(filtered.result)
+    }
+}
+
+/// A request of a server to its client.
+pub(super) struct Question {
+    pub id: String,
+    pub method: String,
+    pub frame: Vec<u8>,
+}
+
+impl Asker {
+    /// Judges a request of the server to this client; gives the frame for the client where it may
+    /// pass, else the server is answered.
+    pub async fn pass_on(
+        &self,
+        face: &Face,
+        link: &Arc<Link>,
+        question: Question,
+    ) -> Option<Vec<u8>> {
+        let Question { id, method, frame } = question;
+        let refuse = |answer: Vec<u8>| {
+            let pass = face.gate.control(ControlKind::Complaint, Frame(answer));
+            // A server that is gone needs no answer.
+            let _ = link.send(pass);
+        };
+        let Some(session) = &self.session else {
+            let message = "this revision has no requests of servers; return input_required";
+            refuse(frames::error(&id, -32601, message, None));
+            return None;
+        };
+        let Some(place) = session.ask(&id, link) else {
+            let message = "too many requests under way, or this id is in use";
+            refuse(frames::error(&id, -32600, message, None));
+            return None;
+        };
+        if let Class::Control(kind) = crate::method::of_server_request(&method) {
+            let (frame, ()) = face.gate.control(kind, frame).spend();
+            place.ping();
+            return Some(frame);
+        }
+        let facts = self.server.with_context(&self.caller, |context| {
+            describe::server_request(&method, context)
+        });
+        let origin = Origin {
+            request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
+            session_id: Arc::clone(&self.session_id),
+            era: Some(self.era.label()),
+            client_id: self.client_id.clone(),
+            transport: "stdio",
+            arguments_digest: Some(face.gate.digest(&frame)),
+            received_ns: face.gate.mono_ns(),
+        };
+        let call = Call {
+            facts,
+            origin,
+            request: frame,
+        };
+        let refusal = match face.gate.admit(call).await {
+            Admission::Permit(permit) => {
+                let (frame, flight) = permit.spend();
+                place.judged(flight);
+                return Some(frame);
+            }
+            Admission::Pending(ticket) => face.gate.decline(*ticket, Reason::ApprovalNotBuilt),
+            Admission::Refused(refusal) => refusal,
+        };
+        drop(place);
+        refuse(frames::refused(&id, &refusal));
+        None
+    }
+}
+
+/// The revision in a request's header, where it is a published one of the Legacy era.
+pub(super) fn legacy_revision(header: &str) -> Option<Revision> {
+    Revision::parse(header).filter(|revision| revision.era() == Era::Legacy)
+}

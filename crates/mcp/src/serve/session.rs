@@ -1,0 +1,323 @@
+//! Legacy sessions: opened by `initialize`, bound to their caller, ended by DELETE or by silence.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use gate::journal::Status;
+use gate::{ControlKind, Gate, InFlight, Outcome};
+use wire::id::IdKey;
+use wire::{Id, Revision};
+
+use super::call::Asker;
+use super::server::Server;
+use super::streams::Streams;
+use super::upstream::{Link, Slot};
+use crate::upstream::Frame;
+
+/// Most requests of a server that its client has not answered.
+pub const SERVER_REQUESTS_MAX: usize = 256;
+
+/// Calls by id: at which process and under which number, once they are sent.
+type Calls = HashMap<IdKey, Option<(Arc<Link>, u64)>>;
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub id: Arc<str>,
+    pub server: Arc<Server>,
+    pub caller: Arc<str>,
+    pub client_id: Option<Arc<str>>,
+    pub revision: Option<Revision>,
+    pub slot: Arc<Slot>,
+    pub streams: Streams,
+    /// Calls of the client under way.
+    calls: Mutex<Calls>,
+    /// Requests of the server under way.
+    asked: Mutex<HashMap<IdKey, Ask>>,
+    used_ns: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Ask {
+    link: Arc<Link>,
+    kind: AskKind,
+}
+
+#[derive(Debug)]
+enum AskKind {
+    /// Being judged.
+    Open,
+    Ping,
+    Judged(InFlight),
+}
+
+/// What a session is made of.
+pub(super) struct Opening {
+    pub id: Arc<str>,
+    pub server: Arc<Server>,
+    pub caller: Arc<str>,
+    pub client_id: Option<Arc<str>>,
+    pub revision: Option<Revision>,
+    pub slot: Arc<Slot>,
+}
+
+impl Session {
+    pub fn new(opening: Opening, now_ns: u64) -> Self {
+        Self {
+            id: opening.id,
+            server: opening.server,
+            caller: opening.caller,
+            client_id: opening.client_id,
+            revision: opening.revision,
+            slot: opening.slot,
+            streams: Streams::default(),
+            calls: Mutex::default(),
+            asked: Mutex::default(),
+            used_ns: AtomicU64::new(now_ns),
+        }
+    }
+
+    /// This session as the one who asks.
+    pub fn asker(self: &Arc<Self>) -> Asker {
+        Asker {
+            server: Arc::clone(&self.server),
+            caller: Arc::clone(&self.caller),
+            session_id: Arc::clone(&self.id),
+            client_id: self.client_id.clone(),
+            era: wire::Era::Legacy,
+            session: Some(Arc::clone(self)),
+            slot: Arc::clone(&self.slot),
+        }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<IdKey, Ask>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the session is in use.
+    pub fn touch(&self, now_ns: u64) {
+        self.used_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    /// Whether nobody has used it for so long.
+    fn is_forgotten(&self, now_ns: u64, idle_ns: u64) -> bool {
+        let used_ns = self.used_ns.load(Ordering::Relaxed);
+        now_ns.saturating_sub(used_ns) >= idle_ns
+            && self.calls().is_empty()
+            && !self.streams.is_read()
+    }
+
+    /// Takes an id for a call; none where it is in use.
+    pub fn take_id(self: &Arc<Self>, key: IdKey) -> Option<CallGuard> {
+        let mut calls = self.calls();
+        if calls.contains_key(&key) {
+            return None;
+        }
+        calls.insert(key.clone(), None);
+        drop(calls);
+        Some(CallGuard {
+            session: Arc::clone(self),
+            key,
+        })
+    }
+
+    /// Cancels a call of the client.
+    pub fn cancel(&self, key: &IdKey) {
+        let call = self.calls().get(key).cloned().flatten();
+        if let Some((link, number)) = call {
+            link.cancel(number, "the client cancelled");
+        }
+    }
+
+    /// Takes an id for a request of the server; none where it is in use or there are too many.
+    pub fn ask<'s>(&'s self, id: &str, link: &Arc<Link>) -> Option<AskGuard<'s>> {
+        let key = Id::from_raw(id)?.key();
+        let mut asked = self.asked();
+        // What an ended server has asked nobody waits for.
+        asked.retain(|_, ask| !ask.link.has_ended());
+        if asked.len() >= SERVER_REQUESTS_MAX || asked.contains_key(&key) {
+            return None;
+        }
+        let ask = Ask {
+            link: Arc::clone(link),
+            kind: AskKind::Open,
+        };
+        asked.insert(key.clone(), ask);
+        Some(AskGuard { session: self, key })
+    }
+
+    /// The client answers a request of the server; `false` where there is none of this id.
+    pub fn answer(&self, gate: &Gate, key: &IdKey, frame: Vec<u8>) -> bool {
+        let Some(Ask { link, kind }) = self.asked().remove(key) else {
+            return false;
+        };
+        match kind {
+            AskKind::Open => return false,
+            AskKind::Ping => {
+                let pass = gate.control(ControlKind::Ping, Frame(frame));
+                // A server that has ended needs no answer.
+                let _ = link.send(pass);
+            }
+            AskKind::Judged(mut flight) => {
+                flight.reply_arrived();
+                if let Ok(flight) = link.send(flight.answer(Frame(frame))) {
+                    flight.finish(Outcome {
+                        status: Status::Success,
+                        ..Outcome::default()
+                    });
+                }
+            }
+        }
+        true
+    }
+
+    /// Ends the session: streams, calls, and its process where nobody else shares it.
+    fn end(&self) {
+        let calls: Vec<(Arc<Link>, u64)> = self.calls().values().flatten().cloned().collect();
+        for (link, number) in calls {
+            link.cancel(number, "the session has ended");
+        }
+        self.asked().clear();
+        self.streams.close();
+        self.server.pool.leave(&self.caller, &self.id);
+    }
+}
+
+/// A call's id, free again when the call has ended.
+pub(super) struct CallGuard {
+    session: Arc<Session>,
+    key: IdKey,
+}
+
+impl CallGuard {
+    /// The call was sent: this is how to cancel it.
+    pub fn sent(&self, link: &Arc<Link>, number: u64) {
+        if let Some(call) = self.session.calls().get_mut(&self.key) {
+            *call = Some((Arc::clone(link), number));
+        }
+    }
+}
+
+impl Drop for CallGuard {
+    fn drop(&mut self) {
+        self.session.calls().remove(&self.key);
+    }
+}
+
+/// The id of a request of the server, free again unless the request passes.
+pub(super) struct AskGuard<'s> {
+    session: &'s Session,
+    key: IdKey,
+}
+
+impl AskGuard<'_> {
+    /// It passes as a ping.
+    pub fn ping(self) {
+        self.set(AskKind::Ping);
+    }
+
+    /// It passes as judged.
+    pub fn judged(self, flight: InFlight) {
+        self.set(AskKind::Judged(flight));
+    }
+
+    fn set(&self, kind: AskKind) {
+        if let Some(ask) = self.session.asked().get_mut(&self.key) {
+            ask.kind = kind;
+        }
+    }
+}
+
+impl Drop for AskGuard<'_> {
+    fn drop(&mut self) {
+        let mut asked = self.session.asked();
+        if asked
+            .get(&self.key)
+            .is_some_and(|ask| matches!(ask.kind, AskKind::Open))
+        {
+            asked.remove(&self.key);
+        }
+    }
+}
+
+/// All sessions.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(RwLock<HashMap<Arc<str>, Arc<Session>>>);
+
+impl Sessions {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.read().len()
+    }
+
+    /// A caller's session with a server. Of another caller's or server's it is not even said that
+    /// it exists.
+    pub fn find(&self, id: &str, caller: &str, server: &str) -> Option<Arc<Session>> {
+        let session = self.read().get(id).cloned()?;
+        (*session.caller == *caller && *session.server.name == *server).then_some(session)
+    }
+
+    /// Those who share this place.
+    pub fn at(&self, slot: &Arc<Slot>) -> Vec<Arc<Session>> {
+        let here = |session: &&Arc<Session>| Arc::ptr_eq(&session.slot, slot);
+        self.read().values().filter(here).cloned().collect()
+    }
+
+    /// Adds one.
+    pub fn add(&self, session: Arc<Session>) {
+        self.write().insert(Arc::clone(&session.id), session);
+    }
+
+    /// Ends one.
+    pub fn end(&self, session: &Session) {
+        if self.write().remove(&session.id).is_some() {
+            session.end();
+        }
+    }
+
+    /// Ends those that nobody has used for so long, and keeps the connections of the others open.
+    pub fn sweep(&self, now_ns: u64, idle_ms_max: u64) {
+        let idle_ns = idle_ms_max.saturating_mul(1_000_000);
+        let all: Vec<Arc<Session>> = self.read().values().cloned().collect();
+        for session in all {
+            if session.is_forgotten(now_ns, idle_ns) {
+                self.end(&session);
+            }
+        }
+    }
+
+    /// Sends a sign of life on all streams.
+    pub fn keep_alive(&self) {
+        for session in self.read().values() {
+            session.streams.keep_alive();
+        }
+    }
+
+    /// Ends the streams that no request waits on.
+    pub fn quiet(&self) {
+        for session in self.read().values() {
+            session.streams.quiet();
+        }
+    }
+
+    /// Ends all.
+    pub fn close(&self) {
+        let all: Vec<Arc<Session>> = self.write().drain().map(|(_, session)| session).collect();
+        for session in all {
+            session.end();
+        }
+    }
+}

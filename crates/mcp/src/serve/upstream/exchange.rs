@@ -1,0 +1,175 @@
+//! One request and everything that its server says about it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+
+use super::link::Link;
+use crate::frames::UpstreamFault;
+
+/// Most messages that wait for the one who asked; further notifications are dropped and counted.
+pub const WAITING_MAX: usize = 256;
+
+/// What comes from a server about an exchange.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// The answer: nothing follows.
+    Response(Reply),
+    /// A notification.
+    Notification {
+        /// The frame.
+        frame: Vec<u8>,
+        /// Where the exchange's number stands in it, and whether as a progress token.
+        tie: Option<(Range<usize>, bool)>,
+    },
+    /// A request of the server to its client.
+    Request {
+        /// Its id as spelled.
+        id: String,
+        /// Its method.
+        method: String,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// There will be no answer: nothing follows.
+    Fault(UpstreamFault),
+    /// The client has cancelled it: nothing follows.
+    Cancelled,
+}
+
+/// An answer and where its parts are.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The frame as it came.
+    pub frame: Vec<u8>,
+    /// Where its id stands.
+    pub id: Range<usize>,
+    /// Where `result` or `error` stands.
+    pub payload: Range<usize>,
+    /// Whether it is an error.
+    pub is_error: bool,
+}
+
+impl Reply {
+    /// `result` or `error` as it came.
+    #[must_use]
+    pub fn payload(&self) -> &str {
+        self.frame
+            .get(self.payload.clone())
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .unwrap_or_default()
+    }
+}
+
+/// Where a link leaves what it has for one reader.
+#[derive(Debug, Default)]
+pub(super) struct Mailbox(Mutex<Letters>);
+
+#[derive(Debug, Default)]
+struct Letters {
+    waiting: VecDeque<Incoming>,
+    reader: Option<Waker>,
+    closed: bool,
+}
+
+impl Mailbox {
+    fn letters(&self) -> std::sync::MutexGuard<'_, Letters> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves something; `false` where there is no room for it. What ends an exchange always has room.
+    pub fn put(&self, incoming: Incoming) -> bool {
+        let mut letters = self.letters();
+        let ends = matches!(
+            incoming,
+            Incoming::Response(_) | Incoming::Fault(_) | Incoming::Cancelled
+        );
+        if letters.closed || (!ends && letters.waiting.len() >= WAITING_MAX) {
+            return false;
+        }
+        letters.closed = ends;
+        letters.waiting.push_back(incoming);
+        let reader = letters.reader.take();
+        drop(letters);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        true
+    }
+
+    /// The next thing, in order.
+    pub async fn next(&self) -> Incoming {
+        std::future::poll_fn(|cx| {
+            let mut letters = self.letters();
+            if let Some(incoming) = letters.waiting.pop_front() {
+                return Poll::Ready(incoming);
+            }
+            letters.reader = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// A request under way. Dropped before its end, it is cancelled at the server.
+#[derive(Debug)]
+pub struct Exchange {
+    pub(super) link: Arc<Link>,
+    pub(super) number: u64,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) ended: bool,
+}
+
+impl Exchange {
+    /// What comes next. After [`Incoming::Response`], [`Incoming::Fault`] or [`Incoming::Cancelled`]
+    /// nothing does.
+    pub async fn next(&mut self) -> Incoming {
+        let incoming = self.mailbox.next().await;
+        self.ended = matches!(
+            incoming,
+            Incoming::Response(_) | Incoming::Fault(_) | Incoming::Cancelled
+        );
+        incoming
+    }
+
+    /// The request's number at its server.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The server that was asked.
+    #[must_use]
+    pub fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.link.cancel(self.number, "the client went away");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mailbox_is_bounded_but_always_takes_the_end() {
+        let mailbox = Mailbox::default();
+        let news = || Incoming::Notification {
+            frame: Vec::new(),
+            tie: None,
+        };
+        for _ in 0..WAITING_MAX {
+            assert!(mailbox.put(news()));
+        }
+        assert!(!mailbox.put(news()));
+        assert!(mailbox.put(Incoming::Fault(UpstreamFault::Died)));
+        assert!(!mailbox.put(Incoming::Fault(UpstreamFault::Died)));
+    }
+}

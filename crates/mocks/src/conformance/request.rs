@@ -1,0 +1,168 @@
+//! One request to the conformance server, with the members that only its own methods read.
+
+use crate::json;
+use crate::server::{Era, Fault, Params, text};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// A request that was read, in the era it is served in.
+pub(super) struct Request<'a> {
+    /// Raw JSON.
+    pub(super) id: &'a str,
+    pub(super) era: Era,
+    pub(super) method: &'a str,
+    pub(super) params: Params<'a>,
+    pub(super) own: Result<Own<'a>, Fault>,
+}
+
+/// Further members of `params`.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Own<'a> {
+    #[serde(
+        borrow,
+        default,
+        rename = "inputResponses",
+        deserialize_with = "present"
+    )]
+    responses: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "requestState")]
+    state: Option<&'a RawValue>,
+    #[serde(default)]
+    level: Option<Level>,
+    #[serde(default)]
+    pub(super) argument: Option<Argument>,
+    #[serde(default)]
+    pub(super) notifications: Option<Filter>,
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<Meta<'a>>,
+    #[serde(default)]
+    capabilities: Option<Map<String, Value>>,
+}
+
+/// What is being typed, in `completion/complete`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Argument {
+    pub(super) value: String,
+}
+
+/// What a Modern client wants to hear of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Filter {
+    pub(super) tools_list_changed: bool,
+    pub(super) prompts_list_changed: bool,
+    pub(super) resource_subscriptions: Vec<String>,
+}
+
+/// How grave a log line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Meta<'a> {
+    #[serde(borrow, default, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+    #[serde(default, rename = "io.modelcontextprotocol/logLevel")]
+    log_level: Option<Level>,
+    #[serde(default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: Option<Map<String, Value>>,
+}
+
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(source: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(source).map(Some)
+}
+
+impl<'a> Own<'a> {
+    /// Reads `params`; what cannot be read is a fault of the caller.
+    pub(super) fn read(raw: Option<&'a RawValue>) -> Result<Self, Fault> {
+        raw.map_or(Ok(Self::default()), |raw| {
+            json::object(raw.get().as_bytes())
+                .map_err(|error| Fault::InvalidParams(format!("params cannot be read: {error}")))
+        })
+    }
+
+    /// The capabilities that `initialize` declares.
+    pub(super) fn into_capabilities(self) -> Map<String, Value> {
+        self.capabilities.unwrap_or_default()
+    }
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn name(&self) -> Result<Cow<'a, str>, Fault> {
+        text(self.params.name, "name")
+    }
+
+    pub(super) fn uri(&self) -> Result<Cow<'a, str>, Fault> {
+        text(self.params.uri, "uri")
+    }
+
+    /// Raw JSON, an object.
+    pub(super) fn arguments(&self) -> &'a str {
+        let given = self.params.arguments.map(RawValue::get);
+        given.filter(|raw| raw.starts_with('{')).unwrap_or("{}")
+    }
+
+    pub(super) fn own(&self) -> Result<&Own<'a>, Fault> {
+        self.own.as_ref().map_err(Clone::clone)
+    }
+
+    fn meta(&self) -> Option<&Meta<'a>> {
+        self.own.as_ref().ok()?.meta.as_ref()
+    }
+
+    pub(super) fn level(&self) -> Result<Level, Fault> {
+        self.own()?
+            .level
+            .ok_or_else(|| Fault::InvalidParams("params.level is missing".into()))
+    }
+
+    /// The least level that this request wants to hear of, where it is the request that says so.
+    pub(super) fn log_level(&self) -> Option<Level> {
+        self.meta()?.log_level
+    }
+
+    /// Raw JSON.
+    pub(super) fn progress_token(&self) -> Option<&'a str> {
+        self.meta()?.progress_token.map(RawValue::get)
+    }
+
+    /// Whether the request itself declares a capability, as Modern requests do.
+    pub(super) fn declares(&self, capability: &str) -> bool {
+        self.meta()
+            .and_then(|meta| meta.capabilities.as_ref())
+            .is_some_and(|capabilities| capabilities.contains_key(capability))
+    }
+
+    /// The client's answers, by the keys of the questions. Each is an object.
+    pub(super) fn responses(&self) -> Result<Map<String, Value>, Fault> {
+        let wrong = |what: &str| Fault::InvalidParams(format!("params.inputResponses {what}"));
+        let Some(raw) = self.own()?.responses else {
+            return Ok(Map::new());
+        };
+        let answers: Map<String, Value> =
+            serde_json::from_str(raw.get()).map_err(|_| wrong("is not an object"))?;
+        match answers.values().all(Value::is_object) {
+            true => Ok(answers),
+            false => Err(wrong("holds what is not an object")),
+        }
+    }
+
+    pub(super) fn state(&self) -> Result<Option<Cow<'a, str>>, Fault> {
+        self.own()?
+            .state
+            .map(|raw| text(Some(raw), "requestState"))
+            .transpose()
+    }
+}

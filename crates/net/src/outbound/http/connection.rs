@@ -1,0 +1,101 @@
+//! One connection, driven by whoever uses it.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+
+use super::fault::HttpFault;
+use super::stream::Stream;
+
+type Driver = http1::Connection<TokioIo<Stream>, Full<Bytes>>;
+
+pub(super) struct Connection {
+    sender: http1::SendRequest<Full<Bytes>>,
+    /// Absent once the connection has ended.
+    driver: Option<Driver>,
+    /// Since when nobody uses it.
+    pub(super) idle_since: Instant,
+}
+
+impl Connection {
+    pub(super) async fn open(stream: Stream, head_bytes_max: usize) -> Result<Self, HttpFault> {
+        let (sender, driver) = http1::Builder::new()
+            .max_header_size(head_bytes_max)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| HttpFault::of(&error))?;
+        Ok(Self {
+            sender,
+            driver: Some(driver),
+            idle_since: Instant::now(),
+        })
+    }
+
+    /// Sends a request and waits for the head of the reply.
+    pub(super) async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, HttpFault> {
+        let mut answer = pin!(self.sender.try_send_request(request));
+        let outcome = poll_fn(|cx| {
+            // The answer is there, if at all, after the driver has done what it can.
+            self.drive(cx);
+            answer.as_mut().poll(cx)
+        });
+        outcome.await.map_err(|mut error| {
+            if error.take_message().is_some() {
+                HttpFault::NotSent
+            } else {
+                HttpFault::of(error.error())
+            }
+        })
+    }
+
+    /// The next bytes of a body that comes over this connection; `None` at its end.
+    pub(super) fn poll_body(
+        &mut self,
+        body: &mut Incoming,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, HttpFault>>> {
+        // Asking the body is what makes the driver read; so the driver has two turns.
+        for _ in 0..2 {
+            self.drive(cx);
+            while let Poll::Ready(frame) = std::pin::Pin::new(&mut *body).poll_frame(cx) {
+                match frame {
+                    None => return Poll::Ready(None),
+                    Some(Err(error)) => return Poll::Ready(Some(Err(HttpFault::of(&error)))),
+                    Some(Ok(frame)) => {
+                        // Trailers are of no use to anyone here.
+                        if let Ok(data) = frame.into_data() {
+                            return Poll::Ready(Some(Ok(data)));
+                        }
+                    }
+                }
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Whether a request may be sent on it: it was not closed, and the last reply has ended.
+    pub(super) fn is_ready(&mut self) -> bool {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        self.driver.is_some() && self.sender.is_ready()
+    }
+
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        // What went wrong is told to the answer or the body.
+        if let Some(driver) = &mut self.driver
+            && driver.poll_without_shutdown(cx).is_ready()
+        {
+            self.driver = None;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! An HTTP/1.1 client for one origin: kept connections, no redirects, every wait and size bounded.
+//!
+//! A connection is driven by the task that uses it: nothing is spawned, and a call costs no hop to
+//! another task. What is dropped before its end closes its connection, which tells the server.
+
+mod connection;
+mod credential;
+mod fault;
+mod pool;
+mod reply;
+mod stream;
+mod target;
+mod tls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::Request;
+use bytes::Bytes;
+use http_body_util::Full;
+
+pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+pub use credential::Credential;
+pub use fault::HttpFault;
+pub use pool::Lane;
+pub use reply::{RepeatedHeader, Reply};
+pub use target::{Target, TargetFault};
+pub use tls::{TlsFault, TlsOptions};
+
+use pool::Pool;
+
+/// Bounds of a client, with their defaults.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// Most connections for calls at once; further calls wait. Default 128.
+    pub connections_max: usize,
+    /// Most connections for short messages (answers, notifications) at once, so that they pass while
+    /// every call waits for them. Default 8.
+    pub asides_max: usize,
+    /// How long a connection is kept without use, in milliseconds. Default 4 s: node and uvicorn
+    /// close theirs after 5 s, and whoever closes first does not lose a call to that.
+    pub idle_ms_max: u64,
+    /// How long connecting and the TLS handshake may take, in milliseconds. Default 10 s.
+    pub connect_ms_max: u64,
+    /// Longest head of a reply, in bytes. Default 64 KiB; at most 100 headers in any case.
+    pub head_bytes_max: usize,
+    /// TLS, where the target asks for it.
+    pub tls: TlsOptions,
+    /// Sent to the target, and nowhere else.
+    pub credential: Option<Credential>,
+    /// Further headers of every request, sent to the target and nowhere else.
+    pub headers: HeaderMap,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            connections_max: 128,
+            asides_max: 8,
+            idle_ms_max: 4_000,
+            connect_ms_max: 10_000,
+            head_bytes_max: 64 * 1024,
+            tls: TlsOptions::default(),
+            credential: None,
+            headers: HeaderMap::new(),
+        }
+    }
+}
+
+/// A client for one origin. Cheap to clone; clones share connections.
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    pool: Arc<Pool>,
+    /// What every request carries.
+    base: HeaderMap,
+}
+
+/// What is to be sent.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    /// The method.
+    pub method: Method,
+    /// Headers beside `Host` and the credential.
+    pub headers: HeaderMap,
+    /// The body; empty for none.
+    pub body: Bytes,
+    /// Which connections it may take.
+    pub lane: Lane,
+    /// How long the head of the reply may take, in milliseconds.
+    pub head_ms_max: u64,
+}
+
+impl HttpClient {
+    /// A client for `target`. Opens nothing yet.
+    ///
+    /// # Errors
+    /// Where certificates or keys cannot be used.
+    pub fn new(target: Target, options: &HttpOptions) -> Result<Self, TlsFault> {
+        let mut base = options.headers.clone();
+        base.insert(header::HOST, target.host_header.clone());
+        base.insert(
+            header::USER_AGENT,
+            HeaderValue::from_static(concat!("durward/", env!("CARGO_PKG_VERSION"))),
+        );
+        if let Some(credential) = &options.credential {
+            base.insert(header::AUTHORIZATION, credential.header());
+        }
+        let tls = if target.secure {
+            Some(tls::connector(&options.tls)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            pool: Arc::new(Pool::new(target, tls, options)),
+            base,
+        })
+    }
+
+    /// Sends a request and waits for the head of its reply. A kept connection that the server has
+    /// closed meanwhile is replaced by a new one, as long as nothing of the request was written.
+    ///
+    /// # Errors
+    /// [`HttpFault`]; [`HttpFault::was_sent`] says whether the server may have seen the request.
+    pub async fn send(&self, outgoing: &Outgoing) -> Result<Reply, HttpFault> {
+        let wait = Duration::from_millis(outgoing.head_ms_max);
+        match tokio::time::timeout(wait, self.send_now(outgoing)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(HttpFault::HeadTimeout),
+        }
+    }
+
+    async fn send_now(&self, outgoing: &Outgoing) -> Result<Reply, HttpFault> {
+        let permit = self.pool.permit(outgoing.lane).await?;
+        loop {
+            let (mut connection, kept) = match self.pool.take_idle() {
+                Some(connection) => (connection, true),
+                None => (self.pool.connect().await?, false),
+            };
+            match connection.send(self.request(outgoing)).await {
+                Ok(response) => {
+                    return Ok(Reply::new(
+                        response,
+                        connection,
+                        Arc::clone(&self.pool),
+                        permit,
+                    ));
+                }
+                // Each kept connection is tried at most once, and a new one ends the loop.
+                Err(HttpFault::NotSent) if kept => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    fn request(&self, outgoing: &Outgoing) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(outgoing.body.clone()));
+        *request.method_mut() = outgoing.method.clone();
+        *request.uri_mut() = self.pool.target().path.clone();
+        let headers = request.headers_mut();
+        headers.clone_from(&self.base);
+        for (name, value) in &outgoing.headers {
+            headers.append(name, value.clone());
+        }
+        request
+    }
+
+    /// Closes what was not used for longer than the bound. To be called now and then.
+    pub fn reap(&self) {
+        self.pool.reap();
+    }
+
+    /// Where this client sends to.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        self.pool.target()
+    }
+}
