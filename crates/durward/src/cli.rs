@@ -86,11 +86,12 @@ fn origin(matches: &ArgMatches, id: &str, flag: &'static str, variable: &'static
 
 const EXAMPLES: &str = "\
 Examples:
+  durward init                                        a first configuration and policy
   durward demo                                        a guided tour, everything embedded
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run --policy policy.json -- my-mcp-server   guard it with your own rules
   durward policy explain --tool read_file --path /etc/hosts
-  durward audit show --decision deny                  what was refused
+  durward logs show                                   what was decided
   durward audit verify                                is the journal what was written
 
 In an MCP client's configuration, put `durward run --` before the server's own command;
@@ -110,6 +111,12 @@ pub enum Command {
     Policy(crate::policy::PolicyArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
+    /// Write a first configuration and policy
+    #[command(after_help = crate::init::HELP)]
+    Init(crate::init::InitArgs),
+    /// The journal as a person reads it: decisions, operations, changes of the policy
+    #[command(after_help = crate::logs::HELP)]
+    Logs(crate::logs::LogsArgs),
     /// Put a guarded server into an MCP client's configuration
     #[command(after_help = crate::install::HELP)]
     Install(crate::install::InstallArgs),

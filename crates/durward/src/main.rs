@@ -8,9 +8,11 @@ mod cli;
 mod completions;
 mod config;
 mod demo;
+mod init;
 mod install;
 mod local;
 mod log;
+mod logs;
 mod places;
 mod policy;
 mod reference;
@@ -70,14 +72,9 @@ fn main() -> ExitCode {
         }
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &places, &mut out, &mut err),
-        Command::Audit(args) => {
-            let context = audit::Context {
-                journal: places.journal(),
-                keys: places.keys(),
-                now_ms: local::now_ms(),
-            };
-            audit::run(&args, &context, &mut out, &mut err)
-        }
+        Command::Audit(args) => audit::run(&args, &journal_of(&places), &mut out, &mut err),
+        Command::Logs(args) => logs::run(&args, &journal_of(&places), &mut out, &mut err),
+        Command::Init(args) => init::run(&args, &source, &places, &mut out, &mut err),
         Command::Sim(args) => {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }
@@ -99,6 +96,15 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
+/// The journal that reading commands are about.
+fn journal_of(places: &Places) -> audit::Context {
+    audit::Context {
+        journal: places.journal(),
+        keys: places.keys(),
+        now_ms: local::now_ms(),
+    }
+}
+
 /// Whether a command looks at the state, or at what the configuration says.
 fn needs_settings(command: &Command) -> bool {
     match command {
@@ -106,9 +112,11 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Check(_)
         | Command::Policy(_)
         | Command::Audit(_)
+        | Command::Logs(_)
         | Command::Install(_)
         | Command::Status(_) => true,
         Command::Demo
+        | Command::Init(_)
         | Command::Sim(_)
         | Command::Completions(_)
         | Command::Man(_)

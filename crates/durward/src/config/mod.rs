@@ -54,16 +54,28 @@ pub fn load(source: &Source, places: &Places) -> Result<Settings, String> {
     }
 }
 
+/// Whether a text would be taken as the configuration in this file.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_text(text: &str, file: &Path, places: &Places) -> Result<(), String> {
+    let read = read::settings(text, &reader(file, places));
+    read.map(drop).map_err(|fault| fault.to_string())
+}
+
+fn reader<'a>(file: &'a Path, places: &'a Places) -> Reader<'a> {
+    Reader {
+        variable: &places::variable,
+        base: file.parent().unwrap_or(Path::new("/")),
+        home: places.home.as_deref(),
+    }
+}
+
 fn load_file(path: &Path, places: &Places) -> Result<Settings, String> {
     let shown = path.display();
     let opened = file::open(path).map_err(|why| format!("{shown}: {why}"))?;
-    let reader = Reader {
-        variable: &places::variable,
-        base: path.parent().unwrap_or(Path::new("/")),
-        home: places.home.as_deref(),
-    };
-    let mut settings =
-        read::settings(&opened.text, &reader).map_err(|fault| format!("{shown}: {fault}"))?;
+    let mut settings = read::settings(&opened.text, &reader(path, places))
+        .map_err(|fault| format!("{shown}: {fault}"))?;
     settings.file = Some(path.to_path_buf());
     settings.checksum = Some(gate::policy::checksum(&opened.text));
     if opened.group_writable {
