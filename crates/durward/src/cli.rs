@@ -109,6 +109,9 @@ pub enum Command {
     Demo,
     /// Write rules, check them, understand them, try them before they apply
     Policy(crate::policy::PolicyArgs),
+    /// Approved definitions of tools: what changed, and whether that is well
+    #[command(after_help = crate::pins::HELP)]
+    Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
     /// Write a first configuration and policy
@@ -150,6 +153,9 @@ Examples:
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
 other tool waits for a person (until approval is built: is refused, and the refusal says so).
 
+Limits cannot be switched off, only raised. A tool that is called too often waits for a person
+(--limit-then hitl); calls beyond --limit-requests are refused, with data.retry_after_ms.
+
 Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the journal failed;
 16 wrong configuration.";
 
@@ -173,6 +179,9 @@ pub struct RunArgs {
     /// How long the server may take to answer a call, in seconds [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub call_timeout: Option<u64>,
+    /// The same for one tool; repeatable
+    #[arg(long, value_name = "TOOL=SECONDS", value_parser = tool_timeout)]
+    pub tool_timeout: Vec<(String, u64)>,
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
@@ -200,6 +209,18 @@ pub struct RunArgs {
     /// Allow a URL with http:// to another machine, where anyone on the way can read and change it
     #[arg(long)]
     pub insecure_http: bool,
+    /// What happens where a tool's definition is not the one that was approved [default: warn]
+    #[arg(long, value_enum)]
+    pub pin: Option<Pin>,
+    /// Take the targets of links out of descriptions
+    #[arg(long)]
+    pub strip_links: bool,
+    /// Cut descriptions to this many characters
+    #[arg(long, value_name = "CHARS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub description_length: Option<u32>,
+    /// How much callers may
+    #[command(flatten)]
+    pub limits: crate::limits::LimitArgs,
     /// A server of the configuration, by its name
     #[arg(value_name = "SERVER", required_unless_present_any = ["command", "url"])]
     pub server: Option<String>,
@@ -243,6 +264,32 @@ pub enum Sync {
     Every,
     /// When the system likes
     Never,
+}
+
+/// A tool's own time.
+fn tool_timeout(text: &str) -> Result<(String, u64), String> {
+    let (tool, seconds) = text
+        .rsplit_once('=')
+        .filter(|(tool, _)| !tool.is_empty())
+        .ok_or("write it as TOOL=SECONDS")?;
+    match seconds.parse() {
+        Ok(seconds @ 1..=86_400) => Ok((tool.to_owned(), seconds)),
+        _ => Err(format!(
+            "\"{}\" is no number of seconds from 1 to 86400",
+            seconds.escape_debug()
+        )),
+    }
+}
+
+/// How strictly definitions are held to what was approved.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Pin {
+    /// Definitions are not looked at
+    Off,
+    /// The change is told of, and passes
+    Warn,
+    /// The tool is neither shown nor called until its definition is approved
+    Enforce,
 }
 
 /// Names become parts of tool names on the wire, where two underscores separate.

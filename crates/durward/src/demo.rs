@@ -109,7 +109,7 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     let own = &places.own_binary;
     let server = ["lab", "mock", "files", "--any-root"].map(str::to_owned);
     let state = stage.0.join("state");
-    let mut client = Client::spawn(own, guarded(&state, &policy, own, &server))?;
+    let mut client = Client::spawn(own, guarded(&state, &policy, own, &[], &server))?;
     client.initialize("2025-11-25")?;
     let list = client.request("tools/list", json!({}))?;
     let shown = list
@@ -156,7 +156,13 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     measure(&stage.0, own, out)
 }
 
-fn guarded(state: &Path, policy: &Path, own: &Path, server: &[String]) -> Vec<String> {
+fn guarded(
+    state: &Path,
+    policy: &Path,
+    own: &Path,
+    flags: &[&str],
+    server: &[String],
+) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut args = vec![
         "run".to_owned(),
@@ -165,9 +171,9 @@ fn guarded(state: &Path, policy: &Path, own: &Path, server: &[String]) -> Vec<St
         text(state),
         "--policy".into(),
         text(policy),
-        "--".into(),
-        text(own),
     ];
+    args.extend(flags.iter().map(|flag| (*flag).to_owned()));
+    args.extend(["--".to_owned(), text(own)]);
     args.extend_from_slice(server);
     args
 }
@@ -249,7 +255,14 @@ fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     )?;
     let server = ["lab", "mock", "echo"].map(str::to_owned);
     let mut direct = Client::spawn(own, server.clone())?;
-    let mut through = Client::spawn(own, guarded(&stage.join("state2"), &policy, own, &server))?;
+    let state = stage.join("state2");
+    let raised = [
+        "--limit-requests",
+        "1000000/s",
+        "--limit-tool-calls",
+        "1000000",
+    ];
+    let mut through = Client::spawn(own, guarded(&state, &policy, own, &raised, &server))?;
     direct.initialize("2025-11-25")?;
     through.initialize("2025-11-25")?;
     let (mut a, mut b) = (Vec::with_capacity(CALLS), Vec::with_capacity(CALLS));

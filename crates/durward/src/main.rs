@@ -10,18 +10,21 @@ mod config;
 mod demo;
 mod init;
 mod install;
+mod limits;
 mod local;
 mod log;
 mod logs;
+mod pins;
 mod places;
 mod policy;
 mod reference;
 mod reload;
 mod run;
+mod screening;
 mod status;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
                 policy: args.policy.clone(),
                 policy_origin: given.policy,
                 source,
+                limits: args.limits.clone(),
                 watch: !args.no_watch,
             };
             run::run(&args, asked, settings, &places, &mut err)
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         Command::Audit(args) => audit::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Logs(args) => logs::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Init(args) => init::run(&args, &source, &places, &mut out, &mut err),
+        Command::Pins(args) => pins::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }
@@ -87,6 +92,10 @@ fn main() -> ExitCode {
             let context = lab::Context {
                 own_binary: places.own_binary,
                 version: env!("CARGO_PKG_VERSION"),
+                argv: std::env::args().collect(),
+                terminal: io::stderr().is_terminal(),
+                benchmark_result: places::named_by("MCP_BENCHMARK_RESULT"),
+                benchmark_baseline: places::named_by("MCP_BENCHMARK_BASELINE"),
             };
             lab::run(args, &context, &mut out, &mut err)
         }
@@ -111,6 +120,7 @@ fn needs_settings(command: &Command) -> bool {
         Command::Run(_)
         | Command::Check(_)
         | Command::Policy(_)
+        | Command::Pins(_)
         | Command::Audit(_)
         | Command::Logs(_)
         | Command::Install(_)

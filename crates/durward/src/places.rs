@@ -90,6 +90,11 @@ impl Places {
         self.state.join("keys")
     }
 
+    /// The directory of approved definitions.
+    pub fn pins(&self) -> PathBuf {
+        self.state.join("pins")
+    }
+
     /// What no call may touch.
     pub fn protected(&self, policy: Option<&Path>) -> Vec<String> {
         let mut out: Vec<&Path> = vec![&self.state, &self.config, &self.own_binary];
@@ -110,6 +115,11 @@ pub fn environment() -> impl Iterator<Item = (OsString, OsString)> {
 /// This program's own file.
 pub fn own_binary() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("durward"))
+}
+
+/// A path that a variable names, if it is set.
+pub fn named_by(name: &str) -> Option<PathBuf> {
+    variable(name).map(PathBuf::from)
 }
 
 /// A variable of the environment; absent where it is not set or empty.

@@ -6,6 +6,8 @@ use clap::CommandFactory as _;
 use gate::facts::ResourceType;
 use gate::policy::{CONDITION_NAMES, Operation, effects};
 use gate::{ControlKind, Reason};
+use mcp::descriptions::suspicious::Suspicion;
+use mcp::finding::Event;
 use mcp::frames::{REFUSED_CODE, UPSTREAM_CODE, UpstreamFault};
 
 use crate::cli::Cli;
@@ -110,6 +112,7 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
     for kind in wire::WireErrorKind::ALL {
         writeln!(out, "| `{}` | {} |", kind.label(), kind.code())?;
     }
+    findings(out)?;
     writeln!(
         out,
         "\n## The protocol's own traffic\n\nCounted per session, in its last record.\n\n| kind |\n|---|"
@@ -130,6 +133,23 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "| {journal} | the journal failed |\n| {configuration} | wrong configuration |"
+    )
+}
+
+fn findings(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n## Descriptions and definitions\n\nEvents of records of kind `system`, each told once a session.\n\n| event | meaning |\n|---|---|"
+    )?;
+    for event in Event::ALL {
+        writeln!(out, "| `{}` | {} |", event.label(), event.sentence())?;
+    }
+    writeln!(
+        out,
+        "\n`description_suspicious` names one of: {}.",
+        Suspicion::ALL
+            .map(|s| format!("`{}`", s.label()))
+            .join(", ")
     )
 }
 

@@ -7,8 +7,10 @@ use std::io::Write;
 use std::sync::Arc;
 
 use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
+use gate::paths::PathView;
 use gate::{Gate, World};
 use mcp::{Ending, Session, SessionOptions};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::RunArgs;
 use crate::config::Settings;
@@ -97,6 +99,7 @@ fn guard(
     let world = World {
         policy,
         version: "v1".into(),
+        limits: plan.limits,
     };
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &settings, &digest, &session)?;
@@ -105,8 +108,12 @@ fn guard(
         subject_id: places.user.clone(),
         session_id: session.into(),
         call_timeout_ms: plan.call_timeout_ms,
+        tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
         drain_ms: DRAIN_MS,
-        view: Some(view),
+        // The paths of another machine cannot be looked up here.
+        view: plan.server.is_local().then_some(view as Arc<dyn PathView>),
+        descriptions: plan.descriptions.clone(),
+        pins: plan.pins.clone(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -117,7 +124,10 @@ fn guard(
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
         let reloader = Reloader::new(asked, settings, places.clone(), Arc::clone(&gate))
             .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
-        let upstream = reach::reach(plan, &gate, places, err).await?;
+        let upstream = tokio::select! {
+            reached = reach::reach(plan, &gate, places, err) => reached?,
+            asked = asked_to_end() => return asked.map(|()| Ending::Signal),
+        };
         let reloader = tokio::spawn(reloader.run());
         let ended = Session::new(Arc::clone(&gate), client, upstream, options)
             .run()
@@ -129,6 +139,18 @@ fn guard(
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
     finish(&ending?, &journal, &gate, &plan.server.shown())
+}
+
+/// Reaching a server may take a while; until the session listens to signals itself, this does.
+async fn asked_to_end() -> Result<(), Failure> {
+    let failed = |e: std::io::Error| Failure::other(format!("cannot listen to signals: {e}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
 }
 
 fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {

@@ -9,6 +9,7 @@
     clippy::indexing_slicing,
     clippy::print_stderr,
     clippy::disallowed_methods,
+    dead_code,
     missing_docs
 )]
 
@@ -23,6 +24,7 @@ use mocks::client::{Client, Era};
 use serde_json::{Value, json};
 use support::components;
 use support::decisions::{Case, Decision, Table};
+use support::raised::RAISED_LIMITS;
 use support::world::{World, binary};
 
 /// The command line of a server that works on a world's folder.
@@ -165,6 +167,7 @@ fn versions(eras: &[Era]) -> String {
 /// The same server with Durward in front of it.
 fn guard(world: &World, command: &[String]) -> Vec<String> {
     let mut line = vec![binary().to_owned(), "run".to_owned()];
+    line.extend(RAISED_LIMITS.map(str::to_owned));
     if let Some(policy) = &world.policy {
         line.extend(["--policy".to_owned(), policy.to_str().unwrap().to_owned()]);
     }

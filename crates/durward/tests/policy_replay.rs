@@ -22,6 +22,7 @@ use std::time::Duration;
 use mocks::client::{Client, Era};
 use serde_json::{Value, json};
 use support::decisions::{Case, Table};
+use support::raised::RAISED_LIMITS;
 use support::world::{World, binary};
 
 /// Fewest decisions that a journal of these tests holds.
@@ -32,18 +33,9 @@ fn record(world: &World, calls: &[(String, Value)]) {
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let policy = text(world.policy.as_ref().unwrap());
     let root = text(&world.tmp);
-    let line = [
-        "run",
-        "--policy",
-        &policy,
-        "--",
-        binary(),
-        "lab",
-        "mock",
-        "files",
-        "--root",
-        &root,
-    ];
+    let guard = ["run", "--policy", &policy];
+    let server = ["--", binary(), "lab", "mock", "files", "--root", &root];
+    let line = [&guard[..], &RAISED_LIMITS, &server].concat();
     let mut client = Client::spawn_with(binary(), line, &world.options()).unwrap();
     client.handshake(Era::ALL[1]).unwrap();
     for (tool, arguments) in calls {

@@ -3,7 +3,10 @@
 //! A fact is [`Fact::Known`], [`Fact::Absent`] (the call has no such thing) or [`Fact::Unknown`]
 //! (it may have one, nobody can say). Listing a tool is judging a call whose arguments are unknown.
 
+use std::sync::Arc;
+
 use crate::paths::PathArgument;
+use crate::pins::Quarantine;
 
 /// A fact in three-valued logic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -107,4 +110,8 @@ pub struct Facts {
     pub subject_id: String,
     /// Everything in the arguments that is or may be a path.
     pub paths: Fact<Vec<PathArgument>>,
+    /// The digest of the tool's definition, as its server listed it last.
+    pub definition: Fact<Arc<str>>,
+    /// Set where the tool may not be shown or called, whatever the policy says.
+    pub quarantine: Option<Quarantine>,
 }

@@ -9,7 +9,10 @@ pub mod admit;
 pub mod clock;
 pub mod facts;
 pub mod journal;
+pub mod limits;
+pub mod names;
 pub mod paths;
+pub mod pins;
 pub mod policy;
 
 pub use admit::{

@@ -13,6 +13,8 @@ use wire::jsonrpc::{member, string};
 use wire::scan::{Leaf, Scan};
 use wire::text::unescape;
 
+use crate::definitions::Definitions;
+
 /// What describing needs to know beside the request.
 pub struct Context<'c> {
     /// The server's name.
@@ -23,6 +25,8 @@ pub struct Context<'c> {
     pub view: Option<&'c dyn PathView>,
     /// Arguments that the tools' schemas say are paths.
     pub schemas: &'c PathSchemas,
+    /// What a session learned of the tools' definitions, where there is a session.
+    pub definitions: Option<&'c Definitions>,
 }
 
 /// Which arguments the tools' schemas say are paths.
@@ -88,6 +92,18 @@ fn collect(schema: &serde_json::Value, depth: usize, keys: &mut HashSet<String>)
     }
 }
 
+/// Describes a request of the protocol's own traffic: who asks which server, and nothing more.
+#[must_use]
+pub fn control_request(method: &str, context: &Context<'_>) -> Facts {
+    Facts {
+        direction: Direction::ToServer,
+        method: method.to_owned(),
+        backend_id: context.backend_id.to_owned(),
+        subject_id: context.subject_id.to_owned(),
+        ..Facts::default()
+    }
+}
+
 /// Describes a client's request.
 ///
 /// # Errors
@@ -116,15 +132,18 @@ pub fn client_request(
         Some(ResourceType::Tool) => {
             let name = text("name").ok_or("tools/call needs the tool's name as a string")?;
             facts.paths = Fact::Known(paths_of(&name, &scan.leaves, context));
+            define(&mut facts, &name, context);
             facts.tool_name = Fact::Known(name);
         }
         Some(ResourceType::Resource) => {
             let uri = text("uri").ok_or("the request needs the resource's uri as a string")?;
             facts.paths = Fact::Known(vec![path_of_uri(&uri, context.view)]);
+            facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&uri));
             facts.uri = Fact::Known(uri);
         }
         Some(ResourceType::Prompt) => {
-            text("name").ok_or("prompts/get needs the prompt's name as a string")?;
+            let name = text("name").ok_or("prompts/get needs the prompt's name as a string")?;
+            facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&name));
             facts.paths = Fact::Known(paths_of("", &scan.leaves, context));
         }
         Some(ResourceType::Server) | None => {
@@ -135,6 +154,16 @@ pub fn client_request(
         }
     }
     Ok(facts)
+}
+
+/// States what is known of a tool's definition.
+fn define(facts: &mut Facts, tool: &str, context: &Context<'_>) {
+    let known = context.definitions;
+    facts.quarantine = known.and_then(|d| d.quarantine(tool));
+    facts.definition = match known.and_then(|d| d.definition_digest(tool)) {
+        Some(digest) => Fact::Known(digest),
+        None => Fact::Unknown,
+    };
 }
 
 /// The URI that a completion refers to.
@@ -170,6 +199,7 @@ pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> F
     match reaches_for {
         ResourceType::Tool | ResourceType::Server => {
             facts.method = "tools/call".into();
+            define(&mut facts, name, context);
             facts.tool_name = Fact::Known(name.to_owned());
         }
         ResourceType::Prompt => facts.method = "prompts/get".into(),

@@ -22,6 +22,8 @@ pub enum UpstreamFault {
     Garbage,
     /// The answer was longer than a frame may be.
     Oversize,
+    /// The answer was longer than the limit in force.
+    TooLarge,
     /// Too many calls are under way.
     Busy,
     /// No connection to the server; nothing was sent.
@@ -52,11 +54,12 @@ pub enum UpstreamFault {
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Died,
         Self::Timeout,
         Self::Garbage,
         Self::Oversize,
+        Self::TooLarge,
         Self::Busy,
         Self::Unreachable,
         Self::Tls,
@@ -80,6 +83,7 @@ impl UpstreamFault {
             Self::Timeout => "upstream_timeout",
             Self::Garbage => "upstream_garbage",
             Self::Oversize => "upstream_oversize",
+            Self::TooLarge => "response_too_large",
             Self::Busy => "too_many_in_flight",
             Self::Unreachable => "upstream_unreachable",
             Self::Tls => "upstream_tls",
@@ -106,6 +110,9 @@ impl UpstreamFault {
             Self::Timeout => "the server did not answer in time; what it has done is not known",
             Self::Garbage => "the server's answer was not a valid message",
             Self::Oversize => "the server's answer was longer than 16 MiB",
+            Self::TooLarge => {
+                "the server's answer was longer than the limit on replies; ask for less at a time"
+            }
             Self::Busy => "too many calls are under way; try again when some have ended",
             Self::Unreachable => {
                 "the server cannot be reached, nothing was sent; try again when it is up"
@@ -149,6 +156,7 @@ impl UpstreamFault {
             | Self::Timeout
             | Self::Garbage
             | Self::Oversize
+            | Self::TooLarge
             | Self::Tls
             | Self::Broken
             | Self::Unauthorized
@@ -193,7 +201,7 @@ impl UpstreamFault {
 /// The answer to a call that the gate refused.
 #[must_use]
 pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
-    let data = json!({
+    let mut data = json!({
         "tool_name": refusal.tool_name,
         "path": refusal.path,
         "matched_rules": refusal.matched_rules,
@@ -202,6 +210,9 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
         "reason": refusal.reason.label(),
         "retryable": refusal.reason.is_retryable(),
     });
+    if let (Some(ms), Some(members)) = (refusal.retry_after_ms, data.as_object_mut()) {
+        members.insert("retry_after_ms".into(), ms.into());
+    }
     error(id, REFUSED_CODE, &refusal.to_string(), Some(&data))
 }
 

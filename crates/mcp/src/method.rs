@@ -38,6 +38,17 @@ impl List {
             Self::Prompts => "prompts",
         }
     }
+
+    /// What one entry is called in messages.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Tools => "tool",
+            Self::Resources => "resource",
+            Self::Templates => "resource template",
+            Self::Prompts => "prompt",
+        }
+    }
 }
 
 /// Classifies a request of a client. What is not known to be the protocol's own traffic is judged,

@@ -5,9 +5,8 @@ use gate::{Gate, Outcome};
 use wire::jsonrpc::member;
 use wire::{Bounds, scan_reply, scan_request};
 
-use crate::describe::Context;
-use crate::frames;
-use crate::listing::{self, Filtered};
+use crate::frames::{self, Failure, UpstreamFault};
+use crate::listing::{self, Listed};
 use crate::method::List;
 
 /// How a call ended whose reply this is.
@@ -33,20 +32,38 @@ pub fn outcome(gate: &Gate, frame: &[u8], is_error: bool, payload: &str) -> Outc
     }
 }
 
-/// A list as its caller may see it, checked as strictly as a request: what is shown must be what was
-/// judged.
+/// Whether a reply may be passed on.
+///
+/// # Errors
+/// What its caller is told where it is longer than the limit in force, and what is recorded of it.
+pub fn within_bound(gate: &Gate, frame: &[u8]) -> Result<(), (Failure, ResponseSummary)> {
+    let limit_bytes = gate.limits().response_bytes_max;
+    let size_bytes = u64::try_from(frame.len()).unwrap_or(u64::MAX);
+    if size_bytes <= limit_bytes {
+        return Ok(());
+    }
+    let failure = UpstreamFault::TooLarge.because(format!(
+        "{size_bytes} bytes, and at most {limit_bytes} are passed on"
+    ));
+    let summary = ResponseSummary {
+        size_bytes,
+        body_hash: None,
+    };
+    Err((failure, summary))
+}
+
+/// A list, checked as strictly as a request: what is shown must be what was judged. `None` where
+/// the result holds no list.
 ///
 /// # Errors
 /// A sentence, where the reply is not a list of this kind: it is then not passed on.
-pub fn filtered(
+pub fn list<'p>(
     list: List,
     frame: &[u8],
-    payload: &str,
-    gate: &Gate,
-    context: &Context<'_>,
-) -> Result<Filtered, &'static str> {
+    payload: &'p str,
+) -> Result<Option<Listed<'p>>, &'static str> {
     scan_request(frame, &Bounds::default()).map_err(|fault| fault.message)?;
-    listing::filter(list, payload, gate, context)
+    listing::read(list, payload)
 }
 
 /// Whether a tool's result says of itself that it is an error.

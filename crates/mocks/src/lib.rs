@@ -28,6 +28,6 @@ mod relay;
 pub use args::{Args, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, ServerArgs, run};
 pub use error::MockError;
 pub use frame::{FRAME_BYTES_MAX, Line, Lines};
-pub use hostile::{Ask, Behaviour, HostileArgs, Place};
+pub use hostile::{Ask, Behaviour, Field, HostileArgs, Place, Pull};
 pub use http::ReplyForm;
 pub use server::{Action, Event, Machine};

@@ -2,6 +2,10 @@
 
 use std::net::SocketAddr;
 
+use gate::limits::{
+    CALLS_MAX, RESPONSE_BYTES_MAX, RESPONSE_BYTES_MIN, UNDER_WAY_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN,
+};
+
 use super::fault::Fault;
 use super::keys::SERVERS_ALIAS;
 use super::node::{self, Value};
@@ -125,21 +129,19 @@ fn read_limits(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> 
     let limits = &mut settings.limits;
     let section = top.section("limits")?;
     let requests = section.section("requests")?;
+    let calls = 1..=CALLS_MAX.into();
     replace(&mut limits.rate, requests.parsed("rate")?);
-    replace(&mut limits.burst, requests.number("burst", 1..=1_000_000)?);
+    replace(&mut limits.burst, requests.number("burst", calls.clone())?);
     let per_tool = section.section("per_tool")?;
-    replace(
-        &mut limits.tool_calls,
-        per_tool.number("calls", 1..=1_000_000)?,
-    );
-    let window = Span(1_000)..=Span(86_400_000);
+    replace(&mut limits.tool_calls, per_tool.number("calls", calls)?);
+    let window = Span(WINDOW_MS_MIN)..=Span(WINDOW_MS_MAX);
     replace(&mut limits.tool_window, per_tool.within("window", window)?);
     replace(&mut limits.tool_then, per_tool.choice("then")?);
     replace(
         &mut limits.concurrency,
-        section.number("concurrency", 1..=1_024)?,
+        section.number("concurrency", 1..=UNDER_WAY_MAX.into())?,
     );
-    let size = Size(1_024)..=Size(16 << 20);
+    let size = Size(RESPONSE_BYTES_MIN)..=Size(RESPONSE_BYTES_MAX);
     replace(
         &mut limits.response_bytes,
         section.within("response_bytes", size)?,

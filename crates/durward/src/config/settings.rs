@@ -4,9 +4,11 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use gate::limits::{Rate, Then};
+
 use super::fault::Position;
 use super::server::Server;
-use super::values::{Breach, Links, Pin, Rate, Size, Span, Sync};
+use super::values::{self, Links, Pin, Size, Span, Sync};
 
 /// Where a value came from, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +57,41 @@ pub struct Limits {
     pub burst: Setting<u64>,
     pub tool_calls: Setting<u64>,
     pub tool_window: Setting<Span>,
-    pub tool_then: Setting<Breach>,
+    pub tool_then: Setting<Then>,
     pub concurrency: Setting<u64>,
     pub response_bytes: Setting<Size>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let limits = gate::limits::Limits::default();
+        Self {
+            rate: Setting::default(limits.requests),
+            burst: Setting::default(limits.requests_burst.into()),
+            tool_calls: Setting::default(limits.tool_calls_max.into()),
+            tool_window: Setting::default(Span(limits.tool_window_ms)),
+            tool_then: Setting::default(limits.tool_then),
+            concurrency: Setting::default(limits.under_way_max.into()),
+            response_bytes: Setting::default(Size(limits.response_bytes_max)),
+        }
+    }
+}
+
+impl Limits {
+    /// As the gate takes them.
+    pub fn for_gate(&self) -> gate::limits::Limits {
+        let calls = |setting: &Setting<u64>| u32::try_from(setting.value).unwrap_or(u32::MAX);
+        gate::limits::Limits {
+            requests: self.rate.value,
+            requests_burst: calls(&self.burst),
+            tool_calls_max: calls(&self.tool_calls),
+            tool_window_ms: self.tool_window.value.0,
+            tool_then: self.tool_then.value,
+            under_way_max: calls(&self.concurrency),
+            response_bytes_max: self.response_bytes.value.0,
+            ..gate::limits::Limits::default()
+        }
+    }
 }
 
 /// How a person is asked.
@@ -130,18 +164,7 @@ impl Default for Settings {
             listen: Setting::default(SocketAddr::from(([127, 0, 0, 1], 8765))),
             servers: Vec::new(),
             policy: Setting::default(None),
-            limits: Limits {
-                rate: Setting::default(Rate {
-                    count: 10,
-                    per_ms: 1_000,
-                }),
-                burst: Setting::default(50),
-                tool_calls: Setting::default(30),
-                tool_window: Setting::default(Span(60_000)),
-                tool_then: Setting::default(Breach::Hitl),
-                concurrency: Setting::default(64),
-                response_bytes: Setting::default(Size(16 << 20)),
-            },
+            limits: Limits::default(),
             approval: Approval {
                 timeout: Setting::default(Span(60_000)),
                 remember: Setting::default(Span(600_000)),
@@ -291,11 +314,9 @@ impl Settings {
                 &limits.tool_window,
                 ToString::to_string,
             ),
-            row(
-                "limits.per_tool.then",
-                &limits.tool_then,
-                ToString::to_string,
-            ),
+            row("limits.per_tool.then", &limits.tool_then, |then| {
+                values::word(*then).to_owned()
+            }),
             row(
                 "limits.concurrency",
                 &limits.concurrency,

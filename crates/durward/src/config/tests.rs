@@ -421,7 +421,7 @@ servers:
     ca: ca.pem
 policy: ${DIR}/policy.json
 limits:
-  requests: { rate: 600/m, burst: 7 }
+  requests: { rate: 90/m, burst: 7 }
   per_tool: { calls: 3, window: 5s, then: refuse }
   concurrency: 2
   response_bytes: 64KiB
@@ -463,7 +463,7 @@ fn every_key_of_the_catalogue_is_read() {
         [
             "[::1]:9000",
             "/srv/data/policy.json",
-            "600/m",
+            "90/m",
             "7",
             "3",
             "5s",

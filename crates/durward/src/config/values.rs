@@ -1,7 +1,9 @@
-//! What the words of a configuration mean: spans of time, rates, sizes, choices.
+//! What the words of a configuration mean: spans of time, sizes, choices.
 
 use std::fmt;
 use std::str::FromStr;
+
+use gate::limits::Then;
 
 /// A span of time, in milliseconds: `500ms`, `60s`, `10m`, `2h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,47 +41,6 @@ impl fmt::Display for Span {
             Some((unit, unit_ms)) => write!(f, "{}{unit}", self.0 / unit_ms),
             None => write!(f, "{}ms", self.0),
         }
-    }
-}
-
-/// So many in a time: `10/s`, `600/m`, `5000/h`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    pub count: u64,
-    pub per_ms: u64,
-}
-
-/// The times that a rate may be counted in, in milliseconds.
-const RATE_UNITS: [(&str, u64); 3] = [("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
-
-impl FromStr for Rate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "is not a rate; write 10/s, 600/m or 5000/h".to_owned();
-        let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
-        let count: u64 = digits(count.trim()).ok_or_else(wrong)?;
-        let (_, per_ms) = RATE_UNITS
-            .iter()
-            .find(|(name, _)| *name == unit.trim())
-            .ok_or_else(wrong)?;
-        if count == 0 {
-            return Err("lets nothing through; write at least 1/h".to_owned());
-        }
-        Ok(Self {
-            count,
-            per_ms: *per_ms,
-        })
-    }
-}
-
-impl fmt::Display for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = RATE_UNITS
-            .iter()
-            .find(|(_, per_ms)| *per_ms == self.per_ms)
-            .map_or("?", |(unit, _)| unit);
-        write!(f, "{}/{unit}", self.count)
     }
 }
 
@@ -197,14 +158,9 @@ choice! {
     }
 }
 
-choice! {
-    /// What a breach of a tool's limit leads to.
-    Breach {
-        /// A person is asked.
-        Hitl = "hitl",
-        /// The call is refused.
-        Refuse = "refuse",
-    }
+impl Choice for Then {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("hitl", Self::Hitl), ("refuse", Self::Refuse)];
 }
 
 choice! {
@@ -270,24 +226,6 @@ mod tests {
             ),
         ] {
             check::<Span>(text, expect);
-        }
-    }
-
-    #[test]
-    fn rates_are_read_and_written() {
-        const WRONG: Result<&str, &str> = Err("is not a rate; write 10/s, 600/m or 5000/h");
-        for (text, expect) in [
-            ("10/s", Ok("10/s")),
-            ("600/m", Ok("600/m")),
-            ("5000 / h", Ok("5000/h")),
-            ("0/s", Err("lets nothing through; write at least 1/h")),
-            ("10", WRONG),
-            ("10/d", WRONG),
-            ("/s", WRONG),
-            ("1.5/s", WRONG),
-            ("-1/s", WRONG),
-        ] {
-            check::<Rate>(text, expect);
         }
     }
 

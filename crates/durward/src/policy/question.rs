@@ -40,6 +40,7 @@ impl Question<'_> {
             subject_id: self.subject,
             view: Some(view),
             schemas: &schemas,
+            definitions: None,
         };
         if SERVER_METHODS.contains(&self.method) {
             return Ok(describe::server_request(self.method, &context));
@@ -106,6 +107,7 @@ impl Question<'_> {
             subject_id: self.subject,
             view: Some(view),
             schemas: &schemas,
+            definitions: None,
         };
         Some(describe::listed(
             gate::facts::ResourceType::Tool,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gate::journal::{Config, Record};
+use gate::limits::Limits;
 use gate::policy::Policy;
 use gate::{Gate, World};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::config::keys::KEYS;
 use crate::config::settings::Row;
 use crate::config::{self, Origin, Settings};
+use crate::limits::LimitArgs;
 use crate::local;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
@@ -93,6 +95,8 @@ pub struct Asked {
     pub policy: Option<PathBuf>,
     pub policy_origin: Origin,
     pub source: config::Source,
+    /// They outrank the configuration's.
+    pub limits: LimitArgs,
     /// Changed files are taken up by themselves.
     pub watch: bool,
 }
@@ -102,6 +106,7 @@ struct Prepared {
     settings: Settings,
     file: Option<PathBuf>,
     policy: Policy,
+    limits: Limits,
 }
 
 /// What is in force.
@@ -244,6 +249,7 @@ impl Reloader {
             settings,
             file: policy_file,
             policy,
+            limits,
         } = prepared;
         let explicit = change.is_explicit();
         let new_policy = explicit || policy.digest() != self.in_force.policy_digest;
@@ -280,6 +286,7 @@ impl Reloader {
         self.gate.reload(World {
             policy,
             version: version.clone(),
+            limits,
         });
         let restart = needs_restart(&self.asked, &self.in_force.started, &settings);
         self.in_force.policy_digest.clone_from(&digest);
@@ -358,6 +365,8 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
     if let Some(name) = &asked.server {
         settings.named(name, &places).map_err(of_config)?;
     }
+    let limits = asked.limits.over(settings.limits.for_gate());
+    let limits = limits.map_err(of_config)?;
     let file = policy_of(asked, &settings);
     // The state stays where it is; what the configuration names may be other files now.
     places.protect(&settings);
@@ -366,6 +375,7 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
             settings,
             file,
             policy,
+            limits,
         }),
         Err(message) => Err(Fault {
             component: "policy",

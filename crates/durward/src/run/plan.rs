@@ -1,10 +1,15 @@
 //! What to run, by which rules: flags before configuration before defaults.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gate::journal::SyncPolicy;
-use mcp::upstream::http::{ClientOptions, Credential, HeaderName, Target, TlsOptions};
+use gate::limits::Limits;
+use mcp::upstream::http::{
+    ClientOptions, Credential, HeaderName, HttpUpstream, Target, TlsOptions,
+};
 use net::environment::Extra;
 
 use super::Failure;
@@ -13,6 +18,7 @@ use crate::config::server::{Http, Server};
 use crate::config::values::Transport;
 use crate::config::{self, Settings, values};
 use crate::places::{self, Places};
+use crate::screening;
 
 /// Largest file of certificates or keys, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
@@ -25,7 +31,11 @@ pub(super) struct Plan {
     pub server: Means,
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
+    pub tool_timeouts_ms: HashMap<String, u64>,
     pub sync: SyncPolicy,
+    pub descriptions: mcp::descriptions::Options,
+    pub pins: gate::pins::PinOptions,
+    pub limits: Limits,
 }
 
 /// How a server is started or reached.
@@ -46,8 +56,10 @@ pub(super) struct Command {
 
 /// A server that is reached over HTTP.
 pub(super) struct Reached {
-    pub target: Target,
-    pub options: ClientOptions,
+    pub upstream: Arc<HttpUpstream>,
+    /// The host's name or address.
+    pub host: String,
+    pub on_this_machine: bool,
 }
 
 impl Plan {
@@ -65,11 +77,18 @@ impl Plan {
             None => None,
         };
         let command = command(args, server);
-        let reached = reached(args, server)?;
+        let call_timeout_ms = args.call_timeout.map_or_else(
+            || settings.call_timeout_of(server).0,
+            |seconds| seconds.saturating_mul(1_000),
+        );
+        let own_time = |(tool, seconds): &(String, u64)| (tool.clone(), seconds * 1_000);
+        let tool_timeouts_ms: HashMap<_, _> = args.tool_timeout.iter().map(own_time).collect();
+        let longest_ms = tool_timeouts_ms.values().copied().max().unwrap_or(0);
+        let reached = reached(args, server, longest_ms.max(call_timeout_ms))?;
         let transport = args.transport.map(Into::into);
         let transport = transport.or(server.map(|server| server.transport));
         let default_name = match (&reached, &command) {
-            (Some(reached), None) => name_of_host(reached.target.host()),
+            (Some(reached), None) => name_of_host(&reached.host),
             (_, Some(command)) => super::name_of(&command.program, &command.arguments),
             (None, None) => "server".to_owned(),
         };
@@ -84,27 +103,39 @@ impl Plan {
             name: name.unwrap_or(default_name),
             server: means(transport, reached, command)?,
             policy: settings.policy_of(server).0.map(Path::to_path_buf),
-            call_timeout_ms: args.call_timeout.map_or_else(
-                || settings.call_timeout_of(server).0,
-                |seconds| seconds.saturating_mul(1_000),
-            ),
+            call_timeout_ms,
+            tool_timeouts_ms,
             sync: match sync {
                 values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
                 values::Sync::Every => SyncPolicy::Every,
                 values::Sync::Never => SyncPolicy::Never,
             },
+            descriptions: screening::descriptions(args, settings),
+            pins: screening::pins(args, settings, server, places),
+            limits: args
+                .limits
+                .over(settings.limits.for_gate())
+                .map_err(Failure::configuration)?,
         })
     }
 }
 
 impl Means {
+    /// Whether the server sees this machine's files.
+    pub(super) fn is_local(&self) -> bool {
+        match self {
+            Self::Command(_) | Self::Either(..) => true,
+            Self::Http(reached) => reached.on_this_machine,
+        }
+    }
+
     /// What is shown where the server's end is told.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Command(command) | Self::Either(_, command) => {
                 command.program.to_string_lossy().into_owned()
             }
-            Self::Http(reached) => reached.target.to_string(),
+            Self::Http(reached) => reached.upstream.place(),
         }
     }
 }
@@ -166,7 +197,11 @@ fn command(args: &RunArgs, server: Option<&Server>) -> Option<Command> {
     })
 }
 
-fn reached(args: &RunArgs, server: Option<&Server>) -> Result<Option<Reached>, Failure> {
+fn reached(
+    args: &RunArgs,
+    server: Option<&Server>,
+    call_ms_max: u64,
+) -> Result<Option<Reached>, Failure> {
     let configured = server.and_then(|server| server.http.as_ref());
     let url = args.url.as_deref();
     let Some(url) = url.or(configured.map(|http| http.url.value.as_str())) else {
@@ -189,7 +224,14 @@ fn reached(args: &RunArgs, server: Option<&Server>) -> Result<Option<Reached>, F
         let name = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
         options.headers.append(name, value);
     }
-    Ok(Some(Reached { target, options }))
+    let (host, on_this_machine) = (target.host().to_owned(), target.is_on_this_machine());
+    let upstream = HttpUpstream::new(target, &options, call_ms_max)
+        .map_err(|fault| Failure::configuration(fault.to_string()))?;
+    Ok(Some(Reached {
+        upstream: Arc::new(upstream),
+        host,
+        on_this_machine,
+    }))
 }
 
 fn credential(args: &RunArgs, configured: Option<&Http>) -> Result<Option<Credential>, Failure> {

@@ -20,6 +20,21 @@ pub fn fastmcp_python() -> Option<PathBuf> {
     component("venv/bin/python")
 }
 
+/// Node 24, which the suite and the inspector want.
+pub fn node() -> Option<PathBuf> {
+    component("npm/node_modules/.bin/node")
+}
+
+/// The official inspector's start script.
+pub fn inspector() -> Option<PathBuf> {
+    component("npm/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
+}
+
+/// The official conformance suite.
+pub fn conformance_suite() -> Option<PathBuf> {
+    component("npm/node_modules/@modelcontextprotocol/conformance")
+}
+
 /// A component, or `None` with a word on standard error. Continuous integration has them all.
 fn component(path: &str) -> Option<PathBuf> {
     let path = repository().join(".cache").join(path);

@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 use mocks::client::{Client, Era, Options};
 use serde_json::{Value, json};
 
+#[path = "raised.rs"]
+mod raised;
+
 /// The longest wait for anything that must happen: a busy machine is no fault.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The revision that tests use where none matters.
@@ -84,7 +87,8 @@ impl Place {
         paths
     }
 
-    /// The arguments of `durward run` with this place's state and policy.
+    /// The arguments of `durward run` with this place's state and policy, and with raised limits
+    /// unless a flag is about limits.
     pub fn run_args(&self, flags: &[&str], command: &[&str]) -> Vec<String> {
         let mut args = vec![
             "run".to_owned(),
@@ -94,6 +98,9 @@ impl Place {
             "--policy".to_owned(),
             self.text("policy.json"),
         ];
+        if !flags.iter().any(|flag| flag.starts_with("--limit-")) {
+            args.extend(raised::RAISED_LIMITS.map(str::to_owned));
+        }
         args.extend(flags.iter().map(|flag| (*flag).to_owned()));
         args.push("--".to_owned());
         args.extend(command.iter().map(|word| (*word).to_owned()));
@@ -130,6 +137,13 @@ impl Place {
 
     pub fn guard_as(&self, flags: &[&str], command: &[&str], options: &Options) -> Client {
         Client::spawn_with(binary(), self.run_args(flags, command), options).unwrap()
+    }
+
+    /// Guards what these flags of `durward run` reach, without a command.
+    pub fn guard_reached(&self, flags: &[&str]) -> Client {
+        let mut args = self.run_args(flags, &[]);
+        args.pop();
+        Client::spawn_with(binary(), args, &self.options()).unwrap()
     }
 
     pub fn options(&self) -> Options {

@@ -2,4 +2,5 @@
 
 pub mod components;
 pub mod decisions;
+pub mod raised;
 pub mod world;

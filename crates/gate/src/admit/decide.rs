@@ -2,6 +2,7 @@
 
 use crate::facts::{Fact, Facts, ResourceType};
 use crate::journal::{self, Decision, JournalError, MatchedRule, Micros, OpId, RecordedPath};
+use crate::limits::{BREACH_RULE, Standing};
 use crate::paths::Role;
 use crate::policy::{DEFAULT_RULE, Effect, Operation, PROTECTED_RULE, Verdict};
 
@@ -21,6 +22,10 @@ pub(super) struct Decided {
     pub operation: Option<Operation>,
     pub side_effects: &'static [&'static str],
     pub policy_us: Micros,
+    /// A tool was called too often: a person is asked each time, and no earlier answer counts.
+    pub escalated: bool,
+    /// When trying again can help, in milliseconds from now.
+    pub retry_after_ms: Option<u64>,
 }
 
 impl Decided {
@@ -49,7 +54,28 @@ impl Decided {
             operation: judgement.operation,
             side_effects: judgement.side_effects.unwrap_or_default(),
             policy_us: Micros::default(),
+            escalated: false,
+            retry_after_ms: None,
         }
+    }
+
+    /// Joins what the limits say to what the rules say: beyond its tool's window a call that could
+    /// pass waits for a person. What is refused anyway stays refused; a flood opens no door.
+    pub fn joined_by(mut self, standing: Standing) -> Self {
+        if standing == Standing::Breach && self.effect != Effect::Deny {
+            self.effect = Effect::Hitl;
+            BREACH_RULE.clone_into(&mut self.final_rule);
+            self.matched.push((BREACH_RULE.to_owned(), Effect::Hitl));
+            self.escalated = true;
+        }
+        self
+    }
+
+    /// A call that the rules let pass is refused after all.
+    pub fn stop(&mut self, reason: Reason) {
+        self.effect = Effect::Deny;
+        self.reason = Some(reason);
+        reason.label().clone_into(&mut self.final_rule);
     }
 
     /// A refusal that no rule was asked about.
@@ -62,6 +88,8 @@ impl Decided {
             operation: None,
             side_effects: &[],
             policy_us: Micros::default(),
+            escalated: false,
+            retry_after_ms: None,
         }
     }
 
@@ -73,6 +101,7 @@ impl Decided {
             matched_rules: self.matched.into_iter().map(|(id, _)| id).collect(),
             tool_name: facts.tool_name.known().cloned(),
             path: primary_path(facts).map(str::to_owned),
+            retry_after_ms: self.retry_after_ms,
         }
     }
 

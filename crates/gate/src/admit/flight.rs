@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use crate::journal::{Micros, OpId, Operation, Record, ResponseSummary, Stages, Status};
 
+use crate::limits::Slot;
+
 use super::pass::Answer;
 use super::recorder::Recorder;
 
@@ -21,6 +23,8 @@ pub(super) struct State {
     pub received_ns: u64,
     pub stages: Stages,
     pub sent_ns: Option<u64>,
+    /// The call's place among those under way, until it is settled.
+    pub slot: Option<Slot>,
 }
 
 /// What the operation record repeats of the call.
@@ -126,6 +130,7 @@ impl Drop for InFlight {
 }
 
 fn settle(state: State, outcome: Outcome) {
+    drop(state.slot);
     let now = state.recorder.clock.mono_ns();
     let mut stages = state.stages;
     if let (Some(sent), true) = (state.sent_ns, stages.upstream_us == Micros::default()) {

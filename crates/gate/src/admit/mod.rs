@@ -4,10 +4,12 @@
 mod call;
 mod decide;
 mod flight;
+mod limited;
 mod pass;
 mod path_facts;
 mod reason;
 mod recorder;
+mod turned_away;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,16 +19,19 @@ use arc_swap::ArcSwap;
 use crate::clock::Clock;
 use crate::facts::Facts;
 use crate::journal::{Digest, Journal, JournalError, Record, Stages};
+use crate::limits::{Counters, Limits};
 use crate::policy::{Effect, Policy};
 
 pub use call::{Call, Origin};
 pub use flight::{About, InFlight, Outcome};
 pub use pass::{Answer, Control, ControlKind, Pass, Permit};
 pub use reason::{Reason, Refusal};
+pub use turned_away::{TALLIES_MAX, TALLY_MS};
 
 use decide::Decided;
 use flight::State;
 use recorder::Recorder;
+use turned_away::TurnedAway;
 
 /// What becomes of a call.
 #[must_use = "an admission that is dropped forgets its call"]
@@ -57,6 +62,8 @@ pub struct World {
     pub policy: Policy,
     /// Counts loads of the policy: `v1`, `v2`…
     pub version: String,
+    /// How much a caller may. What was counted under other limits stays counted.
+    pub limits: Limits,
 }
 
 /// The door.
@@ -64,6 +71,8 @@ pub struct Gate {
     world: ArcSwap<World>,
     recorder: Arc<Recorder>,
     draining: AtomicBool,
+    counters: Arc<Counters>,
+    turned_away: TurnedAway,
 }
 
 impl Gate {
@@ -74,6 +83,8 @@ impl Gate {
             world: ArcSwap::from_pointee(world),
             recorder: Arc::new(Recorder::new(journal, clock, random)),
             draining: AtomicBool::new(false),
+            counters: Arc::default(),
+            turned_away: TurnedAway::default(),
         }
     }
 
@@ -103,14 +114,20 @@ impl Gate {
             ..Stages::default()
         };
         // identity: the face has authenticated the caller; `subject_id` is a fact of the call.
-        // limits: none configured.
-        let mut decided = if self.draining.load(Ordering::Acquire) {
-            Decided::refused(Reason::Draining)
-        } else {
-            Decided::by_policy(&world, &call.facts)
+        let standing = match self.within_limits(&world, &call.facts, &call.origin, arrived) {
+            Ok(standing) => standing,
+            Err(stop) => {
+                return Admission::Refused(self.turn_away(&world, &call.facts, &call.origin, stop));
+            }
+        };
+        let measured = clock.mono_ns();
+        stages.limits_us = micros(measured.saturating_sub(arrived));
+        let mut decided = match call.facts.quarantine {
+            Some(quarantine) => Decided::refused(quarantine.reason()),
+            None => Decided::by_policy(&world, &call.facts).joined_by(standing),
         };
         let judged = clock.mono_ns();
-        stages.policy_us = micros(judged.saturating_sub(arrived));
+        stages.policy_us = micros(judged.saturating_sub(measured));
         decided.policy_us = stages.policy_us;
         if decided.effect == Effect::Hitl {
             return Admission::Pending(Box::new(Ticket {
@@ -140,11 +157,12 @@ impl Gate {
     fn conclude<R>(
         &self,
         call: Call<R>,
-        decided: Decided,
+        mut decided: Decided,
         world: &World,
         mut stages: Stages,
         judged: u64,
     ) -> Admission<R> {
+        let slot = self.enter(world, &call.facts, &call.origin, &mut decided);
         let Ok(op) = self.write_decision(&call, &decided, world) else {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
@@ -164,6 +182,7 @@ impl Gate {
             received_ns: origin.received_ns,
             stages,
             sent_ns: None,
+            slot,
         });
         Admission::Permit(Permit { request, flight })
     }
@@ -184,7 +203,7 @@ impl Gate {
     /// Whether a listing shows this to the caller: the same function that judges calls.
     #[must_use]
     pub fn may_be_listed(&self, facts: &Facts) -> bool {
-        self.world.load().policy.judge(facts).may_be_listed()
+        facts.quarantine.is_none() && self.world.load().policy.judge(facts).may_be_listed()
     }
 
     /// A pass for the protocol's own traffic.
@@ -213,11 +232,13 @@ impl Gate {
         self.recorder.write(record)
     }
 
-    /// Gives the journal its time: checkpoints, and a look at whether its file is still there.
+    /// Gives the journal its time: counts of refusals, checkpoints, and a look at whether its file is
+    /// still there. To be called a few times a second.
     ///
     /// # Errors
     /// What the journal says; the gate then refuses every further call.
     pub fn tick(&self) -> Result<(), JournalError> {
+        self.write_tallies(self.turned_away.over(self.mono_ns()))?;
         self.recorder.tick()
     }
 
@@ -230,6 +251,12 @@ impl Gate {
     /// From now on every call is refused as *draining*.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+    }
+
+    /// The gate's wall clock, in milliseconds since 1970.
+    #[must_use]
+    pub fn wall_ms(&self) -> i64 {
+        self.recorder.clock.wall_ms()
     }
 
     /// The gate's monotonic clock, for stamping frames at the edge.

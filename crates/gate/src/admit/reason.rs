@@ -5,7 +5,7 @@ use std::fmt;
 use crate::policy::Effect;
 
 /// The reason of a refusal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// A deny rule matched.
     DenyRule,
@@ -17,22 +17,40 @@ pub enum Reason {
     Undecidable,
     /// A rule asks for a person's approval, and this version cannot ask yet.
     ApprovalNotBuilt,
+    /// The tool's definition is not the one that was approved.
+    DefinitionChanged,
+    /// Definitions are pinned, and the pins cannot be read or kept.
+    PinsUnreadable,
+    /// The name holds characters that cannot be seen.
+    UnseenName,
     /// The decision could not be written down.
     Journal,
     /// Durward is shutting down.
     Draining,
+    /// Too many calls and lists in too short a time.
+    RateLimit,
+    /// One tool was called too often within its window.
+    ToolRateLimit,
+    /// Too many calls are under way.
+    UnderWayLimit,
 }
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 13] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
         Self::Undecidable,
         Self::ApprovalNotBuilt,
+        Self::DefinitionChanged,
+        Self::PinsUnreadable,
+        Self::UnseenName,
         Self::Journal,
         Self::Draining,
+        Self::RateLimit,
+        Self::ToolRateLimit,
+        Self::UnderWayLimit,
     ];
 
     /// The label.
@@ -44,8 +62,14 @@ impl Reason {
             Self::ProtectedPath => "protected_path",
             Self::Undecidable => "undecidable",
             Self::ApprovalNotBuilt => "approval_not_built",
+            Self::DefinitionChanged => "definition_changed",
+            Self::PinsUnreadable => "pins_unreadable",
+            Self::UnseenName => "unseen_name",
             Self::Journal => "journal_failed",
             Self::Draining => "draining",
+            Self::RateLimit => "rate_limited",
+            Self::ToolRateLimit => "tool_rate_limited",
+            Self::UnderWayLimit => "too_many_under_way",
         }
     }
 
@@ -64,8 +88,28 @@ impl Reason {
                     "refused: rule \"{rule}\" asks for a person's approval, and approval is not built yet in this version"
                 )
             }
+            Self::DefinitionChanged => {
+                "refused: the tool's definition is not the one that was approved; the person who runs this has to look at it".into()
+            }
+            Self::PinsUnreadable => {
+                "refused: definitions are pinned, and the pins of this server cannot be read or kept; the person who runs this has to see to it".into()
+            }
+            Self::UnseenName => {
+                "refused: the name holds characters that cannot be seen; it is in no list either".into()
+            }
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
+            Self::RateLimit => {
+                "refused: too many calls in too short a time; wait as long as retry_after_ms says"
+                    .into()
+            }
+            Self::ToolRateLimit => {
+                "refused: this tool was called too often; wait as long as retry_after_ms says"
+                    .into()
+            }
+            Self::UnderWayLimit => {
+                "refused: too many calls are under way; try again when one of them has ended".into()
+            }
         }
     }
 
@@ -73,12 +117,15 @@ impl Reason {
     #[must_use]
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Draining => true,
+            Self::Draining | Self::RateLimit | Self::ToolRateLimit | Self::UnderWayLimit => true,
             Self::DenyRule
             | Self::NoRule
             | Self::ProtectedPath
             | Self::Undecidable
             | Self::ApprovalNotBuilt
+            | Self::DefinitionChanged
+            | Self::PinsUnreadable
+            | Self::UnseenName
             | Self::Journal => false,
         }
     }
@@ -99,6 +146,8 @@ pub struct Refusal {
     pub tool_name: Option<String>,
     /// The first path, canonical.
     pub path: Option<String>,
+    /// When trying again can help, in milliseconds from now, where that is known.
+    pub retry_after_ms: Option<u64>,
 }
 
 impl fmt::Display for Refusal {

@@ -1,18 +1,24 @@
 //! The standard set: the hop over stdio beside a bare relay, against the budget. `make bench` runs it.
 
 mod budget;
+mod check;
 mod idle;
 mod markdown;
-mod policies;
+mod own_cost;
 mod profile;
 mod scene;
 
+use crate::arm::Arm;
+use crate::compare::EXIT_REGRESSED;
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
-use crate::overhead::{self, Analysis, Plan};
+use crate::interrupt::Interrupt;
+use crate::overhead::{self, Analysis, Monitor, Plan};
+use crate::progress::{Kind, Progress};
 use crate::{Context, affinity, host};
 use idle::Idle;
-use scene::{Rules, Scene, Server, path_error};
+use own_cost::OwnCost;
+use scene::{Rules, Scene, Server};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,6 +38,12 @@ pub struct StandardArgs {
     /// What the order of the turns is drawn from
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// A peer to stand beside: its command, to which the server's is added; repeatable
+    #[arg(long, value_name = "NAME=CMD")]
+    peer: Vec<String>,
+    /// Print the budgets row by row instead of the tables; exit 99 where one is missed
+    #[arg(long, conflicts_with_all = ["json", "write"])]
+    check: bool,
     /// Print one JSON document instead of the tables
     #[arg(long)]
     json: bool,
@@ -54,11 +66,16 @@ struct Standard {
     quick: bool,
     groups: Vec<Group>,
     idle: Idle,
+    own_cost: OwnCost,
     /// What `durward audit verify` said of the journal written meanwhile.
     journal: String,
     /// The name of the profile's file, or why there is none; nothing where no budget was missed.
     profile: Option<String>,
 }
+
+/// Timed and untimed calls of a launch beside peers, which take a hundred times as long.
+const PEER_RUNS: u32 = 400;
+const PEER_WARMUP: u32 = 50;
 
 struct Size {
     launches: u32,
@@ -86,29 +103,44 @@ pub(crate) fn run(
             warmup: 400,
         },
     };
+    let interrupt = Interrupt::listen()?;
     let mut groups = Vec::new();
     for (title, budgeted, plan) in plans(args, &scene, &size)? {
         // Progress that nobody reads is not missed.
         let _ = writeln!(err, "{title}");
         let load = host::load_average();
-        let samples = overhead::measure(&plan, err)?;
+        let progress = Progress::new(&mut *err, Kind::Quiet);
+        let mut monitor = Monitor::new(progress, interrupt.clone());
+        let measured = overhead::measure(&plan, &mut monitor)?;
+        if measured.aborted {
+            return Err(LabError::Aborted);
+        }
         groups.push(Group {
             title,
             budgeted,
-            analysis: Analysis::of(&plan, &samples, load, context),
+            analysis: Analysis::of(&plan, &measured, load, context),
         });
     }
     let _ = writeln!(err, "start and rest");
     let idle = idle::measure(&scene, size.launches, 0.95)?;
+    let own_cost = own_cost::measure(&scene)?;
     let journal = verify(&scene, context)?;
     let mut standard = Standard {
         format: "durward-lab-standard/1",
         quick: args.quick,
         groups,
         idle,
+        own_cost,
         journal,
         profile: None,
     };
+    if args.check {
+        let kept = check::write(&standard, out).map_err(|source| LabError::System {
+            what: "write the result",
+            source,
+        })?;
+        return Ok(if kept { 0 } else { EXIT_REGRESSED });
+    }
     if budget::short(&standard) {
         standard.profile = Some(profile_beside(args.write.as_deref(), &scene)?);
     }
@@ -116,16 +148,16 @@ pub(crate) fn run(
     Ok(0)
 }
 
-fn plans(
-    args: &StandardArgs,
-    scene: &Scene,
-    size: &Size,
-) -> Result<Vec<(&'static str, bool, Plan)>, LabError> {
-    let plan = |arms, operation, deny| Plan {
+/// A row of the standard run, without what distinguishes rows.
+fn row(args: &StandardArgs, size: &Size, arms: Vec<Arm>, operation: Operation) -> Plan {
+    Plan {
         arms,
         operation,
         protocol: Protocol::Legacy,
         launches: size.launches,
+        launches_max: size.launches,
+        half_width_us: f64::INFINITY,
+        concurrency: 1,
         runs: size.runs,
         warmup: size.warmup,
         turn: size.runs.div_ceil(4),
@@ -135,34 +167,40 @@ fn plans(
         timeout_ms: 10_000,
         confidence: 0.95,
         answers: Answers::Same,
+        deny: false,
+    }
+}
+
+fn plans(
+    args: &StandardArgs,
+    scene: &Scene,
+    size: &Size,
+) -> Result<Vec<(&'static str, bool, Plan)>, LabError> {
+    let plan = |arms, operation, deny| Plan {
         deny,
-        quiet: true,
+        ..row(args, size, arms, operation)
     };
-    let guarded = |server, rules| scene.guarded(server, rules);
     let hello = Operation::Call {
         tool: "echo".into(),
         arguments: serde_json::json!({ "text": "hello" }),
     };
     let (echo, files) = (Server::Echo, Server::Files);
-    let files_arms = vec![
-        scene.direct(files),
-        scene.relayed(files),
-        guarded(files, Rules::AllowAll)?,
-        guarded(files, Rules::Four)?,
-        guarded(files, Rules::Mixed(50))?,
-        guarded(files, Rules::Mixed(1_000))?,
-    ];
+    let files_arms = files_arms(scene)?;
     let echo_arms = vec![
         scene.direct(echo),
         scene.relayed(echo),
-        guarded(echo, Rules::AllowAll)?,
+        scene.guarded(echo, Rules::AllowAll)?,
     ];
-    let deny_arms = vec![scene.direct(files), guarded(files, Rules::Four)?];
-    Ok(vec![
+    let deny_arms = vec![scene.direct(files), scene.guarded(files, Rules::Four)?];
+    let abreast = |concurrency| Plan {
+        concurrency,
+        ..plan(echo_arms.clone(), hello.clone(), false)
+    };
+    let mut plans = vec![
         (
             "`tools/call echo`",
             true,
-            plan(echo_arms.clone(), hello, false),
+            plan(echo_arms.clone(), hello.clone(), false),
         ),
         (
             "`tools/call read_file`, allowed",
@@ -172,14 +210,60 @@ fn plans(
         (
             "`tools/list` (echo)",
             false,
-            plan(echo_arms, Operation::List, false),
+            plan(echo_arms.clone(), Operation::List, false),
         ),
         (
             "`tools/call read_file`, denied by a rule",
             false,
             plan(deny_arms, scene.read_forbidden(), true),
         ),
-    ])
+        ("`tools/call echo`, 8 under way at once", false, abreast(8)),
+        (
+            "`tools/call echo`, 32 under way at once",
+            false,
+            abreast(32),
+        ),
+    ];
+    if !args.peer.is_empty() {
+        let mut arms = echo_arms;
+        arms.extend(peers(args, scene)?);
+        let beside = Plan {
+            runs: PEER_RUNS,
+            warmup: PEER_WARMUP,
+            turn: PEER_RUNS.div_ceil(4),
+            // Some proxies add members of their own to an answer.
+            answers: Answers::Content,
+            ..plan(arms, hello, false)
+        };
+        plans.push(("`tools/call echo`, beside peers", false, beside));
+    }
+    Ok(plans)
+}
+
+/// The file server directly, behind a relay, and behind each rule set.
+fn files_arms(scene: &Scene) -> Result<Vec<Arm>, LabError> {
+    let mut arms = vec![scene.direct(Server::Files), scene.relayed(Server::Files)];
+    for rules in [
+        Rules::AllowAll,
+        Rules::Four,
+        Rules::Mixed(50),
+        Rules::Mixed(1_000),
+    ] {
+        arms.push(scene.guarded(Server::Files, rules)?);
+    }
+    Ok(arms)
+}
+
+/// The peers that were named, before the echo server.
+fn peers(args: &StandardArgs, scene: &Scene) -> Result<Vec<Arm>, LabError> {
+    let peer = |text: &String| {
+        let (name, line) = text
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| LabError::Usage(format!("--peer takes NAME=CMD, not {text}")))?;
+        Ok(Arm::parse(name, line)?.before(scene.direct(Server::Echo).command()))
+    };
+    args.peer.iter().map(peer).collect()
 }
 
 /// Asks our own binary whether the journal of the 50-rule arm is what was written.
@@ -190,7 +274,7 @@ fn verify(scene: &Scene, context: &Context) -> Result<String, LabError> {
         .arg(&state)
         .args(["audit", "verify"])
         .output()
-        .map_err(|source| path_error(&context.own_binary, source))?;
+        .map_err(|source| LabError::path(&context.own_binary, source))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let last = text.lines().last().unwrap_or_default().to_owned();
     if output.status.success() {
@@ -217,14 +301,14 @@ fn profile_beside(beside: Option<&Path>, scene: &Scene) -> Result<String, LabErr
     let file = beside.with_file_name(&name);
     // The directory's name changes with every run and tells nothing.
     let text = text.replace(&*scene.file("").to_string_lossy(), "/tmp/");
-    std::fs::write(&file, text).map_err(|source| path_error(&file, source))?;
+    std::fs::write(&file, text).map_err(|source| LabError::path(&file, source))?;
     Ok(name)
 }
 
 fn finish(args: &StandardArgs, standard: &Standard, out: &mut dyn Write) -> Result<(), LabError> {
     let tables = markdown::render(standard);
     if let Some(file) = &args.write {
-        std::fs::write(file, &tables).map_err(|source| path_error(file, source))?;
+        std::fs::write(file, &tables).map_err(|source| LabError::path(file, source))?;
     }
     let written = if args.json {
         serde_json::to_writer_pretty(&mut *out, standard)

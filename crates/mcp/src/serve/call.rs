@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gate::facts::Facts;
-use gate::journal::Status;
+use gate::journal::{ResponseSummary, Status};
 use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason};
 use wire::jsonrpc::member;
 use wire::scan::Scan;
@@ -14,7 +14,7 @@ use super::server::Server;
 use super::session::{CallGuard, Session};
 use super::splice::{self, Marks};
 use super::upstream::{Exchange, Incoming, Link, Reply, Slot, Unsent};
-use crate::frames::{self, UpstreamFault};
+use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{Class, List};
 use crate::upstream::Frame;
 use crate::{describe, reply, request};
@@ -46,7 +46,7 @@ pub(super) struct Asked {
 
 #[derive(Debug)]
 enum Step {
-    Pass(ControlKind, After),
+    Pass(ControlKind, After, Box<Facts>, Box<Origin>),
     Judge(Box<Facts>, Box<Origin>),
     Refuse(Vec<u8>),
 }
@@ -62,7 +62,10 @@ impl Asked {
 #[derive(Debug)]
 enum After {
     Plain,
-    List(List),
+    /// Screen the instructions in it.
+    Handshake,
+    /// Show what may be shown of it; whether it is a first page.
+    List(List, bool),
     Call(InFlight),
 }
 
@@ -96,18 +99,34 @@ impl Asker {
         method: &str,
         received_ns: u64,
     ) -> Asked {
+        let pass = |kind, after| {
+            let facts = self.server.with_context(&self.caller, |context| {
+                describe::control_request(method, context)
+            });
+            let origin = self.origin(face, id.raw(), scan, received_ns);
+            Step::Pass(kind, after, Box::new(facts), Box::new(origin))
+        };
         let step = match request::classify(method, scan) {
-            Class::Control(kind) => Step::Pass(kind, After::Plain),
-            Class::List(list) => Step::Pass(ControlKind::List, After::List(list)),
+            Class::Control(kind) if matches!(method, "initialize" | "server/discover") => {
+                pass(kind, After::Handshake)
+            }
+            Class::Control(kind) => pass(kind, After::Plain),
+            Class::List(list) => {
+                let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
+                pass(ControlKind::List, After::List(list, first))
+            }
             Class::Judged(reaches_for) => {
                 let described = self.server.with_context(&self.caller, |context| {
                     describe::client_request(method, reaches_for, scan, context)
                 });
                 match described {
-                    Ok(facts) => Step::Judge(
-                        Box::new(facts),
-                        Box::new(self.origin(face, id.raw(), scan, received_ns)),
-                    ),
+                    Ok(mut facts) => {
+                        self.server.refresh_quarantine(&mut facts);
+                        Step::Judge(
+                            Box::new(facts),
+                            Box::new(self.origin(face, id.raw(), scan, received_ns)),
+                        )
+                    }
                     Err(message) => {
                         face.note("client_params_unusable", message);
                         Step::Refuse(frames::error(id.raw(), -32602, message, None))
@@ -162,10 +181,15 @@ impl Asker {
         });
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
-            Step::Pass(kind, after) => {
-                let pass = face.gate.control(kind, Frame(frame));
-                let sent = self.dispatch(pass, &marks, deadline_ns).await;
-                sent.map(|(exchange, ())| (exchange, after))
+            Step::Pass(kind, after, facts, origin) => {
+                let asked = face.gate.admit_control(kind, &facts, &origin, Frame(frame));
+                match asked {
+                    Ok(pass) => {
+                        let sent = self.dispatch(pass, &marks, deadline_ns).await;
+                        sent.map(|(exchange, ())| (exchange, after))
+                    }
+                    Err(refusal) => return Begun::Answered(frames::refused(&id, &refusal)),
+                }
             }
             Step::Judge(facts, origin) => {
                 let call = Call {
@@ -305,28 +329,47 @@ impl Run {
     }
 
     fn failed(&mut self, fault: UpstreamFault) -> Said {
+        self.ended(&fault.into(), None)
+    }
+
+    fn ended(&mut self, failure: &Failure, response: Option<ResponseSummary>) -> Said {
         if let Some(After::Call(flight)) = self.after.take() {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),
-                reason: Some(fault.label()),
-                response: None,
+                reason: Some(failure.fault.label()),
+                response,
             });
         }
         Said::Done(
-            frames::upstream_fault(&self.id, fault),
+            frames::upstream_failure(&self.id, failure),
             Some(i64::from(frames::UPSTREAM_CODE)),
         )
     }
 
     fn done(&mut self, reply: &Reply) -> Said {
+        if let Err((failure, summary)) = reply::within_bound(&self.face.gate, &reply.frame) {
+            self.face
+                .note(failure.fault.label(), failure.fault.sentence());
+            return self.ended(&failure, Some(summary));
+        }
         let payload = reply.payload();
         let code = reply
             .is_error
             .then(|| frames::error_code(payload).unwrap_or_default());
         let private = self.asker.era == Era::Modern && !reply.is_error;
         let changed = match self.after.take() {
-            Some(After::List(list)) if !reply.is_error => match self.listed(list, reply) {
+            Some(After::Handshake) if !reply.is_error => {
+                let (server, gate) = (&self.asker.server, &self.face.gate);
+                server.screened(payload, gate, &self.asker.session_id)
+            }
+            Some(After::List(list, first)) if !reply.is_error => match self.asker.server.listed(
+                (list, first),
+                (&reply.frame, payload),
+                &self.face.gate,
+                &self.asker.caller,
+                &self.asker.session_id,
+            ) {
                 Ok(changed) => changed,
                 Err(message) => {
                     self.face.note("server_list_unreadable", message);
@@ -340,7 +383,7 @@ impl Run {
                 flight.finish(outcome);
                 None
             }
-            Some(After::List(_) | After::Plain) | None => None,
+            Some(After::List(..) | After::Handshake | After::Plain) | None => None,
         };
         let changed = if private {
             splice::made_private(changed.as_deref().unwrap_or(payload)).or(changed)
@@ -352,22 +395,6 @@ impl Run {
             edits.push((reply.payload.clone(), changed.as_bytes()));
         }
         Said::Done(splice::edited(&reply.frame, &mut edits), code)
-    }
-
-    /// The list as its caller may see it; `None` where that is all of it.
-    fn listed(&self, list: List, reply: &Reply) -> Result<Option<String>, &'static str> {
-        let server = &self.asker.server;
-        let filtered = server.with_context(&self.asker.caller, |context| {
-            reply::filtered(
-                list,
-                &reply.frame,
-                reply.payload(),
-                &self.face.gate,
-                context,
-            )
-        })?;
-        server.learn(&filtered.schemas);
-        Ok(filtered.result)
     }
 }
 

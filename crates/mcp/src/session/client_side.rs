@@ -26,6 +26,7 @@ enum Step {
     Request {
         id: String,
         key: IdKey,
+        deadline_ns: u64,
         step: RequestStep,
     },
     Notify(ControlKind, Option<IdKey>),
@@ -34,7 +35,7 @@ enum Step {
 }
 
 enum RequestStep {
-    Pass(ControlKind, OpenKind),
+    Pass(ControlKind, OpenKind, Box<Facts>, Box<Origin>),
     Judge(Box<Facts>, Box<Origin>),
     Refuse(Vec<u8>),
 }
@@ -121,7 +122,12 @@ impl Session {
                 sent(self.upstream.send(pass))
             }
             Step::Answer(key) => self.on_client_answer(&key, frame),
-            Step::Request { id, key, step } => {
+            Step::Request {
+                id,
+                key,
+                deadline_ns,
+                step,
+            } => {
                 self.expect_batch_part(batch);
                 let open = |kind, deadline_ns| Open {
                     id: id.clone(),
@@ -129,14 +135,19 @@ impl Session {
                     batch,
                     deadline_ns,
                 };
-                let deadline_ns = received_ns
-                    .saturating_add(self.options.call_timeout_ms.saturating_mul(1_000_000));
                 match step {
                     RequestStep::Refuse(answer) => self.deliver(batch, answer),
-                    RequestStep::Pass(control, kind) => {
-                        let pass = self.gate.control(control, Frame(frame));
-                        self.table.insert(key, open(kind, deadline_ns));
-                        sent(self.upstream.send(pass))
+                    RequestStep::Pass(control, kind, facts, origin) => {
+                        let asked = self
+                            .gate
+                            .admit_control(control, &facts, &origin, Frame(frame));
+                        match asked {
+                            Ok(pass) => {
+                                self.table.insert(key, open(kind, deadline_ns));
+                                sent(self.upstream.send(pass))
+                            }
+                            Err(refusal) => self.deliver(batch, frames::refused(&id, &refusal)),
+                        }
                     }
                     RequestStep::Judge(facts, origin) => {
                         let call = Call {
@@ -221,9 +232,11 @@ impl Session {
         received_ns: u64,
     ) -> Step {
         let key = id.key();
+        let deadline_ns = self.deadline_ns(method, scan, received_ns);
         let refuse = |answer| Step::Request {
             id: id.raw().to_owned(),
             key: id.key(),
+            deadline_ns,
             step: RequestStep::Refuse(answer),
         };
         if self.table.has(&key) {
@@ -236,25 +249,35 @@ impl Session {
             return refuse(frames::upstream_fault(id.raw(), UpstreamFault::Busy));
         }
         self.learn_of_client(method, scan);
+        let pass = |session: &Self, kind, open| {
+            let facts = describe::control_request(method, &session.context());
+            let origin = session.origin(id.raw(), scan, received_ns);
+            RequestStep::Pass(kind, open, Box::new(facts), Box::new(origin))
+        };
         let step = match request::classify(method, scan) {
             Class::Control(kind) => {
-                let open = if method == "initialize" {
-                    OpenKind::Initialize
-                } else {
-                    OpenKind::Plain
+                let open = match method {
+                    "initialize" => OpenKind::Initialize,
+                    "server/discover" => OpenKind::Discover,
+                    _ => OpenKind::Plain,
                 };
-                RequestStep::Pass(kind, open)
+                pass(self, kind, open)
             }
             Class::List(list) => {
                 let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
-                RequestStep::Pass(ControlKind::List, OpenKind::List { list, first })
+                pass(self, ControlKind::List, OpenKind::List { list, first })
             }
             Class::Judged(reaches_for) => {
                 match describe::client_request(method, reaches_for, scan, &self.context()) {
-                    Ok(facts) => RequestStep::Judge(
-                        Box::new(facts),
-                        Box::new(self.origin(id.raw(), scan, received_ns)),
-                    ),
+                    Ok(mut facts) => {
+                        if let (Some(_), Some(tool)) = (facts.quarantine, facts.tool_name.known()) {
+                            facts.quarantine = self.definitions.quarantine_now(tool);
+                        }
+                        RequestStep::Judge(
+                            Box::new(facts),
+                            Box::new(self.origin(id.raw(), scan, received_ns)),
+                        )
+                    }
                     Err(message) => {
                         self.note("client_params_unusable", message);
                         RequestStep::Refuse(frames::error(id.raw(), -32602, message, None))
@@ -265,8 +288,23 @@ impl Session {
         Step::Request {
             id: id.raw().to_owned(),
             key,
+            deadline_ns,
             step,
         }
+    }
+
+    /// When a request is given up.
+    fn deadline_ns(&self, method: &str, scan: &Scan<'_>, received_ns: u64) -> u64 {
+        let wait_ms = match method {
+            // A subscription lasts until one side ends it.
+            "subscriptions/listen" => return u64::MAX,
+            "tools/call" => member(&scan.params, "name")
+                .and_then(wire::jsonrpc::string)
+                .and_then(|tool| self.options.tool_timeouts_ms.get(&*tool).copied()),
+            _ => None,
+        };
+        let wait_ms = wait_ms.unwrap_or(self.options.call_timeout_ms);
+        received_ns.saturating_add(wait_ms.saturating_mul(1_000_000))
     }
 
     /// Learns era and client program from what every first request says.

@@ -4,7 +4,7 @@
 //! said that it is initialized, and only where an entry that it has seen or missed is judged otherwise
 //! now. It learns the rest by listing again: calls are judged in any case.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gate::World;
@@ -32,22 +32,27 @@ const KINDS: [(&str, &str, &[List]); 3] = [
     ),
 ];
 
+/// All lists.
+const ALL_LISTS: [List; 4] = [List::Tools, List::Resources, List::Templates, List::Prompts];
+
 /// What the client has been shown.
 #[derive(Debug)]
 pub(super) struct Lists {
-    /// By what the lists below were last held against.
+    /// What the lists below were last held against.
     world: Arc<World>,
     /// Kinds whose changes the server has said it announces.
     announced: Vec<&'static str>,
     client_is_ready: bool,
-    shown: HashMap<List, Shown>,
+    seen: HashMap<List, Seen>,
 }
 
 /// One list, over all its pages.
-#[derive(Debug, Default)]
-struct Shown {
-    /// Each entry's name or URI, and whether the client was shown it.
-    entries: HashMap<String, bool>,
+#[derive(Debug)]
+struct Seen {
+    /// What it was judged by.
+    world: Arc<World>,
+    /// Each entry's name or URI, shown or not.
+    labels: HashSet<String>,
     /// There were more than are remembered.
     more: bool,
 }
@@ -58,7 +63,7 @@ impl Lists {
             world,
             announced: Vec::new(),
             client_is_ready: false,
-            shown: HashMap::new(),
+            seen: HashMap::new(),
         }
     }
 
@@ -80,17 +85,28 @@ impl Lists {
         self.client_is_ready = true;
     }
 
-    /// Takes a page of a list; the first one begins it anew.
-    pub(super) fn take(&mut self, list: List, first: bool, judged: Vec<(String, bool)>) {
-        let shown = self.shown.entry(list).or_default();
+    /// Takes a page of a list, judged by `world`; the first one begins it anew.
+    pub(super) fn take(
+        &mut self,
+        list: List,
+        first: bool,
+        labels: impl Iterator<Item = String>,
+        world: Arc<World>,
+    ) {
+        let fresh = || Seen {
+            world: Arc::clone(&world),
+            labels: HashSet::new(),
+            more: false,
+        };
+        let seen = self.seen.entry(list).or_insert_with(fresh);
         if first {
-            *shown = Shown::default();
+            *seen = fresh();
         }
-        for (label, was_shown) in judged {
-            if shown.entries.len() < ENTRIES_MAX || shown.entries.contains_key(&label) {
-                shown.entries.insert(label, was_shown);
+        for label in labels {
+            if seen.labels.len() < ENTRIES_MAX || seen.labels.contains(&label) {
+                seen.labels.insert(label);
             } else {
-                shown.more = true;
+                seen.more = true;
             }
         }
     }
@@ -103,17 +119,21 @@ impl Session {
         if Arc::ptr_eq(&world, &self.lists.world) {
             return Flow::Go;
         }
-        self.lists.world = world;
-        let changed: Vec<&str> = KINDS
-            .iter()
-            .filter(|(kind, _, lists)| {
-                self.lists.announced.contains(kind) && lists.iter().any(|list| self.differs(*list))
-            })
-            .map(|(_, notification, _)| *notification)
+        let differs: Vec<List> = ALL_LISTS
+            .into_iter()
+            .filter(|list| self.differs(*list, &world))
             .collect();
+        // Told once; the client's next list says by what it was judged.
+        for seen in self.lists.seen.values_mut() {
+            seen.world = Arc::clone(&world);
+        }
+        self.lists.world = world;
         let mut flow = Flow::Go;
-        if self.lists.client_is_ready {
-            for method in changed {
+        for (kind, method, lists) in KINDS {
+            let told = self.lists.client_is_ready
+                && self.lists.announced.contains(&kind)
+                && lists.iter().any(|list| differs.contains(list));
+            if told {
                 let frame = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}");
                 flow = flow.or(self.tell_client(frame.as_bytes()));
             }
@@ -121,16 +141,20 @@ impl Session {
         flow
     }
 
-    /// Whether an entry that the client was shown, or was not, is judged otherwise now.
-    fn differs(&self, list: List) -> bool {
-        let Some(shown) = self.lists.shown.get(&list) else {
+    /// Whether an entry of a list that the client has asked for is judged otherwise now.
+    fn differs(&self, list: List, now: &Arc<World>) -> bool {
+        let Some(seen) = self.lists.seen.get(&list) else {
             return false;
         };
+        if Arc::ptr_eq(&seen.world, now) {
+            return false;
+        }
         let context = self.context();
-        shown.more
-            || shown.entries.iter().any(|(label, was_shown)| {
+        seen.more
+            || seen.labels.iter().any(|label| {
                 let facts = listing::facts_of(list, label, &context);
-                self.gate.may_be_listed(&facts) != *was_shown
+                let shown = |world: &World| world.policy.judge(&facts).may_be_listed();
+                shown(&seen.world) != shown(now)
             })
     }
 }
@@ -139,12 +163,17 @@ impl Session {
 mod tests {
     use super::*;
 
-    fn lists() -> Lists {
+    fn world() -> Arc<World> {
         let policy = gate::policy::Policy::load("{}", None, &[]).unwrap();
-        Lists::new(Arc::new(World {
+        Arc::new(World {
             policy,
             version: "v1".into(),
-        }))
+            limits: gate::limits::Limits::default(),
+        })
+    }
+
+    fn lists() -> Lists {
+        Lists::new(world())
     }
 
     #[test]
@@ -171,22 +200,24 @@ mod tests {
     #[test]
     fn pages_make_one_list_and_a_first_page_begins_it_anew() {
         let mut lists = lists();
-        let page = |names: &[&str]| names.iter().map(|n| ((*n).to_owned(), true)).collect();
-        lists.take(List::Tools, true, page(&["a", "b"]));
-        lists.take(List::Tools, false, page(&["c"]));
-        assert_eq!(lists.shown[&List::Tools].entries.len(), 3);
-        lists.take(List::Tools, true, page(&["d"]));
-        assert_eq!(lists.shown[&List::Tools].entries.len(), 1);
+        let mut take = |first, names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned());
+            lists.take(List::Tools, first, names, world());
+            lists.seen[&List::Tools].labels.len()
+        };
+        assert_eq!(take(true, &["a", "b"]), 2);
+        assert_eq!(take(false, &["b", "c"]), 3);
+        assert_eq!(take(true, &["d"]), 1);
     }
 
     #[test]
     fn a_list_longer_than_the_bound_is_kept_in_part() {
         let mut lists = lists();
-        let page = |count: usize| (0..count).map(|n| (n.to_string(), false)).collect();
-        lists.take(List::Resources, true, page(ENTRIES_MAX));
-        assert!(!lists.shown[&List::Resources].more);
-        lists.take(List::Resources, true, page(ENTRIES_MAX + 1));
-        let shown = &lists.shown[&List::Resources];
-        assert!(shown.more && shown.entries.len() == ENTRIES_MAX);
+        for (count, more) in [(ENTRIES_MAX, false), (ENTRIES_MAX + 1, true)] {
+            let labels = (0..count).map(|n| n.to_string());
+            lists.take(List::Resources, true, labels, world());
+            let seen = &lists.seen[&List::Resources];
+            assert_eq!((seen.labels.len(), seen.more), (ENTRIES_MAX, more));
+        }
     }
 }

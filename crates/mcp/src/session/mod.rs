@@ -9,6 +9,7 @@ mod open;
 mod run;
 mod server_side;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -17,7 +18,9 @@ use gate::paths::PathView;
 use net::stdio::{FrameReader, FrameWriter};
 use wire::{Era, Revision};
 
+use crate::definitions::Definitions;
 use crate::describe::{Context, PathSchemas};
+use crate::finding::{Finding, Told};
 use crate::notes::Notes;
 use crate::upstream::Upstream;
 
@@ -35,10 +38,16 @@ pub struct SessionOptions {
     pub session_id: Arc<str>,
     /// How long a server may take to answer, in milliseconds.
     pub call_timeout_ms: u64,
+    /// The same for single tools, by name.
+    pub tool_timeouts_ms: HashMap<String, u64>,
     /// How long calls under way may take to end at the end, in milliseconds.
     pub drain_ms: u64,
     /// The file system that the server sees, where it is ours.
     pub view: Option<Arc<dyn PathView>>,
+    /// What is done about descriptions.
+    pub descriptions: crate::descriptions::Options,
+    /// Where definitions are pinned, and how strictly.
+    pub pins: gate::pins::PinOptions,
 }
 
 /// How a session ended.
@@ -78,6 +87,8 @@ pub struct Session {
     table: Table,
     schemas: PathSchemas,
     lists: Lists,
+    definitions: Definitions,
+    told: Told,
     notes: Notes,
     era: Option<Era>,
     revision: Option<Revision>,
@@ -110,6 +121,11 @@ impl Session {
         upstream: Upstream,
         options: SessionOptions,
     ) -> Self {
+        let definitions = Definitions::new(
+            options.descriptions.clone(),
+            &options.pins,
+            &options.backend_id,
+        );
         Self {
             lists: Lists::new(gate.world()),
             gate,
@@ -120,6 +136,8 @@ impl Session {
             upstream,
             table: Table::default(),
             schemas: PathSchemas::default(),
+            definitions,
+            told: Told::default(),
             notes: Notes::default(),
             era: None,
             revision: None,
@@ -135,7 +153,15 @@ impl Session {
             subject_id: &self.options.subject_id,
             view: self.options.view.as_deref(),
             schemas: &self.schemas,
+            definitions: Some(&self.definitions),
         }
+    }
+
+    /// Tells what was found, once.
+    fn tell(&mut self, findings: Vec<Finding>) {
+        let server = &self.options.backend_id;
+        self.told
+            .tell(findings, &self.gate, &self.session_id, server);
     }
 
     fn note(&mut self, event: &'static str, message: &str) {

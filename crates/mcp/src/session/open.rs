@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use gate::InFlight;
 use wire::id::IdKey;
 
+use crate::era::Asked;
 use crate::method::List;
 
 /// Most calls of the client under way at once.
@@ -39,10 +40,23 @@ pub enum OpenKind {
         /// Whether it is the beginning.
         first: bool,
     },
-    /// Learn the revision from it, then pass it on.
+    /// Learn the revision from it, screen its instructions, then pass it on.
     Initialize,
+    /// Screen its instructions, then pass it on: `server/discover`.
+    Discover,
     /// Pass it on.
     Plain,
+}
+
+impl OpenKind {
+    /// What was asked, as far as the eras are concerned.
+    pub fn asked(&self) -> Asked {
+        match self {
+            Self::Initialize => Asked::Initialize,
+            Self::Discover => Asked::Discover,
+            Self::Call(_) | Self::List { .. } | Self::Plain => Asked::Other,
+        }
+    }
 }
 
 /// A batch whose answers are being collected.

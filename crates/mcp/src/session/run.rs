@@ -62,6 +62,8 @@ impl Session {
             interrupt: signal(SignalKind::interrupt())?,
             _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
         };
+        let fault = self.definitions.fault();
+        self.tell(fault.into_iter().collect());
         let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut ending: Option<Ending> = None;
@@ -306,8 +308,11 @@ impl Session {
         )
         .await;
         self.upstream.stop().await;
+        self.definitions.close();
         self.notes
             .flush(&self.gate, &self.session_id, &self.options.backend_id);
+        // A journal that fails here fails the gate, which is looked at below.
+        drop(self.gate.flush());
         let mut message = match &ending {
             Ending::ServerEnded(how) => format!("the server ended: {how}; control:"),
             _ => "control:".to_owned(),

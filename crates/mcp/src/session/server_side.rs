@@ -1,6 +1,6 @@
 //! Frames from the server.
 
-use gate::journal::Status;
+use gate::journal::{ResponseSummary, Status};
 use gate::{Admission, Call, ControlKind, Origin, Outcome, Pass as _, Reason};
 use wire::jsonrpc::{Envelope, Kind};
 use wire::scan::Scan;
@@ -9,7 +9,7 @@ use wire::{Bounds, Era, Id, scan_reply, scan_request};
 use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{self, Class, List};
 use crate::upstream::Frame;
-use crate::{describe, reply, request};
+use crate::{describe, descriptions, era, listing, reply, request};
 
 use super::open::{Open, OpenKind, SERVER_REQUESTS_MAX};
 use super::{Flow, Session, sent};
@@ -106,37 +106,46 @@ impl Session {
             kind,
             batch,
             ..
-        } = open;
+        } = match self.within_bound(open, frame) {
+            Ok(open) => open,
+            Err(flow) => return flow,
+        };
         let mut answer = if id.raw() == wanted {
             None
         } else {
             Some(frames::with_id(scan, &wanted))
         };
+        if is_error
+            && let Some(era) = self.era
+            && era::is_mismatch(era, kind.asked(), payload)
+        {
+            self.note(UpstreamFault::EraMismatch.label(), &era::sentence(era));
+            answer = Some(era::refusal(&wanted, era, payload));
+        }
         match kind {
+            OpenKind::Initialize | OpenKind::Discover | OpenKind::List { .. } if is_error => {}
             OpenKind::Plain => {}
-            OpenKind::Initialize => {
-                if !is_error {
+            OpenKind::Initialize | OpenKind::Discover => {
+                if matches!(kind, OpenKind::Initialize) {
                     self.revision = request::version_of(payload);
                     self.lists.learn_capabilities(payload);
                 }
-            }
-            OpenKind::List { list, first } if !is_error => {
-                match self.filtered(list, first, frame, payload) {
-                    Ok(None) => {}
-                    Ok(Some(result)) => {
-                        let renamed = answer.take();
-                        let source = renamed.as_deref().unwrap_or(frame);
-                        answer = scan_reply(source, &Bounds::default())
-                            .ok()
-                            .map(|scan| frames::with_result(&scan, &result));
-                    }
-                    Err(message) => {
-                        self.note("server_list_unreadable", message);
-                        answer = Some(frames::upstream_fault(&wanted, UpstreamFault::Garbage));
-                    }
+                let screened = descriptions::instructions(payload, self.definitions.options());
+                self.tell(screened.findings);
+                if let Some(result) = screened.text {
+                    answer = Some(with_result(answer, frame, &result, &wanted));
                 }
             }
-            OpenKind::List { .. } => {}
+            OpenKind::List { list, first } => match self.filtered(list, first, frame, payload) {
+                Ok(None) => {}
+                Ok(Some(result)) => {
+                    answer = Some(with_result(answer, frame, &result, &wanted));
+                }
+                Err(message) => {
+                    self.note("server_list_unreadable", message);
+                    answer = Some(frames::upstream_fault(&wanted, UpstreamFault::Garbage));
+                }
+            },
             OpenKind::Call(mut flight) => {
                 flight.reply_arrived();
                 let flow = self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame));
@@ -147,6 +156,15 @@ impl Session {
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
     }
 
+    /// Hands the call back if its reply may be passed on; else the call is answered with an error.
+    fn within_bound(&mut self, open: Open, frame: &[u8]) -> Result<Open, Flow> {
+        let Err((failure, summary)) = reply::within_bound(&self.gate, frame) else {
+            return Ok(open);
+        };
+        self.note(failure.fault.label(), failure.fault.sentence());
+        Err(self.end_failed(open, &failure, Some(summary)))
+    }
+
     /// The list's result as the client may see it; `None` where it may see all.
     fn filtered(
         &mut self,
@@ -155,12 +173,26 @@ impl Session {
         frame: &[u8],
         payload: &str,
     ) -> Result<Option<String>, &'static str> {
-        let filtered = reply::filtered(list, frame, payload, &self.gate, &self.context())?;
-        for (name, schema) in &filtered.schemas {
-            self.schemas.learn(name, schema);
+        let Some(listed) = reply::list(list, frame, payload)? else {
+            return Ok(None);
+        };
+        if list == List::Tools {
+            for row in &listed.entries {
+                self.schemas.learn(&row.label, &row.input_schema);
+            }
         }
-        self.lists.take(list, first, filtered.judged);
-        Ok(filtered.result)
+        let labels = listed.entries.iter().map(|row| row.label.clone());
+        self.lists.take(list, first, labels, self.gate.world());
+        let now_ms = self.gate.wall_ms();
+        let (shown, findings) = self.definitions.take(list, &listed, first, now_ms);
+        self.tell(findings);
+        Ok(listing::filter(
+            list,
+            &listed,
+            &shown,
+            &self.gate,
+            &self.context(),
+        ))
     }
 
     fn on_server_notification(&mut self, frame: &[u8], method: &str) -> Flow {
@@ -252,6 +284,15 @@ impl Session {
 
     /// Answers a call that its server did not.
     pub(super) fn fail(&mut self, open: Open, failure: &Failure) -> Flow {
+        self.end_failed(open, failure, None)
+    }
+
+    fn end_failed(
+        &mut self,
+        open: Open,
+        failure: &Failure,
+        response: Option<ResponseSummary>,
+    ) -> Flow {
         let answer = frames::upstream_failure(&open.id, failure);
         let flow = self.deliver(open.batch, answer);
         if let OpenKind::Call(flight) = open.kind {
@@ -259,9 +300,19 @@ impl Session {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),
                 reason: Some(failure.fault.label()),
-                response: None,
+                response,
             });
         }
         flow
+    }
+}
+
+/// The answer with another result: the one that was begun, or else the frame as it came. What cannot
+/// be put together is an error, never the frame unchanged.
+fn with_result(begun: Option<Vec<u8>>, frame: &[u8], result: &str, id: &str) -> Vec<u8> {
+    let source = begun.as_deref().unwrap_or(frame);
+    match scan_reply(source, &Bounds::default()) {
+        Ok(scan) => frames::with_result(&scan, result),
+        Err(_) => frames::upstream_fault(id, UpstreamFault::Garbage),
     }
 }

@@ -8,7 +8,7 @@ pub struct HostileArgs {
     /// How to misbehave.
     #[arg(long, value_enum)]
     pub behaviour: Behaviour,
-    /// At which tools/call (for rug-pull: from which tools/list), counted from 1. Default: 1 (rug-pull: 3).
+    /// At which tools/call (for rug-pull: from which tools/list, unless it is announced), counted from 1. Default: 1 (rug-pull: 3).
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub at: Option<u64>,
     /// How many bytes: the frame of oversized (default 17 MiB), the log of stderr-flood (default 8 MiB).
@@ -26,6 +26,12 @@ pub struct HostileArgs {
     /// Where duplicate-keys puts them.
     #[arg(long, value_enum, default_value_t = Place::Both)]
     pub place: Place,
+    /// What rug-pull changes.
+    #[arg(long, value_enum, default_value_t = Pull::Description)]
+    pub pull: Pull,
+    /// Which one text poisoned poisons, and how [default: all texts, with what cannot be seen].
+    #[arg(long, value_enum)]
+    pub field: Option<Field>,
     /// What server-request asks of the client.
     #[arg(long, value_enum, default_value_t = Ask::Elicitation)]
     pub ask: Ask,
@@ -73,7 +79,7 @@ pub enum Behaviour {
     IgnoreTerm,
     /// Starts processes that outlive it, some in sessions of their own; the answer lists their ids.
     SpawnGrandchildren,
-    /// Changes the description of its tool from the third list on.
+    /// Changes its tool from the third list on.
     RugPull,
     /// Hides invisible, control, bidirectional and tag characters in everything a model may read.
     Poisoned,
@@ -81,6 +87,64 @@ pub enum Behaviour {
     ServerRequest,
     /// Sends a flood of progress notifications before it answers.
     NotifyFlood,
+}
+
+/// What a rug-puller changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Pull {
+    /// The description of its tool.
+    Description,
+    /// The description, and it announces it: `tools/list_changed` goes out behind the first call.
+    Announced,
+    /// The tool's name: the definition stays.
+    Rename,
+    /// A second tool appears.
+    Addition,
+    /// One invisible character in the description.
+    Invisible,
+    /// One more value in the schema.
+    Schema,
+}
+
+/// One text that a model may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Field {
+    /// The tool's name.
+    Name,
+    /// The tool's title.
+    Title,
+    /// The tool's description.
+    Description,
+    /// The title in the tool's annotations.
+    AnnotationTitle,
+    /// The description of an argument.
+    Argument,
+    /// The name of an argument.
+    ArgumentName,
+    /// An argument's default.
+    Default,
+    /// A value that an argument may have.
+    Enum,
+    /// An example of an argument.
+    Example,
+    /// A comment in the schema.
+    Comment,
+    /// A description in the schema of the output.
+    Output,
+    /// The server's instructions.
+    Instructions,
+    /// The description of a prompt.
+    Prompt,
+    /// The description of a prompt's argument.
+    PromptArgument,
+    /// The description of a resource.
+    Resource,
+    /// The description of a resource template.
+    Template,
+    /// The tool's description, with a phrase that anyone can read.
+    Phrase,
+    /// A second tool whose name looks like the first one's.
+    Twin,
 }
 
 /// Where duplicate keys stand in a reply.

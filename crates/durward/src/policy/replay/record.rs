@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use gate::facts::{Direction, Fact, Facts, ResourceType};
+use gate::limits::BREACH_RULE;
 use gate::paths::canonical::Meaning;
 use gate::paths::{PathArgument, Role};
 use gate::policy::{Effect, PROTECTED_RULE};
@@ -82,9 +83,6 @@ pub struct Known {
     pub missing: &'static str,
 }
 
-/// Decisions that limits take, not rules.
-const RATE_LIMIT_RULE: &str = "rate_limit_breach";
-
 impl<'a> Recorded<'a> {
     /// Reads a record's body; `None` where it is no decision of a policy.
     pub fn parse(body: &'a [u8]) -> Option<Self> {
@@ -115,7 +113,7 @@ impl<'a> Recorded<'a> {
     pub fn judged(&self) -> Judged {
         let incomplete = |missing| Judged::Incomplete { missing };
         let rule = self.final_rule.as_deref();
-        if rule.is_some() && rule == self.reason.as_deref() || rule == Some(RATE_LIMIT_RULE) {
+        if rule.is_some() && rule == self.reason.as_deref() || rule == Some(BREACH_RULE) {
             return Judged::NotByPolicy;
         }
         if rule == Some(PROTECTED_RULE) {
@@ -143,6 +141,7 @@ impl<'a> Recorded<'a> {
             uri: text(&self.uri),
             subject_id: subject.clone().into_owned(),
             paths: Fact::Unknown,
+            ..Facts::default()
         };
         Judged::Facts {
             was,

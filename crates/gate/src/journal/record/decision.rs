@@ -118,6 +118,9 @@ pub struct Decision<'a> {
     pub hitl_channel: Option<&'a str>,
     /// Names of the facts that could not be known.
     pub unknown_facts: &'a [&'a str],
+    /// How many refusals of this caller for this reason the record stands for, where they are counted:
+    /// they came within a second behind one that has a record of its own. 0: the record is of one call.
+    pub refusals: u64,
 }
 
 impl Decision<'_> {
@@ -162,6 +165,9 @@ impl Decision<'_> {
         members.maybe("hitl_approver_id", self.hitl_approver_id);
         members.maybe("hitl_channel", self.hitl_channel);
         members.list("unknown_facts", self.unknown_facts);
+        if self.refusals > 0 {
+            members.count("refusals", self.refusals);
+        }
     }
 }
 

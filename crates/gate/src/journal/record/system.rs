@@ -27,6 +27,12 @@ pub struct System<'a> {
     pub session_id: Option<&'a str>,
     /// The server concerned.
     pub backend_id: Option<&'a str>,
+    /// The tool concerned.
+    pub tool_name: Option<&'a str>,
+    /// Digest of the tool's definition as its server lists it.
+    pub definition_digest: Option<&'a str>,
+    /// Digest of the definition that was approved.
+    pub approved_digest: Option<&'a str>,
     /// Exit code, where something ended.
     pub exit_code: Option<i32>,
 }
@@ -45,6 +51,9 @@ impl System<'_> {
         }
         members.maybe("session_id", self.session_id);
         members.maybe("backend_id", self.backend_id);
+        members.maybe("tool_name", self.tool_name);
+        members.maybe("definition_digest", self.definition_digest);
+        members.maybe("approved_digest", self.approved_digest);
         members.number("exit_code", self.exit_code.map(i64::from));
     }
 }

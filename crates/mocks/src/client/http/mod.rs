@@ -273,8 +273,12 @@ impl HttpClient {
 
     /// Keeps the connection for the next request, where that is possible.
     fn finish<T>(&mut self, result: Result<T, ClientError>) -> Result<T, ClientError> {
+        let sound = matches!(
+            result,
+            Ok(_) | Err(ClientError::Status { .. } | ClientError::WrongId { .. })
+        );
         let kept = self.connection.as_ref().is_some_and(Connection::is_kept);
-        if !kept {
+        if !(sound && kept) {
             self.connection = None;
         }
         result
@@ -308,7 +312,8 @@ impl HttpClient {
         body.clear();
         self.connection()?.read_body(&mut body)?;
         match Message::read(body.clone()) {
-            Ok(Message::Response(reply)) => {
+            // Refused before its id was read: the status says it all.
+            Ok(Message::Response(reply)) if status < 400 || reply.id() != "null" => {
                 self.body = body;
                 check(reply, id)
             }

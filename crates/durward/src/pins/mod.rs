@@ -1,0 +1,185 @@
+//! `durward pins`: which definitions were approved, what differs from them, and approving it.
+//!
+//! Texts of servers are printed so that nothing in them acts on a terminal or hides from a reader.
+
+mod approve;
+mod diff;
+mod list;
+
+use std::io::{self, Write};
+
+use clap::{Args, Subcommand};
+use gate::pins::{Book, PinError, PinFile, servers};
+
+use crate::places::Places;
+
+/// All is well; for `diff`: nothing waits.
+const DONE: u8 = 0;
+/// Something waits (`diff`), or pins are damaged (`list`).
+const DIFFERS: u8 = 1;
+/// It could not be done.
+const TROUBLE: u8 = 2;
+
+/// Shown below the command's help.
+pub const HELP: &str = "\
+The first complete list of a server is trusted. What its server lists otherwise later, a changed
+definition or a tool that was not there, waits until it is approved; `durward run --pin enforce`
+neither shows nor calls it until then. A running instance takes an approval up by itself.
+
+Exit codes: 0 done, or nothing waits; 1 something waits (diff) or pins are damaged (list);
+2 it could not be done.";
+
+/// Arguments of `durward pins`.
+#[derive(Debug, Args)]
+pub struct PinsArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Which servers and tools are known, and what waits
+    List(ListArgs),
+    /// What waits, beside what was approved
+    Diff(DiffArgs),
+    /// Approve definitions that wait
+    Approve(ApproveArgs),
+    /// Drop all pins of a server: its next list is trusted like a first one
+    Forget(ForgetArgs),
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Only this server, with its tools
+    server: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct DiffArgs {
+    /// Only this server
+    server: Option<String>,
+    /// Only this tool
+    tool: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ApproveArgs {
+    /// The server
+    server: String,
+    /// The tools whose waiting definitions are approved
+    #[arg(required_unless_present = "all", value_name = "TOOL")]
+    tools: Vec<String>,
+    /// Approve everything that waits
+    #[arg(long, conflicts_with_all = ["tools", "digest"])]
+    all: bool,
+    /// Approve only the definition whose digest begins so, as `diff` shows it
+    #[arg(long, value_name = "HEX", value_parser = digest)]
+    digest: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ForgetArgs {
+    /// The server
+    server: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+enum Failure {
+    Pins(PinError),
+    Directory(io::Error),
+    Write(io::Error),
+    Said(String),
+}
+
+impl From<PinError> for Failure {
+    fn from(error: PinError) -> Self {
+        Self::Pins(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+/// Runs the command; gives the exit code.
+pub fn run(args: &PinsArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let outcome = match &args.command {
+        Command::List(args) => list::run(args, places, out),
+        Command::Diff(args) => diff::run(args, places, out),
+        Command::Approve(args) => approve::approve(args, places, out),
+        Command::Forget(args) => approve::forget(args, places, out),
+    };
+    let message = match outcome {
+        Ok(code) => return code,
+        Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => return DONE,
+        Err(Failure::Write(error)) => format!("cannot write: {error}"),
+        Err(Failure::Directory(error)) => {
+            format!("cannot read {}: {error}", places.pins().display())
+        }
+        Err(Failure::Pins(error)) => error.to_string(),
+        Err(Failure::Said(message)) => message,
+    };
+    let _ = writeln!(err, "error: {message}");
+    TROUBLE
+}
+
+/// The servers to look at: the one that is named, or all.
+fn chosen(places: &Places, server: Option<&str>) -> Result<Vec<String>, Failure> {
+    let known = servers(&places.pins()).map_err(Failure::Directory)?;
+    match server {
+        None => Ok(known),
+        Some(server) if known.iter().any(|k| k == server) => Ok(vec![server.to_owned()]),
+        Some(server) => Err(no_pins(server, &known)),
+    }
+}
+
+fn no_pins(server: &str, known: &[String]) -> Failure {
+    let known = match known {
+        [] => "there are none yet; they are made by durward run".to_owned(),
+        known => format!("there are pins of: {}", known.join(", ")),
+    };
+    Failure::Said(format!(
+        "no pins of a server named \"{}\"; {known}",
+        server.escape_debug()
+    ))
+}
+
+/// The file of a server, which must be there.
+fn file(places: &Places, server: &str) -> Result<PinFile, Failure> {
+    chosen(places, Some(server))?;
+    Ok(PinFile::new(&places.pins(), server)?)
+}
+
+fn book(places: &Places, server: &str) -> Result<Book, Failure> {
+    let file = PinFile::new(&places.pins(), server)?;
+    Ok(file.read()?.unwrap_or_default())
+}
+
+fn digest(text: &str) -> Result<String, String> {
+    let text = text.to_ascii_lowercase();
+    if (8..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        Ok(text)
+    } else {
+        Err("a digest is given by its first 8 to 64 hexadecimal digits".into())
+    }
+}
+
+/// The beginning of a digest, for people.
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}

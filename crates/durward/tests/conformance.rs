@@ -1,0 +1,36 @@
+//! A handful of scenarios of the official conformance suite, directly and through Durward; `make conformance` runs
+//! them all.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    dead_code,
+    missing_docs,
+    unreachable_pub
+)]
+
+#[path = "support/components.rs"]
+mod components;
+
+use std::process::Command;
+
+#[test]
+fn the_short_form_of_the_suite_passes_directly_and_through_durward() {
+    if components::conformance_suite().is_none() {
+        return;
+    }
+    let done = Command::new(components::repository().join("scripts/conformance"))
+        .args(["--durward", env!("CARGO_BIN_EXE_durward"), "--short"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    let complaints = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}{complaints}");
+    for set in ["2026-07-28", "2025-11-25"] {
+        for column in ["direct", "1:1 stdio"] {
+            let line = format!("{set}  {column:10} 6 of 6");
+            assert!(said.contains(&line), "{line} is missing: {said}");
+        }
+    }
+}

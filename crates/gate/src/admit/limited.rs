@@ -1,0 +1,199 @@
+//! Where limits meet calls: before the policy (how many, how often), before the send (how many at
+//! once), and what is written of those that are turned away.
+
+use std::sync::atomic::Ordering;
+
+use crate::facts::{Direction, Facts, ResourceType};
+use crate::journal::{JournalError, Record};
+use crate::limits::{Lane, Limits, Slot, Standing, Stop, Who};
+
+use super::call::Origin;
+use super::decide::Decided;
+use super::pass::{Control, ControlKind};
+use super::reason::{Reason, Refusal};
+use super::turned_away::{Due, Tally};
+use super::{Gate, Ticket, World};
+
+/// A call that ends before the policy is asked.
+pub(super) struct TurnAway {
+    reason: Reason,
+    retry_after_ms: Option<u64>,
+}
+
+impl Gate {
+    /// Counts a call against the limits. What is refused later was counted nevertheless: trying what
+    /// is forbidden costs as much as doing what is allowed.
+    pub(super) fn within_limits(
+        &self,
+        world: &World,
+        facts: &Facts,
+        origin: &Origin,
+        now_ns: u64,
+    ) -> Result<Standing, TurnAway> {
+        let lane = match facts.direction {
+            Direction::ToServer => Lane::Calls,
+            Direction::ToClient => Lane::ToClient,
+        };
+        self.arrive(world, lane, &who(facts, origin), now_ns)
+    }
+
+    fn arrive(
+        &self,
+        world: &World,
+        lane: Lane,
+        who: &Who<'_>,
+        now_ns: u64,
+    ) -> Result<Standing, TurnAway> {
+        if self.draining.load(Ordering::Acquire) {
+            return Err(TurnAway {
+                reason: Reason::Draining,
+                retry_after_ms: None,
+            });
+        }
+        self.counters
+            .arrive(&world.limits, lane, who, now_ns)
+            .map_err(TurnAway::from)
+    }
+
+    /// Refuses a call before the policy: journalled as the first of its second, or counted.
+    pub(super) fn turn_away(
+        &self,
+        world: &World,
+        facts: &Facts,
+        origin: &Origin,
+        why: TurnAway,
+    ) -> Refusal {
+        let mut decided = Decided::refused(why.reason);
+        decided.retry_after_ms = why.retry_after_ms;
+        let Due { first, tallies } =
+            self.turned_away
+                .add(facts, origin, why.reason, self.mono_ns());
+        let mut written = self.write_tallies(tallies);
+        if first && written.is_ok() {
+            let op = self.recorder.next_op();
+            written = decided.with_record(op, world, facts, origin, |record| {
+                self.recorder.write(&Record::Decision(record))
+            });
+        }
+        let reason = match written {
+            Ok(()) if !self.has_failed() => why.reason,
+            Ok(()) | Err(_) => Reason::Journal,
+        };
+        decided.refusal(facts, reason)
+    }
+
+    pub(super) fn write_tallies(&self, tallies: Vec<Tally>) -> Result<(), JournalError> {
+        tallies.iter().try_for_each(|tally| {
+            let record = tally.record(self.recorder.next_op());
+            self.recorder.write(&Record::Decision(&record))
+        })
+    }
+
+    /// Takes a place among the calls under way; without one, what could pass is refused after all.
+    pub(super) fn enter(
+        &self,
+        world: &World,
+        facts: &Facts,
+        origin: &Origin,
+        decided: &mut Decided,
+    ) -> Option<Slot> {
+        if decided.reason.is_some() || facts.direction == Direction::ToClient {
+            return None;
+        }
+        match self.counters.enter(&world.limits, &who(facts, origin)) {
+            Ok(slot) => Some(slot),
+            Err(stop) => {
+                decided.stop(TurnAway::from(stop).reason);
+                None
+            }
+        }
+    }
+
+    /// A pass for a request of the protocol's own traffic that a caller may repeat at will (lists,
+    /// pings, log levels). They count against the limits; handshakes, cancellations and notifications
+    /// do not, see [`Gate::control`].
+    ///
+    /// # Errors
+    /// The refusal, where the caller is beyond its limits.
+    pub fn admit_control<R>(
+        &self,
+        kind: ControlKind,
+        facts: &Facts,
+        origin: &Origin,
+        request: R,
+    ) -> Result<Control<R>, Refusal> {
+        let lane = match kind {
+            ControlKind::List => Lane::Calls,
+            ControlKind::Ping | ControlKind::LogLevel => Lane::Liveness,
+            ControlKind::Handshake
+            | ControlKind::Cancel
+            | ControlKind::News
+            | ControlKind::Complaint => return Ok(self.control(kind, request)),
+        };
+        let world = self.world();
+        self.arrive(&world, lane, &who(facts, origin), self.mono_ns())
+            .map_err(|why| self.turn_away(&world, facts, origin, why))?;
+        Ok(self.control(kind, request))
+    }
+
+    /// A person said yes to a call beyond its tool's window: the window begins anew.
+    pub fn note_approved<R>(&self, ticket: &Ticket<R>) {
+        if ticket.decided.escalated {
+            let who = who(&ticket.call.facts, &ticket.call.origin);
+            self.counters
+                .begin_anew(&ticket.world.limits, &who, self.mono_ns());
+        }
+    }
+
+    /// The limits in force.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.world.load().limits
+    }
+
+    /// Writes what is still counted and not written. To be called before the journal is closed.
+    ///
+    /// # Errors
+    /// What the journal says; the gate then refuses every further call.
+    pub fn flush(&self) -> Result<(), JournalError> {
+        self.write_tallies(self.turned_away.all())
+    }
+}
+
+impl<R> Ticket<R> {
+    /// Whether a person is asked because a tool was called too often. An answer to that is never
+    /// remembered, and no remembered answer replaces it.
+    #[must_use]
+    pub fn is_escalated(&self) -> bool {
+        self.decided.escalated
+    }
+}
+
+impl From<Stop> for TurnAway {
+    fn from(stop: Stop) -> Self {
+        let ms = |wait_ns: u64| Some(wait_ns.div_ceil(1_000_000));
+        let (reason, retry_after_ms) = match stop {
+            Stop::Requests { wait_ns } => (Reason::RateLimit, ms(wait_ns)),
+            Stop::Tool { wait_ns } => (Reason::ToolRateLimit, ms(wait_ns)),
+            Stop::UnderWay => (Reason::UnderWayLimit, None),
+        };
+        Self {
+            reason,
+            retry_after_ms,
+        }
+    }
+}
+
+fn who<'a>(facts: &'a Facts, origin: &'a Origin) -> Who<'a> {
+    Who {
+        subject_id: &facts.subject_id,
+        session_id: &origin.session_id,
+        backend_id: &facts.backend_id,
+        tool: match facts.resource_type {
+            Some(ResourceType::Tool) => facts.tool_name.known().map(String::as_str),
+            Some(ResourceType::Resource | ResourceType::Prompt | ResourceType::Server) | None => {
+                None
+            }
+        },
+    }
+}

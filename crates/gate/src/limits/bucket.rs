@@ -1,0 +1,115 @@
+//! A token bucket, exact in whole numbers.
+
+use super::rate::Rate;
+
+/// One call, in the bucket's unit: what a rate of one an hour earns in an hour.
+const CALL: u64 = 3_600_000_000_000;
+
+/// What has been spent and not yet earned again. A full bucket owes nothing.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Bucket {
+    owed: u64,
+    at_ns: u64,
+}
+
+impl Bucket {
+    /// Takes one call out, or says in how many nanoseconds there is one. In any interval of length *t*
+    /// no more than `burst + rate · t` calls are taken. `now_ns` never decreases.
+    pub fn take(&mut self, now_ns: u64, rate: Rate, burst: u32) -> Result<(), u64> {
+        let per_hour = rate.calls_per_hour();
+        let earned = now_ns.saturating_sub(self.at_ns).saturating_mul(per_hour);
+        self.at_ns = now_ns;
+        let most = u64::from(burst).saturating_mul(CALL);
+        // A smaller burst after a reload does not make anybody wait for the larger one.
+        self.owed = self.owed.saturating_sub(earned).min(most);
+        let owed = self.owed.saturating_add(CALL);
+        match owed.checked_sub(most) {
+            None | Some(0) => {
+                self.owed = owed;
+                Ok(())
+            }
+            Some(short) => Err(short.div_ceil(per_hour)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_burst_then_the_rate() {
+        let (rate, mut bucket) = (Rate::per_second(10), Bucket::default());
+        let taken = (0..60).filter(|_| bucket.take(0, rate, 50).is_ok()).count();
+        assert_eq!(taken, 50);
+        assert_eq!(bucket.take(0, rate, 50), Err(SECOND / 10));
+        assert_eq!(bucket.take(SECOND / 10 - 1, rate, 50), Err(1));
+        assert_eq!(bucket.take(SECOND / 10, rate, 50), Ok(()));
+        assert!(bucket.take(SECOND / 10, rate, 50).is_err());
+        let later = (0..60)
+            .filter(|_| bucket.take(3_600 * SECOND, rate, 50).is_ok())
+            .count();
+        assert_eq!(later, 50);
+    }
+
+    #[test]
+    fn a_reload_changes_the_rate_and_keeps_what_was_spent() {
+        let mut bucket = Bucket::default();
+        for _ in 0..50 {
+            assert_eq!(bucket.take(0, Rate::per_second(10), 50), Ok(()));
+        }
+        // Ten more may come at once, the fifty stay spent.
+        let more = (0..60)
+            .filter(|_| bucket.take(0, Rate::per_minute(1), 60).is_ok())
+            .count();
+        assert_eq!(more, 10);
+        // A burst cut to five waits for five at most.
+        assert_eq!(bucket.take(0, Rate::per_second(1), 5), Err(SECOND));
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_burst_and_rate_in_any_interval(
+            per_minute in 1_u64..100_000,
+            burst in 1_u32..200,
+            steps in prop::collection::vec(0_u64..2 * SECOND, 1..400),
+        ) {
+            let (rate, mut bucket, mut now) = (Rate::per_minute(per_minute), Bucket::default(), 0);
+            let mut taken: Vec<u64> = Vec::new();
+            for step in steps {
+                // Half of the calls come at once.
+                now += if step % 2 == 0 { 0 } else { step };
+                if bucket.take(now, rate, burst).is_ok() {
+                    taken.push(now);
+                }
+            }
+            for (first, from) in taken.iter().enumerate() {
+                for (last, to) in taken.iter().enumerate().skip(first) {
+                    let calls = u128::try_from(last - first + 1).unwrap();
+                    let allowed = u128::from(burst) * u128::from(CALL)
+                        + u128::from(to - from) * u128::from(per_minute) * 60;
+                    prop_assert!(calls * u128::from(CALL) <= allowed);
+                }
+            }
+        }
+
+        #[test]
+        fn who_waits_as_told_is_let_in_and_not_a_moment_earlier(
+            per_minute in 1_u64..1_000_000,
+            burst in 1_u32..20,
+        ) {
+            let (rate, mut bucket) = (Rate::per_minute(per_minute), Bucket::default());
+            for _ in 0..burst {
+                prop_assert_eq!(bucket.take(5, rate, burst), Ok(()));
+            }
+            let wait = bucket.take(5, rate, burst).unwrap_err();
+            let mut early = bucket;
+            prop_assert!(early.take(5 + wait - 1, rate, burst).is_err());
+            prop_assert_eq!(bucket.take(5 + wait, rate, burst), Ok(()));
+        }
+    }
+}

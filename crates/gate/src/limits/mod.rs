@@ -1,0 +1,190 @@
+//! How much a caller may: calls by time, calls by tool, calls under way, bytes that come back.
+//!
+//! [`Limits`] are settings and belong to the [`crate::World`], so that a reload replaces them; what has
+//! been counted belongs to the [`crate::Gate`] and survives a reload. Time is passed in; a clock that is
+//! set back neither refunds a call nor blocks one. Nothing here grows with the number of calls.
+
+mod bucket;
+mod counters;
+mod rate;
+mod steady;
+mod window;
+
+use std::fmt;
+
+pub use counters::{MARKS_MAX, WINDOWS_MAX};
+pub use rate::Rate;
+pub use window::EXACT_MAX;
+
+pub(crate) use counters::{Counters, Lane, Slot, Standing, Stop, Who};
+
+/// Names the decision where a tool was called too often and a person has to say whether it may go on.
+pub const BREACH_RULE: &str = "rate_limit_breach";
+
+/// Largest burst and most calls a window that can be configured.
+pub const CALLS_MAX: u32 = 1_000_000;
+/// Most calls under way that can be configured: what a session's table holds.
+pub const UNDER_WAY_MAX: u32 = 1_024;
+/// Longest window, in milliseconds: a day.
+pub const WINDOW_MS_MAX: u64 = 86_400_000;
+/// Shortest window, in milliseconds.
+pub const WINDOW_MS_MIN: u64 = 1_000;
+/// Largest reply that can be configured, in bytes: the longest frame.
+pub const RESPONSE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Smallest reply bound that can be configured, in bytes: errors and handshakes find room in it.
+pub const RESPONSE_BYTES_MIN: u64 = 1_024;
+
+/// What happens to a call beyond a tool's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Then {
+    /// A person is asked, as by a hitl rule named [`BREACH_RULE`].
+    #[default]
+    Hitl,
+    /// It is refused.
+    Refuse,
+}
+
+impl Then {
+    /// All, in order.
+    pub const ALL: [Self; 2] = [Self::Hitl, Self::Refuse];
+
+    /// The word used in configuration.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Hitl => "hitl",
+            Self::Refuse => "refuse",
+        }
+    }
+}
+
+/// The limits in force. None can be switched off; what has to run faster raises them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Judged calls and lists, over all callers of this instance: how many in a time.
+    pub requests: Rate,
+    /// How many of them may come at once after a quiet time.
+    pub requests_burst: u32,
+    /// Calls of one tool by one caller's session within a window.
+    pub tool_calls_max: u32,
+    /// The window, in milliseconds.
+    pub tool_window_ms: u64,
+    /// What happens to a call beyond that.
+    pub tool_then: Then,
+    /// Calls under way at once, per caller's session.
+    pub under_way_max: u32,
+    /// The same, per tool; `None`: no bound of its own.
+    pub tool_under_way_max: Option<u32>,
+    /// Longest reply that is passed on, in bytes.
+    pub response_bytes_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            requests: Rate::per_second(10),
+            requests_burst: 50,
+            tool_calls_max: 30,
+            tool_window_ms: 60_000,
+            tool_then: Then::Hitl,
+            under_way_max: 64,
+            tool_under_way_max: None,
+            response_bytes_max: RESPONSE_BYTES_MAX,
+        }
+    }
+}
+
+/// A setting that is out of bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitError {
+    /// Which setting, by its field's name.
+    pub setting: &'static str,
+    /// The least that it can be.
+    pub least: u64,
+    /// The most.
+    pub most: u64,
+}
+
+impl fmt::Display for LimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} is out of bounds; it can be {} to {}",
+            self.setting, self.least, self.most
+        )
+    }
+}
+
+impl std::error::Error for LimitError {}
+
+impl Limits {
+    /// Checks every setting against its bounds.
+    ///
+    /// # Errors
+    /// The first setting that is out of bounds, and what it can be. A limit of nothing would stop
+    /// everything, and is out of bounds as well.
+    pub fn check(&self) -> Result<(), LimitError> {
+        let calls = u64::from(CALLS_MAX);
+        let under_way = u64::from(UNDER_WAY_MAX);
+        let per_tool = self.tool_under_way_max.unwrap_or(1);
+        let settings = [
+            ("requests_burst", u64::from(self.requests_burst), 1, calls),
+            ("tool_calls_max", u64::from(self.tool_calls_max), 1, calls),
+            (
+                "tool_window_ms",
+                self.tool_window_ms,
+                WINDOW_MS_MIN,
+                WINDOW_MS_MAX,
+            ),
+            ("under_way_max", u64::from(self.under_way_max), 1, under_way),
+            ("tool_under_way_max", u64::from(per_tool), 1, under_way),
+            (
+                "response_bytes_max",
+                self.response_bytes_max,
+                RESPONSE_BYTES_MIN,
+                RESPONSE_BYTES_MAX,
+            ),
+        ];
+        settings
+            .into_iter()
+            .find(|(_, value, least, most)| value < least || value > most)
+            .map_or(Ok(()), |(setting, _, least, most)| {
+                Err(LimitError {
+                    setting,
+                    least,
+                    most,
+                })
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_has_bounds() {
+        let fine = Limits::default();
+        assert_eq!(fine.check(), Ok(()));
+        type Break = fn(&mut Limits);
+        let broken: [(&str, Break); 10] = [
+            ("requests_burst", |l| l.requests_burst = 0),
+            ("requests_burst", |l| l.requests_burst = CALLS_MAX + 1),
+            ("tool_calls_max", |l| l.tool_calls_max = 0),
+            ("tool_window_ms", |l| l.tool_window_ms = 0),
+            ("tool_window_ms", |l| l.tool_window_ms = WINDOW_MS_MAX + 1),
+            ("under_way_max", |l| l.under_way_max = 0),
+            ("tool_under_way_max", |l| l.tool_under_way_max = Some(0)),
+            ("tool_under_way_max", |l| {
+                l.tool_under_way_max = Some(u32::MAX);
+            }),
+            ("response_bytes_max", |l| l.response_bytes_max = 0),
+            ("response_bytes_max", |l| l.response_bytes_max = u64::MAX),
+        ];
+        for (setting, break_it) in broken {
+            let mut limits = fine;
+            break_it(&mut limits);
+            assert_eq!(limits.check().unwrap_err().setting, setting);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What can be wrong with a pin file.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use state::DirectoryError;
+
+/// Why pins cannot be read or kept.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PinError {
+    /// The name cannot be the name of a file.
+    Name {
+        /// The server's name.
+        server: String,
+    },
+    /// The file cannot be read.
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        error: io::Error,
+    },
+    /// The file is not what was written.
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The file cannot be written.
+    Write(DirectoryError),
+}
+
+impl PinError {
+    /// The closed label of the reason.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Name { .. } => "pins_name",
+            Self::Read { .. } => "pins_read",
+            Self::Corrupt { .. } => "pins_corrupt",
+            Self::Write(_) => "pins_write",
+        }
+    }
+}
+
+impl fmt::Display for PinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name { server } => write!(
+                f,
+                "no pins can be kept for a server named \"{}\": use letters, digits, - _ and .",
+                server.escape_debug()
+            ),
+            Self::Read { path, error } => {
+                write!(f, "the pins in {} cannot be read: {error}", path.display())
+            }
+            Self::Corrupt { path, what } => write!(
+                f,
+                "the pins in {} are damaged ({what}); compare with a backup, or start anew with durward pins forget",
+                path.display()
+            ),
+            Self::Write(error) => write!(f, "the pins cannot be written: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PinError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Name { .. } | Self::Corrupt { .. } => None,
+            Self::Read { error, .. } => Some(error),
+            Self::Write(error) => Some(error),
+        }
+    }
+}
+
+impl From<DirectoryError> for PinError {
+    fn from(error: DirectoryError) -> Self {
+        Self::Write(error)
+    }
+}
