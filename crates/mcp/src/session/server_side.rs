@@ -2,6 +2,7 @@
 
 use gate::journal::{ResponseSummary, Status};
 use gate::{Admission, Call, ControlKind, Origin, Outcome, Pass as _, Reason};
+use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind};
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, scan_reply, scan_request};
@@ -87,18 +88,7 @@ impl Session {
     ) -> Flow {
         let key = id.key();
         let Some(open) = self.table.take(&key) else {
-            let (event, message) = if self.table.has_ended(&key) {
-                (
-                    "server_answered_again",
-                    "a second or late answer to a call was dropped",
-                )
-            } else {
-                (
-                    "server_answer_unknown",
-                    "an answer to no call under way was dropped",
-                )
-            };
-            self.note(event, message);
+            self.note_stray_answer(&key);
             return Flow::Go;
         };
         let Open {
@@ -126,13 +116,8 @@ impl Session {
             OpenKind::Initialize | OpenKind::Discover | OpenKind::List { .. } if is_error => {}
             OpenKind::Plain => {}
             OpenKind::Initialize | OpenKind::Discover => {
-                if matches!(kind, OpenKind::Initialize) {
-                    self.revision = request::version_of(payload);
-                    self.lists.learn_capabilities(payload);
-                }
-                let screened = descriptions::instructions(payload, self.definitions.options());
-                self.tell(screened.findings);
-                if let Some(result) = screened.text {
+                let is_initialize = matches!(kind, OpenKind::Initialize);
+                if let Some(result) = self.on_introduction(is_initialize, payload) {
                     answer = Some(with_result(answer, frame, &result, &wanted));
                 }
             }
@@ -154,6 +139,22 @@ impl Session {
             }
         }
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
+    }
+
+    /// Notes an answer that nobody waits for.
+    fn note_stray_answer(&mut self, key: &IdKey) {
+        let (event, message) = if self.table.has_ended(key) {
+            (
+                "server_answered_again",
+                "a second or late answer to a call was dropped",
+            )
+        } else {
+            (
+                "server_answer_unknown",
+                "an answer to no call under way was dropped",
+            )
+        };
+        self.note(event, message);
     }
 
     /// Hands the call back if its reply may be passed on; else the call is answered with an error.
@@ -193,6 +194,17 @@ impl Session {
             &self.gate,
             &self.context(),
         ))
+    }
+
+    /// The server has said what it is. Gives another result where its instructions had to be cleaned.
+    fn on_introduction(&mut self, is_initialize: bool, payload: &str) -> Option<String> {
+        if is_initialize {
+            self.revision = request::version_of(payload);
+            self.lists.learn_capabilities(payload);
+        }
+        let screened = descriptions::instructions(payload, self.definitions.options());
+        self.tell(screened.findings);
+        screened.text
     }
 
     fn on_server_notification(&mut self, frame: &[u8], method: &str) -> Flow {
