@@ -2,11 +2,13 @@
 //!
 //! This is the table of contents: what each command does is in the module of its name.
 
+mod approvals;
 mod atomic;
 mod audit;
 mod cli;
 mod completions;
 mod config;
+mod control;
 mod demo;
 mod init;
 mod install;
@@ -78,8 +80,10 @@ fn main() -> ExitCode {
         Command::Policy(args) => policy::run(&args, &places, &mut out, &mut err),
         Command::Audit(args) => audit::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Logs(args) => logs::run(&args, &journal_of(&places), &mut out, &mut err),
+        Command::Reload(args) => reload::command::run(&args, &places, &mut out, &mut err),
         Command::Init(args) => init::run(&args, &source, &places, &mut out, &mut err),
         Command::Pins(args) => pins::run(&args, &places, &mut out, &mut err),
+        Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }
@@ -123,7 +127,9 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Pins(_)
         | Command::Audit(_)
         | Command::Logs(_)
+        | Command::Reload(_)
         | Command::Install(_)
+        | Command::Approvals(_)
         | Command::Status(_) => true,
         Command::Demo
         | Command::Init(_)

@@ -14,10 +14,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::RunArgs;
 use crate::config::Settings;
+use crate::control::directory::Socket;
+use crate::control::server::{self, Control};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::reload::{Asked, Reloader};
+use crate::reload::{Asked, Handle, Reloader};
 use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
 
 use plan::Plan;
@@ -101,7 +103,12 @@ fn guard(
         version: "v1".into(),
         limits: plan.limits,
     };
-    let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
+    let mut socket = bind_control(places, &plan.name).inspect_err(|_| {
+        // The journal was opened for nothing; a failure here is the lesser one.
+        drop(journal.close(local::now_ms(), "configuration"));
+    })?;
+    let gate = Gate::new(world, Arc::clone(&journal), clock, salt);
+    let gate = Arc::new(gate.with_approval(plan.approval));
     record_start(&gate, plan, &settings, &digest, &session)?;
     let options = SessionOptions {
         backend_id: plan.name.clone(),
@@ -124,6 +131,7 @@ fn guard(
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
         let reloader = Reloader::new(asked, settings, places.clone(), Arc::clone(&gate))
             .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
+        listen(&mut socket, &gate, &plan.name, reloader.handle(), places);
         let upstream = tokio::select! {
             reached = reach::reach(plan, &gate, places, err) => reached?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),
@@ -151,6 +159,32 @@ async fn asked_to_end() -> Result<(), Failure> {
         _ = interrupt.recv() => {}
     }
     Ok(())
+}
+
+/// The control socket. Without it nobody could approve anything, and a directory that others can
+/// change may be somebody's attempt at that: neither is passed over.
+fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
+    let directory = places
+        .runtime
+        .first()
+        .ok_or_else(|| Failure::configuration("there is no runtime directory"))?;
+    Socket::bind(directory, name).map_err(|e| Failure::configuration(e.to_string()))
+}
+
+/// Serves the control socket beside the session, on the same runtime.
+fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, reload: Handle, places: &Places) {
+    let Some(listener) = socket.take_listener() else {
+        return;
+    };
+    tracing::info!(socket = %socket.path().display(), "listening for approvals");
+    let control = Control {
+        gate: Arc::clone(gate),
+        server: name.to_owned(),
+        user: places.user.clone(),
+        since: gate::journal::format_utc(local::now_ms()),
+        reload,
+    };
+    tokio::spawn(server::serve(listener, Arc::new(control)));
 }
 
 fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {

@@ -90,7 +90,11 @@ fn hang_up_at_every_byte(of: fn(&Request) -> Vec<u8>) {
             return behave(request, wire);
         };
         let whole = of(request);
-        send(wire, &whole[..count.min(whole.len())], Then::Close)
+        // Who hangs up after the whole reply races with the next call, which is another fault.
+        match whole.get(..count) {
+            Some(part) if part.len() < whole.len() => send(wire, part, Then::Close),
+            _ => send(wire, &whole, Then::Keep),
+        }
     });
     let mut client = place.guard_reached(&["--url", &web.url()]);
     client.handshake(LATEST).unwrap();

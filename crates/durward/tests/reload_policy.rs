@@ -116,6 +116,49 @@ fn sighup_takes_up_a_policy_and_the_journal_says_so() {
 }
 
 #[test]
+fn the_command_reloads_every_instance_of_a_server() {
+    let place = Place::new();
+    place.write_policy(&allowing(&["list_files"]));
+    let mut client = guard(&place, &["--no-watch", "--name", "files"]);
+    assert!(!refused(&mut client, "list_files"));
+    let reload = |args: &[&str]| {
+        let output =
+            place.durward(&[&["--no-config", "--state-dir", "state", "reload"], args].concat());
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let (code, _, err) = reload(&["--server", "other"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        err.contains("no running instance guards \"other\""),
+        "{err}"
+    );
+    replace(&place, &allowing(&["read_file"]));
+    let (code, out, err) = reload(&["--server", "files"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("files: policy v2 in force, digest "), "{out}");
+    assert!(refused(&mut client, "list_files"));
+    assert_eq!(last(&place)["change_type"], "command");
+    replace(&place, "{");
+    let (code, _, err) = reload(&["--server", "files"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        err.contains("line 1, column ") && err.contains("what was in force stays in force"),
+        "{err}"
+    );
+    let (code, out, _) = reload(&["--server", "files", "--json"]);
+    assert_eq!(code, Some(1));
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert!(told[0]["error"].is_string(), "{told}");
+    end(client);
+    assert_eq!(reload(&["--server", "files"]).0, Some(2));
+}
+
+#[test]
 fn a_changed_file_is_taken_up_by_itself() {
     let place = Place::new();
     place.write_policy(&allowing(&["list_files"]));

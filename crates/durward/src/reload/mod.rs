@@ -4,6 +4,7 @@
 //! good in force, is said on standard error and written to the journal. A call keeps the world that it
 //! was judged by.
 
+pub mod command;
 mod watch;
 
 use std::io;
@@ -15,7 +16,9 @@ use gate::journal::{Config, Record};
 use gate::limits::Limits;
 use gate::policy::Policy;
 use gate::{Gate, World};
+use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::config::keys::KEYS;
 use crate::config::settings::Row;
@@ -38,6 +41,8 @@ pub enum Change {
     Sighup,
     /// A file that looks otherwise than before.
     File,
+    /// `durward reload`.
+    Command,
 }
 
 impl Change {
@@ -46,6 +51,7 @@ impl Change {
         match self {
             Self::Sighup => "sighup",
             Self::File => "file",
+            Self::Command => "command",
         }
     }
 
@@ -53,8 +59,40 @@ impl Change {
     /// may mean something else now.
     fn is_explicit(self) -> bool {
         match self {
-            Self::Sighup => true,
+            Self::Sighup | Self::Command => true,
             Self::File => false,
+        }
+    }
+}
+
+/// Requests that may wait for their reload at once.
+const REQUESTS_MAX: usize = 16;
+
+/// A request, and where its answer goes.
+type Request = oneshot::Sender<Outcome>;
+
+/// Asks for a reload, from anywhere in the process.
+#[derive(Debug, Clone)]
+pub struct Handle(mpsc::Sender<Request>);
+
+impl Handle {
+    /// Asks, and waits for what came of it.
+    ///
+    /// # Errors
+    /// A sentence, where nothing was taken up.
+    pub async fn ask(&self) -> Result<Value, String> {
+        let gone = |_| "the instance is about to end".to_owned();
+        let (sender, receiver) = oneshot::channel();
+        let sent = self.0.try_send(sender);
+        sent.map_err(|_| "too many reloads are asked for; try again".to_owned())?;
+        match receiver.await.map_err(gone)? {
+            Outcome::Updated {
+                version,
+                digest,
+                restart,
+            } => Ok(json!({ "version": version, "digest": digest, "needs_restart": restart })),
+            Outcome::Unchanged => Err("nothing has changed".to_owned()),
+            Outcome::Failed(message) => Err(message),
         }
     }
 }
@@ -128,6 +166,8 @@ pub struct Reloader {
     gate: Arc<Gate>,
     in_force: InForce,
     hangup: Signal,
+    requests: mpsc::Receiver<Request>,
+    handle: Handle,
     watch: Option<Watch>,
     start: Instant,
 }
@@ -146,7 +186,10 @@ impl Reloader {
         let watch = asked.watch.then(Watch::default);
         let world = gate.world();
         let (config_file, policy_file) = (settings.file.clone(), policy_of(&asked, &settings));
+        let (sender, requests) = mpsc::channel(REQUESTS_MAX);
         let mut reloader = Self {
+            requests,
+            handle: Handle(sender),
             in_force: InForce {
                 policy_version: 1,
                 policy_digest: world.policy.digest().to_owned(),
@@ -166,6 +209,11 @@ impl Reloader {
         Ok(reloader)
     }
 
+    /// Asks it for reloads.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
     fn watch_files(&mut self, config: Option<PathBuf>, policy: Option<PathBuf>) {
         if let Some(watch) = &mut self.watch {
             let places = &self.places;
@@ -181,13 +229,20 @@ impl Reloader {
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let gap = Duration::from_millis(GAP_MS_MIN);
         loop {
+            let mut request = None;
             let change = tokio::select! {
+                asked = self.requests.recv() => {
+                    request = asked;
+                    Some(Change::Command)
+                }
                 asked = self.hangup.recv() => asked.map(|()| Change::Sighup),
                 _ = look.tick(), if self.watch.is_some() => self.look(),
             };
             if let Some(change) = change {
                 let outcome = self.reload(change).await;
                 tell(change, &outcome);
+                // Who asked may have gone.
+                let _ = request.map(|request| request.send(outcome));
                 tokio::time::sleep(gap).await;
             }
         }

@@ -33,6 +33,7 @@ pub(super) struct Plan {
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
     pub sync: SyncPolicy,
+    pub approval: gate::approval::Options,
     pub descriptions: mcp::descriptions::Options,
     pub pins: gate::pins::PinOptions,
     pub limits: Limits,
@@ -110,6 +111,7 @@ impl Plan {
                 values::Sync::Every => SyncPolicy::Every,
                 values::Sync::Never => SyncPolicy::Never,
             },
+            approval: args.approval.options(&settings.approval),
             descriptions: screening::descriptions(args, settings),
             pins: screening::pins(args, settings, server, places),
             limits: args

@@ -7,12 +7,12 @@ use crate::facts::{Direction, Facts, ResourceType};
 use crate::journal::{JournalError, Record};
 use crate::limits::{Lane, Limits, Slot, Standing, Stop, Who};
 
-use super::call::Origin;
+use super::call::{Call, Origin};
 use super::decide::Decided;
 use super::pass::{Control, ControlKind};
 use super::reason::{Reason, Refusal};
 use super::turned_away::{Due, Tally};
-use super::{Gate, Ticket, World};
+use super::{Gate, World};
 
 /// A call that ends before the policy is asked.
 pub(super) struct TurnAway {
@@ -70,10 +70,9 @@ impl Gate {
                 .add(facts, origin, why.reason, self.mono_ns());
         let mut written = self.write_tallies(tallies);
         if first && written.is_ok() {
-            let op = self.recorder.next_op();
-            written = decided.with_record(op, world, facts, origin, |record| {
-                self.recorder.write(&Record::Decision(record))
-            });
+            written = decided
+                .write(&self.recorder, world, facts, origin)
+                .map(|_| ());
         }
         let reason = match written {
             Ok(()) if !self.has_failed() => why.reason,
@@ -121,7 +120,7 @@ impl Gate {
         facts: &Facts,
         origin: &Origin,
         request: R,
-    ) -> Result<Control<R>, Refusal> {
+    ) -> Result<Control<R>, Box<Refusal>> {
         let lane = match kind {
             ControlKind::List => Lane::Calls,
             ControlKind::Ping | ControlKind::LogLevel => Lane::Liveness,
@@ -132,16 +131,16 @@ impl Gate {
         };
         let world = self.world();
         self.arrive(&world, lane, &who(facts, origin), self.mono_ns())
-            .map_err(|why| self.turn_away(&world, facts, origin, why))?;
+            .map_err(|why| Box::new(self.turn_away(&world, facts, origin, why)))?;
         Ok(self.control(kind, request))
     }
 
     /// A person said yes to a call beyond its tool's window: the window begins anew.
-    pub fn note_approved<R>(&self, ticket: &Ticket<R>) {
-        if ticket.decided.escalated {
-            let who = who(&ticket.call.facts, &ticket.call.origin);
+    pub(super) fn note_approved<R>(&self, world: &World, call: &Call<R>, decided: &Decided) {
+        if decided.escalated {
+            let who = who(&call.facts, &call.origin);
             self.counters
-                .begin_anew(&ticket.world.limits, &who, self.mono_ns());
+                .begin_anew(&world.limits, &who, self.mono_ns());
         }
     }
 
@@ -157,15 +156,6 @@ impl Gate {
     /// What the journal says; the gate then refuses every further call.
     pub fn flush(&self) -> Result<(), JournalError> {
         self.write_tallies(self.turned_away.all())
-    }
-}
-
-impl<R> Ticket<R> {
-    /// Whether a person is asked because a tool was called too often. An answer to that is never
-    /// remembered, and no remembered answer replaces it.
-    #[must_use]
-    pub fn is_escalated(&self) -> bool {
-        self.decided.escalated
     }
 }
 

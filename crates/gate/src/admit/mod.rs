@@ -9,6 +9,7 @@ mod pass;
 mod path_facts;
 mod reason;
 mod recorder;
+mod ticket;
 mod turned_away;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 
+use crate::approval::{self, Approvals, Shown};
 use crate::clock::Clock;
 use crate::facts::Facts;
 use crate::journal::{Digest, Journal, JournalError, Record, Stages};
@@ -26,11 +28,13 @@ pub use call::{Call, Origin};
 pub use flight::{About, InFlight, Outcome};
 pub use pass::{Answer, Control, ControlKind, Pass, Permit};
 pub use reason::{Reason, Refusal};
+pub use ticket::Ticket;
 pub use turned_away::{TALLIES_MAX, TALLY_MS};
 
 use decide::Decided;
 use flight::State;
 use recorder::Recorder;
+use ticket::ToAsk;
 use turned_away::TurnedAway;
 
 /// What becomes of a call.
@@ -43,16 +47,6 @@ pub enum Admission<R> {
     Pending(Box<Ticket<R>>),
     /// It may not.
     Refused(Refusal),
-}
-
-/// A call that waits for a person. Nothing of it has been sent or written.
-#[must_use = "a ticket that is dropped leaves its call without an answer"]
-#[derive(Debug)]
-pub struct Ticket<R> {
-    call: Call<R>,
-    decided: Decided,
-    /// What it was judged by.
-    world: Arc<World>,
 }
 
 /// Everything a call is judged by, captured at the edge.
@@ -70,6 +64,7 @@ pub struct World {
 pub struct Gate {
     world: ArcSwap<World>,
     recorder: Arc<Recorder>,
+    approvals: Arc<Approvals>,
     draining: AtomicBool,
     counters: Arc<Counters>,
     turned_away: TurnedAway,
@@ -79,13 +74,29 @@ impl Gate {
     /// A gate that judges by `world` and writes to `journal`. `random` distinguishes this instance.
     #[must_use]
     pub fn new(world: World, journal: Arc<Journal>, clock: Arc<dyn Clock>, random: u64) -> Self {
+        let approvals = Approvals::new(approval::Options::default(), Arc::clone(&clock), random);
         Self {
             world: ArcSwap::from_pointee(world),
             recorder: Arc::new(Recorder::new(journal, clock, random)),
+            approvals: Arc::new(approvals),
             draining: AtomicBool::new(false),
             counters: Arc::default(),
             turned_away: TurnedAway::default(),
         }
+    }
+
+    /// The same gate with other bounds for approval. Before the first call.
+    #[must_use]
+    pub fn with_approval(mut self, options: approval::Options) -> Self {
+        let clock = Arc::clone(&self.recorder.clock);
+        self.approvals = Arc::new(Approvals::new(options, clock, self.recorder.instance()));
+        self
+    }
+
+    /// The questions that wait for a person, and their answers.
+    #[must_use]
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
     }
 
     /// What calls are judged by from now on.
@@ -94,9 +105,13 @@ impl Gate {
         self.world.load_full()
     }
 
-    /// Judges by another world from now on; a call that is being judged keeps the one it began with.
+    /// Judges by another world from now on. What was approved under another policy is forgotten, and
+    /// who waits for approval is judged again.
     pub fn reload(&self, world: World) {
-        self.world.store(Arc::new(world));
+        let before = self.world.swap(Arc::new(world));
+        if before.policy.digest() != self.world.load().policy.digest() {
+            self.approvals.rules_changed();
+        }
     }
 
     /// Judges a call. The decision is in the journal before this returns; a permit is the only way
@@ -105,7 +120,7 @@ impl Gate {
         clippy::unused_async,
         reason = "identity and shared limits will wait here; callers are written for it"
     )]
-    pub async fn admit<R>(&self, call: Call<R>) -> Admission<R> {
+    pub async fn admit<R: Shown>(&self, call: Call<R>) -> Admission<R> {
         let clock = &self.recorder.clock;
         let arrived = clock.mono_ns();
         let world = self.world();
@@ -122,34 +137,31 @@ impl Gate {
         };
         let measured = clock.mono_ns();
         stages.limits_us = micros(measured.saturating_sub(arrived));
-        let mut decided = match call.facts.quarantine {
-            Some(quarantine) => Decided::refused(quarantine.reason()),
-            None => Decided::by_policy(&world, &call.facts).joined_by(standing),
-        };
+        let mut decided = self.judge(&world, &call.facts).joined_by(standing);
         let judged = clock.mono_ns();
         stages.policy_us = micros(judged.saturating_sub(measured));
         decided.policy_us = stages.policy_us;
         if decided.effect == Effect::Hitl {
-            return Admission::Pending(Box::new(Ticket {
+            return self.ask(ToAsk {
                 call,
                 decided,
                 world,
-            }));
+                stages,
+                asked_ns: judged,
+                deadline_ns: None,
+            });
         }
         self.conclude(call, decided, &world, stages, judged)
     }
 
-    /// Answers a ticket with no: the call is refused for `reason`.
-    pub fn decline<R>(&self, ticket: Ticket<R>, reason: Reason) -> Refusal {
-        let Ticket {
-            call,
-            mut decided,
-            world,
-        } = ticket;
-        decided.reason = Some(reason);
-        match self.write_decision(&call, &decided, &world) {
-            Ok(_) => decided.refusal(&call.facts, reason),
-            Err(_) => decided.refusal(&call.facts, Reason::Journal),
+    /// What the rules say, where nothing forbids asking them.
+    fn judge(&self, world: &World, facts: &Facts) -> Decided {
+        if self.is_draining() {
+            Decided::refused(Reason::Draining)
+        } else if let Some(quarantine) = facts.quarantine {
+            Decided::refused(quarantine.reason())
+        } else {
+            Decided::by_policy(world, facts)
         }
     }
 
@@ -163,7 +175,7 @@ impl Gate {
         judged: u64,
     ) -> Admission<R> {
         let slot = self.enter(world, &call.facts, &call.origin, &mut decided);
-        let Ok(op) = self.write_decision(&call, &decided, world) else {
+        let Ok(op) = decided.write(&self.recorder, world, &call.facts, &call.origin) else {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
         if let Some(reason) = decided.reason {
@@ -185,19 +197,6 @@ impl Gate {
             slot,
         });
         Admission::Permit(Permit { request, flight })
-    }
-
-    fn write_decision<R>(
-        &self,
-        call: &Call<R>,
-        decided: &Decided,
-        world: &World,
-    ) -> Result<crate::journal::OpId, JournalError> {
-        let op = self.recorder.next_op();
-        decided.with_record(op, world, &call.facts, &call.origin, |record| {
-            self.recorder.write(&Record::Decision(record))
-        })?;
-        Ok(op)
     }
 
     /// Whether a listing shows this to the caller: the same function that judges calls.
@@ -232,12 +231,13 @@ impl Gate {
         self.recorder.write(record)
     }
 
-    /// Gives the journal its time: counts of refusals, checkpoints, and a look at whether its file is
-    /// still there. To be called a few times a second.
+    /// Gives the journal its time (counts of refusals, checkpoints, and a look at whether its file is
+    /// still there) and ends questions whose time is over. To be called a few times a second.
     ///
     /// # Errors
     /// What the journal says; the gate then refuses every further call.
     pub fn tick(&self) -> Result<(), JournalError> {
+        self.approvals.expire();
         self.write_tallies(self.turned_away.over(self.mono_ns()))?;
         self.recorder.tick()
     }
@@ -248,9 +248,14 @@ impl Gate {
         self.recorder.failed()
     }
 
-    /// From now on every call is refused as *draining*.
+    /// From now on every call is refused as *draining*, those that wait for a person included.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+        self.approvals.rules_changed();
+    }
+
+    fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
     }
 
     /// The gate's wall clock, in milliseconds since 1970.

@@ -52,7 +52,7 @@ fn method(standard: &Standard, page: &mut String) -> fmt::Result {
 and `durward lab mock files`: directly, behind `durward lab mock relay` (a process that only moves bytes), and behind \
 `durward run` with its journal on (`--sync interval`). `read_file` reads a file of five lines below `/tmp`. The rule sets \
 are those of the access proxy's paper: allow-all, its 4 rules, and 50 and 1,000 rules of which the first allows the call \
-and the others do not match. Limits are off in these figures.",
+and the others do not match. Limits are on, and raised beyond what is asked for.",
         first.protocol
     )?;
     writeln!(

@@ -5,17 +5,16 @@ mod check;
 mod idle;
 mod markdown;
 mod own_cost;
+mod plans;
 mod profile;
 mod scene;
 
-use crate::arm::Arm;
 use crate::compare::EXIT_REGRESSED;
-use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
-use crate::overhead::{self, Analysis, Monitor, Plan};
+use crate::overhead::{self, Analysis, Monitor};
 use crate::progress::{Kind, Progress};
-use crate::{Context, affinity, host};
+use crate::{Context, host};
 use idle::Idle;
 use own_cost::OwnCost;
 use scene::{Rules, Scene, Server};
@@ -73,10 +72,6 @@ struct Standard {
     profile: Option<String>,
 }
 
-/// Timed and untimed calls of a launch beside peers, which take a hundred times as long.
-const PEER_RUNS: u32 = 400;
-const PEER_WARMUP: u32 = 50;
-
 struct Size {
     launches: u32,
     runs: u32,
@@ -105,7 +100,7 @@ pub(crate) fn run(
     };
     let interrupt = Interrupt::listen()?;
     let mut groups = Vec::new();
-    for (title, budgeted, plan) in plans(args, &scene, &size)? {
+    for (title, budgeted, plan) in plans::plans(args, &scene, &size)? {
         // Progress that nobody reads is not missed.
         let _ = writeln!(err, "{title}");
         let load = host::load_average();
@@ -146,124 +141,6 @@ pub(crate) fn run(
     }
     finish(args, &standard, out)?;
     Ok(0)
-}
-
-/// A row of the standard run, without what distinguishes rows.
-fn row(args: &StandardArgs, size: &Size, arms: Vec<Arm>, operation: Operation) -> Plan {
-    Plan {
-        arms,
-        operation,
-        protocol: Protocol::Legacy,
-        launches: size.launches,
-        launches_max: size.launches,
-        half_width_us: f64::INFINITY,
-        concurrency: 1,
-        runs: size.runs,
-        warmup: size.warmup,
-        turn: size.runs.div_ceil(4),
-        delay_us: 0,
-        pin: args.pin.or_else(affinity::last_core),
-        seed: args.seed,
-        timeout_ms: 10_000,
-        confidence: 0.95,
-        answers: Answers::Same,
-        deny: false,
-    }
-}
-
-fn plans(
-    args: &StandardArgs,
-    scene: &Scene,
-    size: &Size,
-) -> Result<Vec<(&'static str, bool, Plan)>, LabError> {
-    let plan = |arms, operation, deny| Plan {
-        deny,
-        ..row(args, size, arms, operation)
-    };
-    let hello = Operation::Call {
-        tool: "echo".into(),
-        arguments: serde_json::json!({ "text": "hello" }),
-    };
-    let (echo, files) = (Server::Echo, Server::Files);
-    let files_arms = files_arms(scene)?;
-    let echo_arms = vec![
-        scene.direct(echo),
-        scene.relayed(echo),
-        scene.guarded(echo, Rules::AllowAll)?,
-    ];
-    let deny_arms = vec![scene.direct(files), scene.guarded(files, Rules::Four)?];
-    let abreast = |concurrency| Plan {
-        concurrency,
-        ..plan(echo_arms.clone(), hello.clone(), false)
-    };
-    let mut plans = vec![
-        (
-            "`tools/call echo`",
-            true,
-            plan(echo_arms.clone(), hello.clone(), false),
-        ),
-        (
-            "`tools/call read_file`, allowed",
-            true,
-            plan(files_arms, scene.read(), false),
-        ),
-        (
-            "`tools/list` (echo)",
-            false,
-            plan(echo_arms.clone(), Operation::List, false),
-        ),
-        (
-            "`tools/call read_file`, denied by a rule",
-            false,
-            plan(deny_arms, scene.read_forbidden(), true),
-        ),
-        ("`tools/call echo`, 8 under way at once", false, abreast(8)),
-        (
-            "`tools/call echo`, 32 under way at once",
-            false,
-            abreast(32),
-        ),
-    ];
-    if !args.peer.is_empty() {
-        let mut arms = echo_arms;
-        arms.extend(peers(args, scene)?);
-        let beside = Plan {
-            runs: PEER_RUNS,
-            warmup: PEER_WARMUP,
-            turn: PEER_RUNS.div_ceil(4),
-            // Some proxies add members of their own to an answer.
-            answers: Answers::Content,
-            ..plan(arms, hello, false)
-        };
-        plans.push(("`tools/call echo`, beside peers", false, beside));
-    }
-    Ok(plans)
-}
-
-/// The file server directly, behind a relay, and behind each rule set.
-fn files_arms(scene: &Scene) -> Result<Vec<Arm>, LabError> {
-    let mut arms = vec![scene.direct(Server::Files), scene.relayed(Server::Files)];
-    for rules in [
-        Rules::AllowAll,
-        Rules::Four,
-        Rules::Mixed(50),
-        Rules::Mixed(1_000),
-    ] {
-        arms.push(scene.guarded(Server::Files, rules)?);
-    }
-    Ok(arms)
-}
-
-/// The peers that were named, before the echo server.
-fn peers(args: &StandardArgs, scene: &Scene) -> Result<Vec<Arm>, LabError> {
-    let peer = |text: &String| {
-        let (name, line) = text
-            .split_once('=')
-            .filter(|(name, _)| !name.is_empty())
-            .ok_or_else(|| LabError::Usage(format!("--peer takes NAME=CMD, not {text}")))?;
-        Ok(Arm::parse(name, line)?.before(scene.direct(Server::Echo).command()))
-    };
-    args.peer.iter().map(peer).collect()
 }
 
 /// Asks our own binary whether the journal of the 50-rule arm is what was written.

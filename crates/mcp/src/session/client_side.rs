@@ -2,19 +2,20 @@
 
 use gate::facts::Facts;
 use gate::journal::Status;
-use gate::{Admission, Call, ControlKind, Origin, Outcome, Reason};
+use gate::{Call, ControlKind, Origin, Outcome};
 use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::revision::META_PROTOCOL_VERSION;
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, WireError, WireErrorKind, scan_request};
 
-use crate::describe;
 use crate::frames::{self, UpstreamFault};
 use crate::method::{self, Class};
 use crate::request;
 use crate::upstream::Frame;
+use crate::{ask_client, describe};
 
+use super::asking::Side;
 use super::open::{Batch, Open, OpenKind};
 use super::{Flow, Session, sent};
 
@@ -110,17 +111,7 @@ impl Session {
         };
         match step {
             Step::Nothing => Flow::Go,
-            Step::Notify(kind, cancelled) => {
-                if let Some(open) = cancelled.and_then(|key| self.table.take(&key)) {
-                    self.close_batch_part(&open);
-                    drop(open);
-                }
-                if kind == ControlKind::Handshake {
-                    self.lists.client_is_ready();
-                }
-                let pass = self.gate.control(kind, Frame(frame));
-                sent(self.upstream.send(pass))
-            }
+            Step::Notify(kind, cancelled) => self.on_client_notification(kind, cancelled, frame),
             Step::Answer(key) => self.on_client_answer(&key, frame),
             Step::Request {
                 id,
@@ -163,31 +154,33 @@ impl Session {
         }
     }
 
-    /// Through the gate: sent and noted as open, or answered with a refusal.
+    fn on_client_notification(
+        &mut self,
+        kind: ControlKind,
+        cancelled: Option<IdKey>,
+        frame: Vec<u8>,
+    ) -> Flow {
+        // The server has not heard of a call that still waits, nor will it.
+        if let Some(key) = &cancelled
+            && self.withdraw(&(Side::Client, key.clone()))
+        {
+            return Flow::Go;
+        }
+        if let Some(open) = cancelled.and_then(|key| self.table.take(&key)) {
+            self.close_batch_part(&open);
+            drop(open);
+        }
+        if kind == ControlKind::Handshake {
+            self.lists.client_is_ready();
+        }
+        let pass = self.gate.control(kind, Frame(frame));
+        sent(self.upstream.send(pass))
+    }
+
+    /// Through the gate: sent and noted as open, kept until a person has answered, or refused.
     async fn judge(&mut self, call: Call<Frame>, key: IdKey, open: Open) -> Flow {
-        let refusal = match self.gate.admit(call).await {
-            Admission::Permit(permit) => {
-                return match self.upstream.send(permit) {
-                    Ok(flight) => {
-                        self.table.insert(
-                            key,
-                            Open {
-                                kind: OpenKind::Call(flight),
-                                ..open
-                            },
-                        );
-                        Flow::Go
-                    }
-                    Err(_) => {
-                        let answer = frames::upstream_fault(&open.id, UpstreamFault::Died);
-                        self.deliver(open.batch, answer).or(Flow::UpstreamGone)
-                    }
-                };
-            }
-            Admission::Pending(ticket) => self.gate.decline(*ticket, Reason::ApprovalNotBuilt),
-            Admission::Refused(refusal) => refusal,
-        };
-        self.deliver(open.batch, frames::refused(&open.id, &refusal))
+        let admission = self.gate.admit(call).await;
+        self.admitted(admission, (Side::Client, key), open)
     }
 
     /// Reads a message and decides what it asks for, without sending anything.
@@ -311,6 +304,8 @@ impl Session {
     fn learn_of_client(&mut self, method: &str, scan: &Scan<'_>) {
         let info = if method == "initialize" {
             self.era = Some(Era::Legacy);
+            self.client_elicits =
+                member(&scan.params, "capabilities").is_some_and(ask_client::can_elicit);
             member(&scan.params, "clientInfo").map(str::to_owned)
         } else if self.era == Some(Era::Modern) {
             return;
@@ -349,6 +344,9 @@ impl Session {
             self.table.server_pings.remove(at);
             let pass = self.gate.control(ControlKind::Ping, Frame(frame));
             return sent(self.upstream.send(pass));
+        }
+        if let Some(about) = self.table.elicitations.get(key).cloned() {
+            return self.on_elicited(key, &about, &frame);
         }
         let Some(flight) = self.table.server_requests.remove(key) else {
             self.note(

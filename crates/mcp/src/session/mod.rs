@@ -3,6 +3,7 @@
 //! Everything happens on one task: frames are read from both sides, judged, written at once where
 //! the other side takes them, else queued; a side that does not read stops the other side's reader.
 
+mod asking;
 mod client_side;
 mod lists;
 mod open;
@@ -24,6 +25,7 @@ use crate::finding::{Finding, Told};
 use crate::notes::Notes;
 use crate::upstream::Upstream;
 
+use asking::Bell;
 use lists::Lists;
 use open::{Open, Table};
 
@@ -93,6 +95,10 @@ pub struct Session {
     era: Option<Era>,
     revision: Option<Revision>,
     client_id: Option<Arc<str>>,
+    /// The client can show a form to its person.
+    client_elicits: bool,
+    /// Rung when the question about a waiting call has ended.
+    bell: Arc<Bell>,
     next_batch: u64,
     dropped_notifications: u64,
 }
@@ -142,6 +148,8 @@ impl Session {
             era: None,
             revision: None,
             client_id: None,
+            client_elicits: false,
+            bell: Arc::default(),
             next_batch: 0,
             dropped_notifications: 0,
         }

@@ -62,13 +62,16 @@ impl Events {
     }
 }
 
+/// What has begun to come back, and how many more tries may be made.
+pub(super) type Outcome = Result<(Opened, u8), Failure>;
+
 /// Sends the message. `retries` more tries are made where they can do no harm.
 pub(super) async fn open(
     session: Arc<HttpSession>,
     outline: Arc<Outline>,
     body: Bytes,
     mut retries: u8,
-) -> Result<Opened, Failure> {
+) -> Outcome {
     let mut renewed = false;
     loop {
         let generation = session.generation();
@@ -84,7 +87,7 @@ pub(super) async fn open(
             Err(fault) => return Err(failure_of(&fault)),
         };
         match read(&session, &outline, reply).await? {
-            Read::Opened(opened) => return Ok(opened),
+            Read::Opened(opened) => return Ok((opened, retries)),
             Read::SessionUnknown if renewed => return Err(Fault::SessionLost.into()),
             Read::SessionUnknown => {
                 renew::renew(&session, generation).await?;
