@@ -5,6 +5,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use gate::journal::format_utc;
+
+use crate::local;
+
 /// Permissions of a file that is new: its owner's alone.
 pub const PRIVATE_MODE: u32 = 0o600;
 
@@ -44,6 +48,23 @@ pub fn write(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
     }
     written?;
     File::open(folder(&path))?.sync_all()
+}
+
+/// A copy beside the file, as private as the file, named after the time.
+///
+/// # Errors
+/// What the operating system says.
+pub fn backup(file: &Path, text: &str) -> io::Result<PathBuf> {
+    let stamp: String = format_utc(local::now_ms())
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric())
+        .collect();
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".bak-{stamp}"));
+    let copy = PathBuf::from(name);
+    write(&copy, text.as_bytes(), Existing::Keep)?;
+    fs::set_permissions(&copy, fs::metadata(file)?.permissions())?;
+    Ok(copy)
 }
 
 fn fill(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {

@@ -88,12 +88,13 @@ fn origin(matches: &ArgMatches, id: &str, flag: &'static str, variable: &'static
 
 const EXAMPLES: &str = "\
 Examples:
+  durward init                                        a first configuration and policy
   durward demo                                        a guided tour, everything embedded
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run --policy policy.json -- my-mcp-server   guard it with your own rules
   durward policy explain --tool read_file --path /etc/hosts
+  durward logs show                                   what was decided
   durward approvals watch                             what waits for you, and your answers
-  durward audit show --decision deny                  what was refused
   durward audit verify                                is the journal what was written
 
 In an MCP client's configuration, put `durward run --` before the server's own command;
@@ -122,6 +123,15 @@ pub enum Command {
     Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
+    /// Have running instances read their policy and configuration again
+    #[command(after_help = crate::reload::command::HELP)]
+    Reload(crate::reload::command::ReloadArgs),
+    /// Write a first configuration and policy
+    #[command(after_help = crate::init::HELP)]
+    Init(crate::init::InitArgs),
+    /// The journal as a person reads it: decisions, operations, changes of the policy
+    #[command(after_help = crate::logs::HELP)]
+    Logs(crate::logs::LogsArgs),
     /// Put a guarded server into an MCP client's configuration
     #[command(after_help = crate::install::HELP)]
     Install(crate::install::InstallArgs),
@@ -193,6 +203,9 @@ pub struct RunArgs {
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
+    /// Do not take up changes of the configuration and the policy by themselves; SIGHUP still does
+    #[arg(long)]
+    pub no_watch: bool,
     /// Reach the server here, over Streamable HTTP; with a command too, start that where nobody answers
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub url: Option<String>,

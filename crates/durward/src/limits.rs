@@ -5,7 +5,7 @@ use gate::limits::{LimitError, Limits, Rate, Then};
 use crate::config::values::Size;
 
 /// How much callers may. Every flag left out keeps what it was.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
     /// Calls and lists in all, as 10/s or 600/m [default: 10/s]

@@ -10,15 +10,18 @@ mod completions;
 mod config;
 mod control;
 mod demo;
+mod init;
 mod install;
 mod keys;
 mod limits;
 mod local;
 mod log;
+mod logs;
 mod pins;
 mod places;
 mod policy;
 mod reference;
+mod reload;
 mod run;
 mod screening;
 mod serve;
@@ -61,23 +64,31 @@ fn main() -> ExitCode {
     };
     places.follow(&settings, given.state_dir);
     let code = match cli.command {
-        Command::Run(args) => run::run(&args, &given, settings, &places, &mut err),
-        Command::Serve(args) => serve::run(&args, &given, settings, &places, &mut out, &mut err),
+        Command::Run(args) => {
+            let asked = reload::Asked {
+                server: args.server.clone(),
+                policy: args.policy.clone(),
+                policy_origin: given.policy,
+                source,
+                limits: args.limits.clone(),
+                watch: !args.no_watch,
+            };
+            run::run(&args, asked, settings, &places, &mut err)
+        }
+        Command::Serve(args) => {
+            serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
+        }
         Command::Keys(args) => keys::run(&args, &places, &mut out, &mut err),
         Command::Check(args) => {
             config::check::run(&args, &given, settings, &places, &mut out, &mut err)
         }
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &places, &mut out, &mut err),
+        Command::Audit(args) => audit::run(&args, &journal_of(&places), &mut out, &mut err),
+        Command::Logs(args) => logs::run(&args, &journal_of(&places), &mut out, &mut err),
+        Command::Reload(args) => reload::command::run(&args, &places, &mut out, &mut err),
+        Command::Init(args) => init::run(&args, &source, &places, &mut out, &mut err),
         Command::Pins(args) => pins::run(&args, &places, &mut out, &mut err),
-        Command::Audit(args) => {
-            let context = audit::Context {
-                journal: places.journal(),
-                keys: places.keys(),
-                now_ms: local::now_ms(),
-            };
-            audit::run(&args, &context, &mut out, &mut err)
-        }
         Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
@@ -104,6 +115,15 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
+/// The journal that reading commands are about.
+fn journal_of(places: &Places) -> audit::Context {
+    audit::Context {
+        journal: places.journal(),
+        keys: places.keys(),
+        now_ms: local::now_ms(),
+    }
+}
+
 /// Whether a command looks at the state, or at what the configuration says.
 fn needs_settings(command: &Command) -> bool {
     match command {
@@ -114,10 +134,13 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Policy(_)
         | Command::Pins(_)
         | Command::Audit(_)
+        | Command::Logs(_)
+        | Command::Reload(_)
         | Command::Install(_)
         | Command::Approvals(_)
         | Command::Status(_) => true,
         Command::Demo
+        | Command::Init(_)
         | Command::Sim(_)
         | Command::Completions(_)
         | Command::Man(_)

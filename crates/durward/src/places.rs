@@ -65,11 +65,13 @@ impl Places {
             self.state.clone_from(&state.value);
             self.runtime = runtime(&self.state);
         }
-        self.named = settings
-            .files()
-            .into_iter()
-            .map(Path::to_path_buf)
-            .collect();
+        self.protect(settings);
+    }
+
+    /// Keeps calls off the files that the configuration is made of or names.
+    pub fn protect(&mut self, settings: &Settings) {
+        let files = settings.files().into_iter();
+        self.named = files.map(Path::to_path_buf).collect();
     }
 
     /// A path as seen from where we were started.

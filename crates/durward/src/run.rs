@@ -12,13 +12,14 @@ use gate::{Gate, World};
 use mcp::{Ending, Session, SessionOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Given, RunArgs};
+use crate::cli::RunArgs;
 use crate::config::Settings;
 use crate::control::directory::Socket;
 use crate::control::server::{self, Control};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
+use crate::reload::{Asked, Handle, Reloader};
 use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
 
 use plan::Plan;
@@ -60,13 +61,14 @@ impl Failure {
 /// Runs until the client, the server or the journal ends it; gives the exit code.
 pub fn run(
     args: &RunArgs,
-    given: &Given,
+    asked: Asked,
     mut settings: Settings,
     places: &Places,
     err: &mut dyn Write,
 ) -> u8 {
-    settings.set_policy(args.policy.as_deref(), given.policy);
-    let done = Plan::of(args, &settings, places).and_then(|plan| guard(&plan, places, err));
+    settings.set_policy(asked.policy.as_deref(), asked.policy_origin);
+    let done = Plan::of(args, &settings, places)
+        .and_then(|plan| guard(&plan, asked, settings, places, err));
     match done {
         Ok(code) => code,
         Err(failure) => {
@@ -76,7 +78,13 @@ pub fn run(
     }
 }
 
-fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failure> {
+fn guard(
+    plan: &Plan,
+    asked: Asked,
+    settings: Settings,
+    places: &Places,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
     let view: Arc<LocalView> = Arc::new(LocalView::new(places));
     if plan.policy.is_none() {
         let _ = writeln!(
@@ -103,7 +111,7 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     })?;
     let gate = Gate::new(world, Arc::clone(&journal), clock, salt);
     let gate = Arc::new(gate.with_approval(plan.approval));
-    record_start(&gate, plan, &digest, &session)?;
+    record_start(&gate, plan, &settings, &digest, &session)?;
     let options = SessionOptions {
         backend_id: plan.name.clone(),
         subject_id: places.user.clone(),
@@ -123,15 +131,20 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
-        listen(&mut socket, &gate, &plan.name, places);
+        let reloader = Reloader::new(asked, settings, places.clone(), Arc::clone(&gate))
+            .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
+        listen(&mut socket, &gate, &plan.name, reloader.handle(), places);
         let upstream = tokio::select! {
             reached = reach::reach(plan, &gate, places, err) => reached?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),
         };
-        Session::new(Arc::clone(&gate), client, upstream, options)
+        let reloader = tokio::spawn(reloader.run());
+        let ended = Session::new(Arc::clone(&gate), client, upstream, options)
             .run()
             .await
-            .map_err(|e| Failure::other(e.to_string()))
+            .map_err(|e| Failure::other(e.to_string()));
+        reloader.abort();
+        ended
     });
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
@@ -161,7 +174,7 @@ pub fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
 }
 
 /// Serves the control socket beside the session, on the same runtime.
-pub fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, places: &Places) {
+pub fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, reload: Handle, places: &Places) {
     let Some(listener) = socket.take_listener() else {
         return;
     };
@@ -171,6 +184,7 @@ pub fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, places: &Places
         server: name.to_owned(),
         user: places.user.clone(),
         since: gate::journal::format_utc(local::now_ms()),
+        reload,
     };
     tokio::spawn(server::serve(listener, Arc::new(control)));
 }
@@ -227,7 +241,26 @@ pub fn open_journal(
     }
 }
 
-fn record_start(gate: &Gate, plan: &Plan, digest: &str, session: &str) -> Result<(), Failure> {
+fn record_start(
+    gate: &Gate,
+    plan: &Plan,
+    settings: &Settings,
+    digest: &str,
+    session: &str,
+) -> Result<(), Failure> {
+    if let Some(file) = &settings.file {
+        let path = file.display().to_string();
+        let loaded = Config {
+            event: "loaded",
+            component: Some("configuration"),
+            version: Some("v1"),
+            source: Some(&path),
+            checksum: settings.checksum.as_deref(),
+            ..Config::default()
+        };
+        gate.record(&Record::Config(&loaded))
+            .map_err(Failure::journal)?;
+    }
     let source = plan.policy.as_ref().map(|p| p.display().to_string());
     let loaded = Config {
         event: "loaded",

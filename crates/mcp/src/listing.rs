@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gate::Gate;
-use gate::facts::ResourceType;
+use gate::facts::{Facts, ResourceType};
 use serde_json::value::RawValue;
 
 use crate::definitions;
@@ -66,6 +66,17 @@ pub fn read(list: List, result: &str) -> Result<Option<Listed<'_>>, &'static str
     }))
 }
 
+/// What is known of an entry when it is listed; `label` is its name or URI.
+#[must_use]
+pub fn facts_of(list: List, label: &str, context: &Context<'_>) -> Facts {
+    match list {
+        List::Tools => describe::listed(ResourceType::Tool, label, context),
+        List::Prompts => describe::listed(ResourceType::Prompt, label, context),
+        List::Resources => describe::listed(ResourceType::Resource, label, context),
+        List::Templates => describe::listed_template(context),
+    }
+}
+
 /// The result as the caller may see it: `None` where nothing had to be hidden or changed, so that
 /// the reply passes as it came. `shown` holds what may be shown of each entry, in order.
 #[must_use]
@@ -79,12 +90,7 @@ pub fn filter(
     let mut kept = Vec::with_capacity(listed.entries.len());
     let (mut hidden, mut changed) = (false, false);
     for (row, entry) in listed.entries.iter().zip(shown) {
-        let facts = match list {
-            List::Tools => describe::listed(ResourceType::Tool, &row.label, context),
-            List::Prompts => describe::listed(ResourceType::Prompt, &row.label, context),
-            List::Resources => describe::listed(ResourceType::Resource, &row.label, context),
-            List::Templates => describe::listed_template(context),
-        };
+        let facts = facts_of(list, &row.label, context);
         if entry.screened.unseen_name || !gate.may_be_listed(&facts) {
             hidden = true;
             continue;

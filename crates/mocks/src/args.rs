@@ -77,6 +77,9 @@ pub struct FilesArgs {
     /// Reach the whole file system.
     #[arg(long)]
     pub any_root: bool,
+    /// Say that the list of tools may change (it does not).
+    #[arg(long)]
+    pub announce_changes: bool,
     /// What every mock server accepts.
     #[command(flatten)]
     pub server: ServerArgs,
@@ -132,7 +135,8 @@ pub fn run(args: Args) -> Result<u8, MockError> {
             } else {
                 Roots::beneath(&args.root)?
             };
-            let (files, eras) = (Files::new(roots), args.server.eras);
+            let files = Files::new(roots).announcing(args.announce_changes);
+            let eras = args.server.eras;
             let count = args.server.counter()?;
             serve(&args.server, move || {
                 Server::new(files.clone(), eras, count.clone())

@@ -2,7 +2,7 @@
 //!
 //! Standard output carries data only: records, or the report. What cannot be done is said on standard error.
 
-mod show;
+pub mod show;
 mod verify;
 
 use std::io::{self, Write};
@@ -88,11 +88,21 @@ enum KindArg {
 
 /// The beginning of a time range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Since {
+pub enum Since {
     /// Milliseconds before now.
     Ago(i64),
     /// Milliseconds since 1970.
     At(i64),
+}
+
+impl Since {
+    /// The beginning in milliseconds since 1970.
+    pub fn at_ms(self, now_ms: i64) -> i64 {
+        match self {
+            Self::Ago(ms) => now_ms.saturating_sub(ms),
+            Self::At(ms) => ms,
+        }
+    }
 }
 
 /// What the command is given by the program: where things are by default, and what time it is.
@@ -107,7 +117,7 @@ pub struct Context {
 
 /// Why a command could not do its work.
 #[derive(Debug)]
-enum Failure {
+pub enum Failure {
     Audit(AuditError),
     Keys(KeysError),
     Write(io::Error),
@@ -133,6 +143,11 @@ pub fn run(args: &AuditArgs, context: &Context, out: &mut dyn Write, err: &mut d
         Command::Show(args) => show::run(args, context, false, out, err),
         Command::Tail(args) => show::run(&args.select, context, args.follow, out, err),
     };
+    ended(result, err)
+}
+
+/// The exit code of a command that reads the journal; says what it could not do.
+pub fn ended(result: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
     let message = match result {
         Ok(code) => return code,
         Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => return SOUND,
@@ -156,17 +171,19 @@ impl SelectArgs {
                 KindArg::Config => Kind::Config,
             }),
             decision: self.decision.clone(),
-            since_ms: self.since.map(|since| match since {
-                Since::Ago(ms) => now_ms.saturating_sub(ms),
-                Since::At(ms) => ms,
-            }),
+            since_ms: self.since.map(|since| since.at_ms(now_ms)),
             op: self.op.clone(),
             session_id: self.session.clone(),
+            component: None,
         }
     }
 }
 
-fn since(text: &str) -> Result<Since, String> {
+/// Reads the beginning of a time range.
+///
+/// # Errors
+/// A sentence.
+pub fn since(text: &str) -> Result<Since, String> {
     if let Some(ms) = parse_utc(text) {
         return Ok(Since::At(ms));
     }

@@ -1,9 +1,10 @@
 //! `durward audit show` and `tail`
 
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
-use gate::journal::audit::{Follower, latest};
+use gate::journal::audit::{Filter, Follower, latest};
 use serde_json::{Map, Value};
 
 use super::{Context, Failure, SOUND, SelectArgs};
@@ -21,33 +22,71 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let directory = args.dir.as_ref().unwrap_or(&context.journal);
-    let filter = args.filter(context.now_ms);
+    let asked = Asked {
+        directory: args.dir.as_ref().unwrap_or(&context.journal),
+        filter: args.filter(context.now_ms),
+        limit: args.limit,
+        follow,
+    };
+    stream(
+        &asked,
+        &mut |body, out| print(args.json, body, out),
+        out,
+        err,
+    )
+}
+
+/// Which records of which journal.
+pub struct Asked<'a> {
+    pub directory: &'a Path,
+    pub filter: Filter,
+    /// At most so many of those that are there, the latest.
+    pub limit: u64,
+    /// Go on with what is written from now on.
+    pub follow: bool,
+}
+
+/// Prints one record.
+pub type Print<'a> = dyn FnMut(&[u8], &mut dyn Write) -> Result<(), Failure> + 'a;
+
+/// Hands the records that are asked for to `print`, oldest first.
+///
+/// # Errors
+/// Where the journal cannot be read, or what `print` says.
+pub fn stream(
+    asked: &Asked<'_>,
+    print: &mut Print<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let Asked {
+        directory, filter, ..
+    } = asked;
     // The follower notes its start first, so nothing that is written meanwhile is missed; it may be printed twice.
-    let follower = if follow {
+    let follower = if asked.follow {
         Some(Follower::new(directory, filter.clone())?)
     } else {
         None
     };
     let (bodies, skipped) = latest(
         directory,
-        &filter,
-        usize::try_from(args.limit).unwrap_or(usize::MAX),
+        filter,
+        usize::try_from(asked.limit).unwrap_or(usize::MAX),
     )?;
     for body in &bodies {
-        print(args.json, body, out)?;
+        print(body, out)?;
     }
     warn(skipped, err)?;
     out.flush()?;
     match follower {
-        Some(follower) => run_on(args.json, follower, out, err),
+        Some(follower) => run_on(print, follower, out, err),
         None => Ok(SOUND),
     }
 }
 
 /// Prints what comes, until the reader goes away or the process is stopped.
 fn run_on(
-    json: bool,
+    print: &mut Print<'_>,
     mut follower: Follower,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -56,7 +95,7 @@ fn run_on(
         let mut printed = Ok(());
         let skipped = follower.poll(&mut |body| {
             if printed.is_ok() {
-                printed = print(json, body, out);
+                printed = print(body, out);
             }
         })?;
         printed?;
@@ -66,7 +105,7 @@ fn run_on(
     }
 }
 
-fn warn(skipped: u64, err: &mut dyn Write) -> Result<(), Failure> {
+pub fn warn(skipped: u64, err: &mut dyn Write) -> Result<(), Failure> {
     if skipped > 0 {
         writeln!(
             err,
@@ -101,7 +140,7 @@ fn print(json: bool, body: &[u8], out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// Text without control characters: a record must not drive the terminal that shows it.
-struct Plain<'a>(&'a str);
+pub struct Plain<'a>(pub &'a str);
 
 impl std::fmt::Display for Plain<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -196,19 +196,19 @@ pub const KEYS: &[Key] = &[
         "16MiB",
         "the longest reply that is passed on",
     ),
-    live(
+    key(
         "approval.timeout",
         "span of time",
         "60s",
         "how long a call waits for a person; silence is no",
     ),
-    live(
+    key(
         "approval.remember",
         "span of time",
         "10m",
         "how long \"allow\" holds",
     ),
-    live(
+    key(
         "approval.pending_max",
         "number",
         "1000",

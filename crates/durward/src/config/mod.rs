@@ -22,7 +22,9 @@ pub use file::NAME as FILE_NAME;
 pub use settings::{Origin, Settings};
 
 use crate::places::{self, Places};
+use gate::policy::document::nearest;
 use section::Reader;
+use server::Server;
 use settings::{Setting, Warning};
 
 /// Which file is meant.
@@ -52,16 +54,28 @@ pub fn load(source: &Source, places: &Places) -> Result<Settings, String> {
     }
 }
 
+/// Whether a text would be taken as the configuration in this file.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_text(text: &str, file: &Path, places: &Places) -> Result<(), String> {
+    let read = read::settings(text, &reader(file, places));
+    read.map(drop).map_err(|fault| fault.to_string())
+}
+
+fn reader<'a>(file: &'a Path, places: &'a Places) -> Reader<'a> {
+    Reader {
+        variable: &places::variable,
+        base: file.parent().unwrap_or(Path::new("/")),
+        home: places.home.as_deref(),
+    }
+}
+
 fn load_file(path: &Path, places: &Places) -> Result<Settings, String> {
     let shown = path.display();
     let opened = file::open(path).map_err(|why| format!("{shown}: {why}"))?;
-    let reader = Reader {
-        variable: &places::variable,
-        base: path.parent().unwrap_or(Path::new("/")),
-        home: places.home.as_deref(),
-    };
-    let mut settings =
-        read::settings(&opened.text, &reader).map_err(|fault| format!("{shown}: {fault}"))?;
+    let mut settings = read::settings(&opened.text, &reader(path, places))
+        .map_err(|fault| format!("{shown}: {fault}"))?;
     settings.file = Some(path.to_path_buf());
     settings.checksum = Some(gate::policy::checksum(&opened.text));
     if opened.group_writable {
@@ -84,6 +98,34 @@ fn load_file(path: &Path, places: &Places) -> Result<Settings, String> {
 }
 
 impl Settings {
+    /// The server of this name.
+    ///
+    /// # Errors
+    /// A message with the nearest name, or with where a configuration would be looked for.
+    pub fn named(&self, name: &str, places: &Places) -> Result<&Server, String> {
+        if let Some(server) = self.server(name) {
+            return Ok(server);
+        }
+        let shown = name.escape_debug();
+        let Some(file) = &self.file else {
+            let looked = places.config.join(FILE_NAME);
+            return Err(format!(
+                "there is no server \"{shown}\": no configuration was read, and there is none at {}\n  hint: name it with --config, or put the server's own command behind --",
+                looked.display()
+            ));
+        };
+        let names: Vec<&str> = self.servers.iter().map(|s| s.name.as_str()).collect();
+        let hint = match nearest(name, &names) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None if names.is_empty() => "it has no servers yet".into(),
+            None => format!("it has {}", names.join(", ")),
+        };
+        Err(format!(
+            "{}: there is no server \"{shown}\"\n  hint: {hint}",
+            file.display()
+        ))
+    }
+
     /// The command line or the environment names another policy.
     pub fn set_policy(&mut self, file: Option<&Path>, origin: Origin) {
         if let Some(file) = file {

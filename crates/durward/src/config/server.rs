@@ -41,7 +41,7 @@ pub struct Server {
 }
 
 /// A server that is started.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     pub program: Text,
     pub args: Vec<Text>,
@@ -51,7 +51,7 @@ pub struct Command {
 }
 
 /// A server that is reached over HTTP.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http {
     pub url: Text,
     pub headers: Vec<(String, Secret)>,
@@ -267,6 +267,13 @@ fn transport(section: &Section<'_>, command: bool, url: bool) -> Result<Transpor
 }
 
 impl Server {
+    /// Whether it is started or reached in the same way.
+    pub fn is_reached_like(&self, other: &Self) -> bool {
+        self.transport == other.transport
+            && self.command == other.command
+            && self.http == other.http
+    }
+
     /// How it is started or reached, as written: values of the environment do not show.
     pub fn summary(&self) -> String {
         let command = self.command.as_ref().map(|command| {

@@ -28,6 +28,8 @@ pub const IDLE_MS_MAX: u64 = 5_000;
 pub enum Request {
     /// What it is and how it does.
     Status,
+    /// Reads policy and configuration again.
+    Reload,
     /// The calls that wait for approval, one item each.
     Approvals,
     /// The same, and then news as they come: items with `asked` or `ended`.

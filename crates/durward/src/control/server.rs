@@ -13,6 +13,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 
+use crate::reload::Handle;
+
 use super::{CONNECTIONS_MAX, IDLE_MS_MAX, REQUEST_BYTES_MAX, Request, item, ok, refused};
 
 /// How long accepting pauses after it failed (no descriptors left), in milliseconds.
@@ -29,6 +31,8 @@ pub struct Control {
     pub user: String,
     /// When the instance started, UTC.
     pub since: String,
+    /// Who takes up what has changed.
+    pub reload: Handle,
 }
 
 /// Listens until it is dropped. Every connection is served beside the calls, never before them.
@@ -131,6 +135,10 @@ impl Peer {
                     }
                     ok(&json!({ "waiting": waiting.len() }))
                 }
+                Ok(Request::Reload) => match control.reload.ask().await {
+                    Ok(in_force) => ok(&in_force),
+                    Err(message) => refused("not_reloaded", &message),
+                },
                 Ok(request) => control.answer(request),
                 Err(error) => refused("bad_request", &error.to_string()),
             };
@@ -211,8 +219,10 @@ impl Control {
                 }))
             }
             Request::Answer { id, answer, reason } => self.decide(&id, &answer, reason),
-            // These have more than one line; whoever reads the requests sends them.
-            Request::Approvals | Request::WatchApprovals => refused("bad_request", "not here"),
+            // These have more than one line, or have to wait; whoever reads the requests answers them.
+            Request::Approvals | Request::WatchApprovals | Request::Reload => {
+                refused("bad_request", "not here")
+            }
         }
     }
 

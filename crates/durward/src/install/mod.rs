@@ -3,7 +3,7 @@
 //! Nothing is written without `--write`, nothing is replaced without `--force`, and never without a
 //! copy of what was there.
 
-mod client;
+pub mod client;
 mod edit;
 
 use std::ffi::{OsStr, OsString};
@@ -12,12 +12,11 @@ use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gate::journal::format_utc;
 use serde_json::{Map, Value, json};
 
 use crate::atomic::{self, Existing};
 use crate::places::Places;
-use crate::{EXIT_CONFIGURATION, local, policy, run};
+use crate::{EXIT_CONFIGURATION, policy, run};
 use client::{Client, Location};
 use edit::Edit;
 
@@ -219,7 +218,8 @@ fn write(
     };
     let kept = match &before {
         Some(text) => Some(
-            backup(file, text).map_err(|error| format!("{shown}: cannot keep a copy: {error}"))?,
+            atomic::backup(file, text)
+                .map_err(|error| format!("{shown}: cannot keep a copy: {error}"))?,
         ),
         None => None,
     };
@@ -266,18 +266,4 @@ fn prepare(location: &Location) -> io::Result<()> {
         "the folder {} is not there, so the client seems not to be installed; start it once, or name the file with --file",
         folder.display()
     )))
-}
-
-/// A copy beside the file, as private as the file.
-fn backup(file: &Path, text: &str) -> io::Result<PathBuf> {
-    let stamp: String = format_utc(local::now_ms())
-        .chars()
-        .filter(|c| c.is_ascii_alphanumeric())
-        .collect();
-    let mut name = file.as_os_str().to_owned();
-    name.push(format!(".bak-{stamp}"));
-    let copy = PathBuf::from(name);
-    atomic::write(&copy, text.as_bytes(), Existing::Keep)?;
-    fs::set_permissions(&copy, fs::metadata(file)?.permissions())?;
-    Ok(copy)
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use gate::journal::SyncPolicy;
 use gate::limits::Limits;
-use gate::policy::document::nearest;
 use mcp::upstream::http::{
     ClientOptions, Credential, HeaderName, HttpUpstream, Target, TlsOptions,
 };
@@ -71,7 +70,11 @@ impl Plan {
         places: &Places,
     ) -> Result<Self, Failure> {
         let server = match &args.server {
-            Some(name) => Some(find(name, settings, places)?),
+            Some(name) => Some(
+                settings
+                    .named(name, places)
+                    .map_err(Failure::configuration)?,
+            ),
             None => None,
         };
         let command = command(args, server);
@@ -316,28 +319,4 @@ fn name_of_host(host: &str) -> String {
         .take(64)
         .collect();
     clean
-}
-
-fn find<'s>(name: &str, settings: &'s Settings, places: &Places) -> Result<&'s Server, Failure> {
-    if let Some(server) = settings.server(name) {
-        return Ok(server);
-    }
-    let shown = name.escape_debug();
-    let Some(file) = &settings.file else {
-        let looked = places.config.join(config::FILE_NAME);
-        return Err(Failure::configuration(format!(
-            "there is no server \"{shown}\": no configuration was read, and there is none at {}\n  hint: name it with --config, or put the server's own command behind --",
-            looked.display()
-        )));
-    };
-    let names: Vec<&str> = settings.servers.iter().map(|s| s.name.as_str()).collect();
-    let hint = match nearest(name, &names) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None if names.is_empty() => "it has no servers yet".into(),
-        None => format!("it has {}", names.join(", ")),
-    };
-    Err(Failure::configuration(format!(
-        "{}: there is no server \"{shown}\"\n  hint: {hint}",
-        file.display()
-    )))
 }

@@ -20,10 +20,11 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name};
-use crate::config::Settings;
+use crate::config::{self, Origin, Settings};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
+use crate::reload::{Asked, Reloader};
 use crate::run::plan::sync_policy;
 use crate::run::{Failure, bind_control, listen, open_journal, split_seed};
 
@@ -147,6 +148,7 @@ fn further(text: &str) -> Result<Further, String> {
 pub fn run(
     args: &ServeArgs,
     given: &Given,
+    source: config::Source,
     mut settings: Settings,
     places: &Places,
     out: &mut dyn Write,
@@ -154,7 +156,7 @@ pub fn run(
 ) -> u8 {
     settings.set_policy(args.policy.as_deref(), given.policy);
     let done = Plan::of(args, &settings, places)
-        .and_then(|plan| serve(args, &settings, plan, places, out, err));
+        .and_then(|plan| serve((args, source), &settings, plan, places, out, err));
     match done {
         Ok(code) => code,
         Err(failure) => {
@@ -165,7 +167,7 @@ pub fn run(
 }
 
 fn serve(
-    args: &ServeArgs,
+    (args, source): (&ServeArgs, config::Source),
     settings: &Settings,
     plan: Plan,
     places: &Places,
@@ -206,7 +208,15 @@ fn serve(
             // The journal was opened for nothing; a failure here is the lesser one.
             drop(journal.close(local::now_ms(), "configuration"));
         })?;
-        sockets.push((socket, Arc::clone(&gate), names));
+        let asked = Asked {
+            server: None,
+            policy: file.clone(),
+            policy_origin: Origin::Flag("--policy"),
+            source: source.clone(),
+            limits: args.limits.clone(),
+            watch: true,
+        };
+        sockets.push((socket, Arc::clone(&gate), names, asked));
         gates.push((file, gate));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -217,8 +227,12 @@ fn serve(
         let listener = TcpListener::bind(plan.listen)
             .await
             .map_err(|e| Failure::other(format!("cannot listen at {}: {e}", plan.listen)))?;
-        for (socket, gate, names) in &mut sockets {
-            listen(socket, gate, names, places);
+        for (socket, gate, names, asked) in &mut sockets {
+            let own = (settings.clone(), places.clone());
+            let reloader = Reloader::new(asked.clone(), own.0, own.1, Arc::clone(gate))
+                .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
+            listen(socket, gate, names, reloader.handle(), places);
+            tokio::spawn(reloader.run());
         }
         Serving::new(&plan, gates, guests, places)?
             .run(&plan, listener, out)

@@ -170,6 +170,9 @@ impl Session {
             self.close_batch_part(&open);
             drop(open);
         }
+        if kind == ControlKind::Handshake {
+            self.lists.client_is_ready();
+        }
         let pass = self.gate.control(kind, Frame(frame));
         sent(self.upstream.send(pass))
     }

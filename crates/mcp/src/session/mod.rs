@@ -5,6 +5,7 @@
 
 mod asking;
 mod client_side;
+mod lists;
 mod open;
 mod run;
 mod server_side;
@@ -25,6 +26,7 @@ use crate::notes::Notes;
 use crate::upstream::Upstream;
 
 use asking::Bell;
+use lists::Lists;
 use open::{Open, Table};
 
 /// What a session is told at its start.
@@ -86,6 +88,7 @@ pub struct Session {
     upstream: Upstream,
     table: Table,
     schemas: PathSchemas,
+    lists: Lists,
     definitions: Definitions,
     told: Told,
     notes: Notes,
@@ -130,6 +133,7 @@ impl Session {
             &options.backend_id,
         );
         Self {
+            lists: Lists::new(gate.world()),
             gate,
             session_id: Arc::clone(&options.session_id),
             options,

@@ -270,7 +270,7 @@ impl Session {
         }
         self.upstream.tick();
         let overdue = self.table.take_overdue(self.gate.mono_ns());
-        let mut flow = self.tell_progress();
+        let mut flow = self.tell_of_changed_lists().or(self.tell_progress());
         for open in overdue {
             let cancel = format!(
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"timeout\"}}}}",

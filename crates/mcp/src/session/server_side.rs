@@ -118,12 +118,8 @@ impl Session {
             OpenKind::Initialize | OpenKind::Discover | OpenKind::List { .. } if is_error => {}
             OpenKind::Plain => {}
             OpenKind::Initialize | OpenKind::Discover => {
-                if matches!(kind, OpenKind::Initialize) {
-                    self.revision = request::version_of(payload);
-                }
-                let screened = descriptions::instructions(payload, self.definitions.options());
-                self.tell(screened.findings);
-                if let Some(result) = screened.text {
+                let is_initialize = matches!(kind, OpenKind::Initialize);
+                if let Some(result) = self.on_introduction(is_initialize, payload) {
                     answer = Some(with_result(answer, frame, &result, &wanted));
                 }
             }
@@ -192,6 +188,8 @@ impl Session {
                 self.schemas.learn(&row.label, &row.input_schema);
             }
         }
+        let labels = listed.entries.iter().map(|row| row.label.clone());
+        self.lists.take(list, first, labels, self.gate.world());
         let now_ms = self.gate.wall_ms();
         let (shown, findings) = self.definitions.take(list, &listed, first, now_ms);
         self.tell(findings);
@@ -202,6 +200,17 @@ impl Session {
             &self.gate,
             &self.context(),
         ))
+    }
+
+    /// The server has said what it is. Gives another result where its instructions had to be cleaned.
+    fn on_introduction(&mut self, is_initialize: bool, payload: &str) -> Option<String> {
+        if is_initialize {
+            self.revision = request::version_of(payload);
+            self.lists.learn_capabilities(payload);
+        }
+        let screened = descriptions::instructions(payload, self.definitions.options());
+        self.tell(screened.findings);
+        screened.text
     }
 
     fn on_server_notification(&mut self, frame: &[u8], method: &str) -> Flow {

@@ -17,6 +17,7 @@ const TOOLS: &str = include_str!("tools.json");
 pub(crate) struct Files {
     roots: Roots,
     tools: String,
+    announces: bool,
 }
 
 impl Files {
@@ -24,7 +25,14 @@ impl Files {
         Self {
             roots,
             tools: one_line(TOOLS),
+            announces: false,
         }
+    }
+
+    /// Says that its list of tools may change, though it never does.
+    pub(crate) fn announcing(mut self, announces: bool) -> Self {
+        self.announces = announces;
+        self
     }
 }
 
@@ -39,6 +47,10 @@ impl Surface for Files {
 
     fn tools(&mut self) -> String {
         self.tools.clone()
+    }
+
+    fn tools_change(&self) -> bool {
+        self.announces
     }
 
     fn call(&mut self, tool: &str, arguments: &str) -> Result<Called, Fault> {

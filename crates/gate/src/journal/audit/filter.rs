@@ -48,6 +48,8 @@ pub struct Filter {
     pub op: Option<String>,
     /// Of this session.
     pub session_id: Option<String>,
+    /// About this part of the program, or of the configuration.
+    pub component: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -62,6 +64,8 @@ struct Facts<'a> {
     op: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     session_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    component: Option<Cow<'a, str>>,
 }
 
 impl Filter {
@@ -83,7 +87,8 @@ impl Filter {
             kind && since
                 && is(&self.decision, &facts.decision)
                 && is(&self.op, &facts.op)
-                && is(&self.session_id, &facts.session_id),
+                && is(&self.session_id, &facts.session_id)
+                && is(&self.component, &facts.component),
         )
     }
 }

@@ -1,0 +1,339 @@
+//! `durward init`: the first configuration and the first policy.
+//!
+//! Everything is asked and checked before anything is written; each file then is there as a whole or
+//! not at all. What is there already stays, unless `--force` is given, and then as a copy.
+
+mod dialog;
+mod words;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufRead as _, IsTerminal as _, Write};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum as _};
+use gate::policy::starter::STARTER_POLICY;
+
+use crate::EXIT_CONFIGURATION;
+use crate::atomic::{self, Existing};
+use crate::config;
+use crate::install::client::Client;
+use crate::places::Places;
+use words::quoted;
+
+pub const HELP: &str = "\
+Examples:
+  durward init                                   asks two questions
+  durward init --yes                             asks nothing: a configuration without servers
+  durward init --yes --name files -- npx -y @modelcontextprotocol/server-filesystem /tmp
+  durward init --yes --name docs --url https://docs.example/mcp
+
+Writes durward.yaml and policy.json into $XDG_CONFIG_HOME/durward, or where --config says. The policy is
+the starter policy: tools whose name says that they only read pass, every other tool waits for a person.";
+
+/// The policy's name beside the configuration.
+const POLICY_NAME: &str = "policy.json";
+/// The server's name where nobody gives another and its command tells none.
+const SERVER_NAME: &str = "server";
+
+/// Arguments of `durward init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// Ask nothing
+    #[arg(long, short)]
+    yes: bool,
+    /// The first server's name in rules and in the journal [default: from the command]
+    #[arg(long, value_name = "NAME", value_parser = crate::cli::server_name)]
+    name: Option<String>,
+    /// The first server is reached here, over Streamable HTTP
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    url: Option<String>,
+    /// Replace files that are there; copies FILE.bak-TIME are kept
+    #[arg(long)]
+    force: bool,
+    /// The first server's command
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// The first server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct First {
+    pub name: String,
+    pub reached: Reached,
+}
+
+/// How it is started or reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reached {
+    Command(Vec<String>),
+    Url(String),
+}
+
+/// Writes the files; gives the exit code.
+pub fn run(
+    args: &InitArgs,
+    source: &config::Source,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    match init(args, source, places, out, err) {
+        Ok(()) => 0,
+        Err(message) => {
+            let _ = writeln!(err, "error: {message}");
+            EXIT_CONFIGURATION
+        }
+    }
+}
+
+fn init(
+    args: &InitArgs,
+    source: &config::Source,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), String> {
+    let file = match source {
+        config::Source::File(file) => places.absolute(file),
+        config::Source::Default => places.config.join(config::FILE_NAME),
+        config::Source::None => {
+            return Err(
+                "--no-config leaves nothing to write; name another file with --config".into(),
+            );
+        }
+    };
+    let folder = file.parent().unwrap_or(Path::new("/")).to_path_buf();
+    let policy = folder.join(POLICY_NAME);
+    let there: Vec<String> = [&file, &policy]
+        .iter()
+        .filter(|path| fs::symlink_metadata(path).is_ok())
+        .map(|path| path.display().to_string())
+        .collect();
+    if !args.force && !there.is_empty() {
+        return Err(format!(
+            "{} is there already; nothing was written\n  hint: replace it with --force (a copy is kept), or name another file with --config",
+            there.join(" and ")
+        ));
+    }
+    let first = first(args, err)?;
+    let text = render(first.as_ref());
+    config::check_text(&text, &file, places)?;
+    create(&folder)?;
+    let copies = write_both(&policy, &file, &text)?;
+    told(&file, &policy, &copies, first.as_ref(), places, out)
+        .map_err(|error| format!("cannot write: {error}"))
+}
+
+/// The first server: from the flags, or asked for.
+fn first(args: &InitArgs, err: &mut dyn Write) -> Result<Option<First>, String> {
+    let command: Option<Vec<String>> = args
+        .command
+        .iter()
+        .map(|word| word.to_str().map(str::to_owned))
+        .collect();
+    let command = command.ok_or("the command is not utf-8, and the file cannot hold it")?;
+    let reached = match (&args.url, command.is_empty()) {
+        (Some(url), _) => Some(Reached::Url(url.clone())),
+        (None, false) => Some(Reached::Command(command)),
+        (None, true) => None,
+    };
+    if let Some(reached) = reached {
+        let name = args.name.clone().unwrap_or_else(|| name_of(&reached));
+        return Ok(Some(First { name, reached }));
+    }
+    if args.yes {
+        return match &args.name {
+            Some(_) => Err(
+                "--name is given, and no server; put its command behind --, or give --url".into(),
+            ),
+            None => Ok(None),
+        };
+    }
+    let input = io::stdin();
+    if !input.is_terminal() || !io::stderr().is_terminal() {
+        return Err("there is no terminal to ask at\n  hint: give --yes, and a server's command behind -- or its --url".into());
+    }
+    let mut lines = input.lock().lines();
+    dialog::first(args.name.as_deref(), &mut || lines.next(), err)
+}
+
+fn name_of(reached: &Reached) -> String {
+    let name = match reached {
+        Reached::Command(words) => {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            words
+                .split_first()
+                .map(|(program, arguments)| crate::run::name_of(program, arguments))
+        }
+        Reached::Url(url) => url
+            .split("://")
+            .nth(1)
+            .and_then(|rest| rest.split(['/', ':', '?']).next())
+            .map(str::to_owned),
+    };
+    let name = name.unwrap_or_default();
+    crate::cli::server_name(name.trim_end_matches('_')).unwrap_or_else(|_| SERVER_NAME.to_owned())
+}
+
+/// The text of the configuration.
+fn render(first: Option<&First>) -> String {
+    let mut text = String::from(
+        "# Durward's configuration. `durward check` says what it comes to; all keys: docs/reference/keys.md\n",
+    );
+    match first {
+        None => text.push_str("#\n# servers:\n#   files: { command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", /tmp] }\n"),
+        Some(First { name, reached }) => {
+            text.push_str(&format!("servers:\n  {}:\n", literal(name)));
+            match reached {
+                Reached::Url(url) => text.push_str(&format!("    url: {}\n", literal(url))),
+                Reached::Command(words) => {
+                    let mut words = words.iter().map(|word| literal(word));
+                    let program = words.next().unwrap_or_default();
+                    text.push_str(&format!("    command: {program}\n"));
+                    let args: Vec<String> = words.collect();
+                    if !args.is_empty() {
+                        text.push_str(&format!("    args: [{}]\n", args.join(", ")));
+                    }
+                }
+            }
+        }
+    }
+    text.push_str(&format!("policy: {POLICY_NAME}\n"));
+    text
+}
+
+/// A text as the file has to spell it: `${` would be a variable.
+fn literal(text: &str) -> String {
+    serde_json::Value::from(text.replace("${", "$${")).to_string()
+}
+
+fn create(folder: &Path) -> Result<(), String> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|error| format!("cannot create {}: {error}", folder.display()))
+}
+
+/// Writes the policy, then the configuration that names it; gives the copies of what was there.
+fn write_both(policy: &Path, file: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
+    let mut copies = Vec::new();
+    for (path, text) in [(policy, STARTER_POLICY), (file, text)] {
+        let failed = |error: io::Error| format!("cannot write {}: {error}", path.display());
+        let existing = match fs::read_to_string(path) {
+            Ok(before) => {
+                copies.push(atomic::backup(path, &before).map_err(failed)?);
+                Existing::Replace
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Existing::Keep,
+            Err(error) => return Err(failed(error)),
+        };
+        if let Err(error) = atomic::write(path, text.as_bytes(), existing) {
+            // A policy that nothing names is worse than none: the next try would stumble over it.
+            if path == file && copies.is_empty() {
+                let _ = fs::remove_file(policy);
+            }
+            return Err(failed(error));
+        }
+    }
+    Ok(copies)
+}
+
+fn told(
+    file: &Path,
+    policy: &Path,
+    copies: &[PathBuf],
+    first: Option<&First>,
+    places: &Places,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "{}: the configuration", file.display())?;
+    writeln!(out, "{}: the starter policy", policy.display())?;
+    for copy in copies {
+        writeln!(out, "{}: what was there", copy.display())?;
+    }
+    let flag = if file == places.config.join(config::FILE_NAME) {
+        String::new()
+    } else {
+        format!(" --config {}", quoted(&file.display().to_string()))
+    };
+    writeln!(out, "\nnext:\n  durward check{flag}")?;
+    match first {
+        None => writeln!(out, "  durward run{flag} -- CMD")?,
+        Some(first) => writeln!(out, "  durward run{flag} {}", first.name)?,
+    }
+    let command = match first.map(|first| &first.reached) {
+        Some(Reached::Command(words)) => words
+            .iter()
+            .map(|word| quoted(word))
+            .collect::<Vec<_>>()
+            .join(" "),
+        _ => "CMD".to_owned(),
+    };
+    let name = first.map_or_else(String::new, |first| format!(" --name {}", first.name));
+    let found: Vec<Client> = Client::value_variants()
+        .iter()
+        .copied()
+        .filter(|client| client.of_user(places).is_some_and(|at| at.file.is_file()))
+        .collect();
+    if found.is_empty() {
+        return writeln!(
+            out,
+            "  durward install CLIENT{name} --policy {} -- {command}",
+            quoted(&policy.display().to_string())
+        );
+    }
+    for client in found {
+        let word = client.to_possible_value();
+        let word = word.as_ref().map_or("CLIENT", |value| value.get_name());
+        writeln!(
+            out,
+            "  durward install {word}{name} --policy {} --write -- {command}",
+            quoted(&policy.display().to_string())
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_spells_what_was_given() {
+        let first = First {
+            name: "no".into(),
+            reached: Reached::Command(
+                ["sh", "-c", "echo ${HOME}: # \"x\"", "", "é"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
+        };
+        let text = render(Some(&first));
+        assert!(text.contains("  \"no\":\n    command: \"sh\"\n"), "{text}");
+        assert!(
+            text.contains(r##"args: ["-c", "echo $${HOME}: # \"x\"", "", "é"]"##),
+            "{text}"
+        );
+        assert!(render(None).ends_with("policy: policy.json\n"));
+    }
+
+    #[test]
+    fn names_come_from_what_is_reached() {
+        let command =
+            |words: &[&str]| Reached::Command(words.iter().map(|w| (*w).to_owned()).collect());
+        for (reached, name) in [
+            (command(&["npx", "-y", "@a/server-files"]), "server-files"),
+            (command(&["/bin/__"]), "--"),
+            (
+                Reached::Url("https://docs.example:1/mcp".into()),
+                "docs.example",
+            ),
+            (Reached::Url("nonsense".into()), SERVER_NAME),
+        ] {
+            assert_eq!(name_of(&reached), name, "{reached:?}");
+        }
+    }
+}

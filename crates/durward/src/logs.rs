@@ -1,0 +1,348 @@
+//! `durward logs`: the journal as a person reads it, one sort of records at a time. The reading is that
+//! of `durward audit`.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use clap::{Args, Subcommand, ValueEnum};
+use gate::journal::audit::{Filter, Kind, each};
+use serde_json::{Map, Value, json};
+
+use crate::audit::show::{self, Asked, Plain};
+use crate::audit::{self, Context, Failure, SOUND, Since};
+use crate::places;
+
+pub const HELP: &str = "\
+Examples:
+  durward logs list
+  durward logs show                                the latest 50 decisions
+  durward logs show --type operations --since 1h
+  durward logs tail                                decisions as they come; end with Ctrl-C
+  durward logs show --type policy-history --json
+
+`durward audit show` prints whole records and has more conditions; `durward audit verify` tells whether
+the journal is what was written.";
+
+/// Arguments of `durward logs`.
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// What there is: sorts of records, how many, and when the latest was written
+    List {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the latest records of one sort
+    Show(SelectArgs),
+    /// Print the latest records of one sort, and those that come
+    Tail(SelectArgs),
+}
+
+#[derive(Debug, Args)]
+struct SelectArgs {
+    /// The sort of records
+    #[arg(long = "type", value_enum, default_value_t = Sort::Decisions)]
+    sort: Sort,
+    /// Print at most this many of those that are there, the latest
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    limit: u64,
+    /// Only records since: 30s, 5m, 1h, 7d, or a UTC time such as 2026-11-21T03:38:09Z
+    #[arg(long, value_name = "TIME", value_parser = audit::since)]
+    since: Option<Since>,
+    /// Print each record as the JSON that was written
+    #[arg(long)]
+    json: bool,
+}
+
+/// The sorts of records, as users of the field name them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// What was decided about each call
+    Decisions,
+    /// What became of each call
+    Operations,
+    /// Callers and their credentials
+    Auth,
+    /// The program itself
+    System,
+    /// Changes of the configuration
+    ConfigHistory,
+    /// Changes of the policy
+    PolicyHistory,
+}
+
+impl Sort {
+    const ALL: [Self; 6] = [
+        Self::Decisions,
+        Self::Operations,
+        Self::Auth,
+        Self::System,
+        Self::ConfigHistory,
+        Self::PolicyHistory,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Decisions => "decisions",
+            Self::Operations => "operations",
+            Self::Auth => "auth",
+            Self::System => "system",
+            Self::ConfigHistory => "config-history",
+            Self::PolicyHistory => "policy-history",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Decisions => "what was decided about each call",
+            Self::Operations => "what became of each call",
+            Self::Auth => "callers and their credentials",
+            Self::System => "the program itself",
+            Self::ConfigHistory => "changes of the configuration",
+            Self::PolicyHistory => "changes of the policy",
+        }
+    }
+
+    fn filter(self, since_ms: Option<i64>) -> Filter {
+        let (kind, component) = match self {
+            Self::Decisions => (Kind::Decision, None),
+            Self::Operations => (Kind::Operation, None),
+            Self::Auth => (Kind::Auth, None),
+            Self::System => (Kind::System, None),
+            Self::ConfigHistory => (Kind::Config, Some("configuration")),
+            Self::PolicyHistory => (Kind::Config, Some("policy")),
+        };
+        Filter {
+            kind: Some(kind),
+            component: component.map(str::to_owned),
+            since_ms,
+            ..Filter::default()
+        }
+    }
+
+    /// The columns behind the time: heading, width, and the members of which the first there is shown.
+    fn columns(self) -> &'static [Column] {
+        match self {
+            Self::Decisions => &[
+                ("decision", 8, &["decision"]),
+                ("tool or method", 20, &["tool_name", "mcp_method"]),
+                ("server", 16, &["backend_id"]),
+                ("rule", 24, &["final_rule"]),
+                ("path", 0, &["path", "uri"]),
+            ],
+            Self::Operations => &[
+                ("status", 9, &["status"]),
+                ("tool or method", 20, &["tool_name", "method"]),
+                ("server", 16, &["backend_id"]),
+                ("microseconds", 12, &["duration_us"]),
+                ("reason", 0, &["reason"]),
+            ],
+            Self::Auth => &[
+                ("event", 24, &["event_type", "event"]),
+                ("status", 9, &["status"]),
+                ("subject", 16, &["subject_id", "subject"]),
+                ("message", 0, &["message", "error_message"]),
+            ],
+            Self::System => &[
+                ("level", 8, &["level"]),
+                ("event", 24, &["event"]),
+                ("server", 16, &["backend_id"]),
+                ("message", 0, &["message", "error_message"]),
+            ],
+            Self::ConfigHistory | Self::PolicyHistory => &[
+                ("event", 18, &["event"]),
+                ("version", 8, &["version"]),
+                ("change", 8, &["change_type"]),
+                ("source", 32, &["source", "path"]),
+                ("message", 0, &["message"]),
+            ],
+        }
+    }
+}
+
+/// Heading, width in characters (0: the rest), members.
+type Column = (&'static str, usize, &'static [&'static str]);
+
+/// Width of the time.
+const TIME_WIDTH: usize = 24;
+
+/// Runs the command; gives the exit code.
+pub fn run(args: &LogsArgs, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let done = match &args.command {
+        Command::List { json } => list(*json, context, out, err),
+        Command::Show(args) => select(args, context, false, out, err),
+        Command::Tail(args) => select(args, context, true, out, err),
+    };
+    audit::ended(done, err)
+}
+
+fn list(
+    json: bool,
+    context: &Context,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let mut found = Sort::ALL.map(|_| (0_u64, String::new()));
+    let filters = Sort::ALL.map(|sort| sort.filter(None));
+    let skipped = each(&context.journal, &Filter::default(), &mut |body| {
+        for (filter, (count, latest)) in filters.iter().zip(&mut found) {
+            if filter.takes(body) == Some(true) {
+                *count += 1;
+                let members = serde_json::from_slice::<Map<String, Value>>(body);
+                let time = members
+                    .ok()
+                    .and_then(|m| m.get("time")?.as_str().map(str::to_owned));
+                *latest = time.unwrap_or_default().max(std::mem::take(latest));
+            }
+        }
+    })?;
+    let rows = Sort::ALL.iter().zip(&found);
+    if json {
+        let all: Vec<Value> = rows
+            .map(|(sort, (count, latest))| json!({ "type": sort.name(), "records": count, "latest": latest }))
+            .collect();
+        writeln!(out, "{:#}", Value::Array(all))?;
+    } else {
+        writeln!(
+            out,
+            "{:<16}{:>9}  {:<TIME_WIDTH$}  what it holds",
+            "type", "records", "latest"
+        )?;
+        for (sort, (count, latest)) in rows {
+            let latest = if latest.is_empty() { "-" } else { latest };
+            writeln!(
+                out,
+                "{:<16}{count:>9}  {:<TIME_WIDTH$}  {}",
+                sort.name(),
+                Plain(latest).to_string(),
+                sort.about()
+            )?;
+        }
+    }
+    show::warn(skipped, err)?;
+    Ok(SOUND)
+}
+
+fn select(
+    args: &SelectArgs,
+    context: &Context,
+    follow: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let asked = Asked {
+        directory: &context.journal,
+        filter: args
+            .sort
+            .filter(args.since.map(|since| since.at_ms(context.now_ms))),
+        limit: args.limit,
+        follow,
+    };
+    let paint = !args.json && is_painted();
+    let mut printed = 0_u64;
+    let code = show::stream(
+        &asked,
+        &mut |body, out| {
+            if args.json {
+                out.write_all(body)?;
+                return Ok(writeln!(out)?);
+            }
+            if printed == 0 {
+                heading(args.sort, out)?;
+            }
+            printed += 1;
+            Ok(row(args.sort, body, paint, out)?)
+        },
+        out,
+        err,
+    )?;
+    if printed == 0 && !args.json {
+        writeln!(
+            err,
+            "no records of this sort; durward logs list tells what there is"
+        )?;
+    }
+    Ok(code)
+}
+
+/// Colour is for people at a terminal who have not said that they want none.
+fn is_painted() -> bool {
+    io::stdout().is_terminal()
+        && places::variable("NO_COLOR").is_none()
+        && places::variable("TERM").is_none_or(|term| term != "dumb")
+}
+
+fn heading(sort: Sort, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{:<TIME_WIDTH$}", "time")?;
+    for (name, width, _) in sort.columns() {
+        write!(out, "  {name:<width$}")?;
+    }
+    writeln!(out)
+}
+
+fn row(sort: Sort, body: &[u8], paint: bool, out: &mut dyn Write) -> io::Result<()> {
+    let Ok(members) = serde_json::from_slice::<Map<String, Value>>(body) else {
+        return writeln!(out, "(unreadable)");
+    };
+    let text = |names: &[&str]| {
+        let value = names.iter().find_map(|name| members.get(*name));
+        match value {
+            None => "-".to_owned(),
+            Some(Value::String(text)) => Plain(text).to_string(),
+            Some(other) => Plain(&other.to_string()).to_string(),
+        }
+    };
+    write!(out, "{:<TIME_WIDTH$}", text(&["time"]))?;
+    for (_, width, names) in sort.columns() {
+        let text = text(names);
+        match colour(&text).filter(|_| paint) {
+            // Escapes have no width, so the padding stands outside of them.
+            Some(code) => {
+                let missing = width.saturating_sub(text.chars().count());
+                write!(out, "  \x1b[{code}m{text}\x1b[0m{:missing$}", "")?;
+            }
+            None => write!(out, "  {text:<width$}")?,
+        }
+    }
+    writeln!(out)
+}
+
+/// The colour of a word that says how something went.
+fn colour(word: &str) -> Option<&'static str> {
+    match word {
+        "allow" | "Success" | "updated" => Some("32"),
+        "deny" | "Failure" | "error" | "validation_failed" => Some("31"),
+        "hitl" | "warning" | "Cancelled" | "Aborted" => Some("33"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(sort: Sort, body: &str, paint: bool) -> String {
+        let mut out = Vec::new();
+        row(sort, body.as_bytes(), paint, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn rows_are_plain_or_painted_and_never_drive_a_terminal() {
+        let body = r#"{"time":"T","kind":"decision","decision":"deny","mcp_method":"tools/call","tool_name":"a\u001b[2Jb","path":"/x"}"#;
+        let plain = printed(Sort::Decisions, body, false);
+        assert!(!plain.contains('\x1b'), "{plain:?}");
+        assert!(plain.contains("  deny      a\\u{1b}[2Jb"), "{plain}");
+        assert!(plain.trim_end().ends_with("/x"), "{plain}");
+        let painted = printed(Sort::Decisions, body, true);
+        assert_eq!(painted.matches('\x1b').count(), 2, "{painted:?}");
+        let stripped = painted.replace("\x1b[31m", "").replace("\x1b[0m", "");
+        assert_eq!(stripped, plain);
+        assert_eq!(printed(Sort::System, "nonsense", true), "(unreadable)\n");
+    }
+}

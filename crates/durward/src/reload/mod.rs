@@ -1,0 +1,505 @@
+//! Taking up a changed configuration and policy while running.
+//!
+//! What is new is read and compiled whole before anything changes; what cannot be used leaves the last
+//! good in force, is said on standard error and written to the journal. A call keeps the world that it
+//! was judged by.
+
+pub mod command;
+mod watch;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gate::journal::{Config, Record};
+use gate::limits::Limits;
+use gate::policy::Policy;
+use gate::{Gate, World};
+use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::config::keys::KEYS;
+use crate::config::settings::Row;
+use crate::config::{self, Origin, Settings};
+use crate::limits::LimitArgs;
+use crate::local;
+use crate::places::Places;
+use crate::policy::source::{self, Protected};
+use watch::Watch;
+
+/// How often the files are looked at, in milliseconds.
+const LOOK_MS: u64 = 500;
+/// Shortest time between two reloads, in milliseconds: a storm of requests becomes a few.
+const GAP_MS_MIN: u64 = 100;
+
+/// What asked for a reload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The signal.
+    Sighup,
+    /// A file that looks otherwise than before.
+    File,
+    /// `durward reload`.
+    Command,
+}
+
+impl Change {
+    /// The word in the journal.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Sighup => "sighup",
+            Self::File => "file",
+            Self::Command => "command",
+        }
+    }
+
+    /// Whether someone asked for it: then it is taken up, changed or not. Links that rules lead through
+    /// may mean something else now.
+    fn is_explicit(self) -> bool {
+        match self {
+            Self::Sighup | Self::Command => true,
+            Self::File => false,
+        }
+    }
+}
+
+/// Requests that may wait for their reload at once.
+const REQUESTS_MAX: usize = 16;
+
+/// A request, and where its answer goes.
+type Request = oneshot::Sender<Outcome>;
+
+/// Asks for a reload, from anywhere in the process.
+#[derive(Debug, Clone)]
+pub struct Handle(mpsc::Sender<Request>);
+
+impl Handle {
+    /// Asks, and waits for what came of it.
+    ///
+    /// # Errors
+    /// A sentence, where nothing was taken up.
+    pub async fn ask(&self) -> Result<Value, String> {
+        let gone = |_| "the instance is about to end".to_owned();
+        let (sender, receiver) = oneshot::channel();
+        let sent = self.0.try_send(sender);
+        sent.map_err(|_| "too many reloads are asked for; try again".to_owned())?;
+        match receiver.await.map_err(gone)? {
+            Outcome::Updated {
+                version,
+                digest,
+                restart,
+            } => Ok(json!({ "version": version, "digest": digest, "needs_restart": restart })),
+            Outcome::Unchanged => Err("nothing has changed".to_owned()),
+            Outcome::Failed(message) => Err(message),
+        }
+    }
+}
+
+/// What became of a reload.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is in force.
+    Updated {
+        /// The policy's version.
+        version: String,
+        /// Its digest.
+        digest: String,
+        /// Keys whose change waits for a restart.
+        restart: Vec<&'static str>,
+    },
+    /// Nothing has changed.
+    Unchanged,
+    /// What was in force before still is.
+    Failed(String),
+}
+
+/// Why nothing was taken up.
+#[derive(Debug)]
+struct Fault {
+    /// `configuration` or `policy`.
+    component: &'static str,
+    file: Option<PathBuf>,
+    message: String,
+}
+
+/// What the command line asks for: a reload reads the same again.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The server of the configuration, where it is one.
+    pub server: Option<String>,
+    /// The rules, where the command line or the environment names them.
+    pub policy: Option<PathBuf>,
+    pub policy_origin: Origin,
+    pub source: config::Source,
+    /// They outrank the configuration's.
+    pub limits: LimitArgs,
+    /// Changed files are taken up by themselves.
+    pub watch: bool,
+}
+
+/// All that a reload brings, ready to be put in force.
+struct Prepared {
+    settings: Settings,
+    file: Option<PathBuf>,
+    policy: Policy,
+    limits: Limits,
+}
+
+/// What is in force.
+struct InForce {
+    policy_version: u64,
+    policy_digest: String,
+    config_version: u64,
+    config_checksum: Option<String>,
+    /// The policy's file.
+    policy_file: Option<PathBuf>,
+    /// What was started with: changes are held against it, not against the file before.
+    started: Settings,
+}
+
+/// Takes up changes for one guarded server.
+pub struct Reloader {
+    asked: Asked,
+    places: Places,
+    gate: Arc<Gate>,
+    in_force: InForce,
+    hangup: Signal,
+    requests: mpsc::Receiver<Request>,
+    handle: Handle,
+    watch: Option<Watch>,
+    start: Instant,
+}
+
+impl Reloader {
+    /// From now on SIGHUP no longer ends the process.
+    ///
+    /// # Errors
+    /// Where the signal cannot be taken.
+    pub fn new(
+        asked: Asked,
+        settings: Settings,
+        places: Places,
+        gate: Arc<Gate>,
+    ) -> io::Result<Self> {
+        let watch = asked.watch.then(Watch::default);
+        let world = gate.world();
+        let (config_file, policy_file) = (settings.file.clone(), policy_of(&asked, &settings));
+        let (sender, requests) = mpsc::channel(REQUESTS_MAX);
+        let mut reloader = Self {
+            requests,
+            handle: Handle(sender),
+            in_force: InForce {
+                policy_version: 1,
+                policy_digest: world.policy.digest().to_owned(),
+                config_version: 1,
+                config_checksum: settings.checksum.clone(),
+                policy_file: policy_file.clone(),
+                started: settings,
+            },
+            hangup: signal(SignalKind::hangup())?,
+            asked,
+            places,
+            gate,
+            watch,
+            start: Instant::now(),
+        };
+        reloader.watch_files(config_file, policy_file);
+        Ok(reloader)
+    }
+
+    /// Asks it for reloads.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    fn watch_files(&mut self, config: Option<PathBuf>, policy: Option<PathBuf>) {
+        if let Some(watch) = &mut self.watch {
+            let places = &self.places;
+            let files = config.into_iter().chain(policy);
+            let files = files.map(|file| places.absolute(&file)).collect();
+            watch.set(files, local::now_ms());
+        }
+    }
+
+    /// Waits for changes and takes them up, until it is dropped.
+    pub async fn run(mut self) {
+        let mut look = tokio::time::interval(Duration::from_millis(LOOK_MS));
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let gap = Duration::from_millis(GAP_MS_MIN);
+        loop {
+            let mut request = None;
+            let change = tokio::select! {
+                asked = self.requests.recv() => {
+                    request = asked;
+                    Some(Change::Command)
+                }
+                asked = self.hangup.recv() => asked.map(|()| Change::Sighup),
+                _ = look.tick(), if self.watch.is_some() => self.look(),
+            };
+            if let Some(change) = change {
+                let outcome = self.reload(change).await;
+                tell(change, &outcome);
+                // Who asked may have gone.
+                let _ = request.map(|request| request.send(outcome));
+                tokio::time::sleep(gap).await;
+            }
+        }
+    }
+
+    fn look(&mut self) -> Option<Change> {
+        let mono_ms = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let found = self.watch.as_mut()?.look(mono_ms, local::now_ms());
+        for file in found.gone {
+            let message = format!(
+                "{}: the file is gone; what it said before stays in force",
+                file.display()
+            );
+            tracing::warn!(target: "reload", "{message}");
+            self.record_fault(
+                Change::File,
+                &Fault {
+                    component: self.component_of(&file),
+                    file: Some(file),
+                    message,
+                },
+            );
+        }
+        found.changed.then_some(Change::File)
+    }
+
+    fn component_of(&self, file: &Path) -> &'static str {
+        let policy = self.in_force.policy_file.as_ref();
+        if policy.is_some_and(|policy| self.places.absolute(policy) == file) {
+            "policy"
+        } else {
+            "configuration"
+        }
+    }
+
+    async fn reload(&mut self, change: Change) -> Outcome {
+        let (asked, places) = (self.asked.clone(), self.places.clone());
+        // Compiling a large policy takes longer than a call may wait.
+        let prepared = tokio::task::spawn_blocking(move || prepare(&asked, places)).await;
+        let prepared = prepared.unwrap_or_else(|error| {
+            Err(Fault {
+                component: "policy",
+                file: None,
+                message: error.to_string(),
+            })
+        });
+        match prepared {
+            Ok(prepared) => self.put_in_force(change, prepared),
+            Err(fault) => {
+                self.record_fault(change, &fault);
+                Outcome::Failed(fault.message)
+            }
+        }
+    }
+
+    /// Written down first, then in force.
+    fn put_in_force(&mut self, change: Change, prepared: Prepared) -> Outcome {
+        let Prepared {
+            settings,
+            file: policy_file,
+            policy,
+            limits,
+        } = prepared;
+        let explicit = change.is_explicit();
+        let new_policy = explicit || policy.digest() != self.in_force.policy_digest;
+        let new_config = settings.checksum != self.in_force.config_checksum
+            || (explicit && settings.file.is_some());
+        if !new_policy && !new_config {
+            return Outcome::Unchanged;
+        }
+        let digest = policy.digest().to_owned();
+        if new_config {
+            let file = settings
+                .file
+                .as_ref()
+                .map(|file| file.display().to_string());
+            let versions = (
+                self.in_force.config_version,
+                self.in_force.config_version + 1,
+            );
+            let checksum = settings.checksum.as_deref();
+            self.record_update(change, "configuration", versions, file.as_deref(), checksum);
+            self.in_force.config_version = versions.1;
+        }
+        if new_policy {
+            let file = policy_file.as_ref().map(|file| file.display().to_string());
+            let versions = (
+                self.in_force.policy_version,
+                self.in_force.policy_version + 1,
+            );
+            let source = file.as_deref().unwrap_or("starter");
+            self.record_update(change, "policy", versions, Some(source), Some(&digest));
+            self.in_force.policy_version = versions.1;
+        }
+        let version = format!("v{}", self.in_force.policy_version);
+        self.gate.reload(World {
+            policy,
+            version: version.clone(),
+            limits,
+        });
+        let restart = needs_restart(&self.asked, &self.in_force.started, &settings);
+        self.in_force.policy_digest.clone_from(&digest);
+        self.in_force.config_checksum = settings.checksum;
+        self.in_force.policy_file.clone_from(&policy_file);
+        self.watch_files(settings.file, policy_file);
+        Outcome::Updated {
+            version,
+            digest,
+            restart,
+        }
+    }
+
+    fn record_update(
+        &self,
+        change: Change,
+        component: &str,
+        (before, now): (u64, u64),
+        source: Option<&str>,
+        checksum: Option<&str>,
+    ) {
+        let (before, now) = (format!("v{before}"), format!("v{now}"));
+        self.record(&Config {
+            event: "updated",
+            component: Some(component),
+            version: Some(&now),
+            previous_version: Some(&before),
+            change_type: Some(change.label()),
+            source,
+            checksum,
+            ..Config::default()
+        });
+    }
+
+    fn record_fault(&self, change: Change, fault: &Fault) {
+        let version = match fault.component {
+            "policy" => self.in_force.policy_version,
+            _ => self.in_force.config_version,
+        };
+        let version = format!("v{version}");
+        let file = fault.file.as_ref().map(|file| file.display().to_string());
+        self.record(&Config {
+            event: "validation_failed",
+            component: Some(fault.component),
+            version: Some(&version),
+            change_type: Some(change.label()),
+            source: file.as_deref(),
+            message: Some(&fault.message),
+            ..Config::default()
+        });
+    }
+
+    /// A journal that fails here fails the gate, which the session sees.
+    fn record(&self, record: &Config<'_>) {
+        if let Err(error) = self.gate.record(&Record::Config(record)) {
+            tracing::error!(target: "reload", reason = error.label(), "{error}");
+        }
+    }
+}
+
+/// The rules that apply by these settings.
+fn policy_of(asked: &Asked, settings: &Settings) -> Option<PathBuf> {
+    let server = asked.server.as_ref().and_then(|name| settings.server(name));
+    settings.policy_of(server).0.map(Path::to_path_buf)
+}
+
+/// Reads and compiles everything anew. Nothing is changed by it.
+fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
+    let of_config = |message| Fault {
+        component: "configuration",
+        file: None,
+        message,
+    };
+    let mut settings = config::load(&asked.source, &places).map_err(of_config)?;
+    settings.set_policy(asked.policy.as_deref(), asked.policy_origin);
+    if let Some(name) = &asked.server {
+        settings.named(name, &places).map_err(of_config)?;
+    }
+    let limits = asked.limits.over(settings.limits.for_gate());
+    let limits = limits.map_err(of_config)?;
+    let file = policy_of(asked, &settings);
+    // The state stays where it is; what the configuration names may be other files now.
+    places.protect(&settings);
+    match source::of_file(file.as_deref(), Protected::AsRun, &places) {
+        Ok(policy) => Ok(Prepared {
+            settings,
+            file,
+            policy,
+            limits,
+        }),
+        Err(message) => Err(Fault {
+            component: "policy",
+            file,
+            message,
+        }),
+    }
+}
+
+/// Keys that only `durward serve` looks at.
+const OF_SERVE: [&str; 5] = [
+    "listen",
+    "tls.cert",
+    "tls.key",
+    "allowed_hosts",
+    "allowed_origins",
+];
+
+/// Keys that have changed since the start and cannot be taken up while running.
+fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<&'static str> {
+    let live = |key: &str| KEYS.iter().any(|known| known.path == key && known.live);
+    let (before, after) = (started.rows(), now.rows());
+    let mut keys: Vec<&'static str> = after
+        .iter()
+        .chain(&before)
+        .filter(|row| !live(row.key) && !OF_SERVE.contains(&row.key))
+        .filter(|row| {
+            let value = |rows: &[Row]| {
+                let row = rows.iter().find(|other| other.key == row.key);
+                row.map(|row| row.value.clone())
+            };
+            value(&before) != value(&after)
+        })
+        .map(|row| row.key)
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let servers = asked.server.as_ref();
+    let servers = servers.and_then(|name| started.server(name).zip(now.server(name)));
+    if let Some((before, after)) = servers {
+        if !before.is_reached_like(after) {
+            keys.push("servers");
+        }
+        let timeouts = (
+            started.call_timeout_of(Some(before)),
+            now.call_timeout_of(Some(after)),
+        );
+        if timeouts.0 != timeouts.1 && !keys.contains(&"call_timeout") {
+            keys.push("call_timeout");
+        }
+    }
+    keys
+}
+
+fn tell(change: Change, outcome: &Outcome) {
+    match outcome {
+        Outcome::Updated {
+            version,
+            digest,
+            restart,
+        } => {
+            tracing::info!(target: "reload", change = change.label(), version, digest, "in force");
+            if !restart.is_empty() {
+                tracing::warn!(target: "reload", keys = restart.join(", "), "changed, and needs a restart");
+            }
+        }
+        Outcome::Unchanged => {}
+        Outcome::Failed(message) => {
+            tracing::error!(target: "reload", change = change.label(), "{message}\n  what was in force stays in force");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A configuration that changes while one of its servers is guarded.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    dead_code,
+    missing_docs
+)]
+
+mod support;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use mocks::client::Client;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use support::world::{World, binary};
+
+fn allowing(tool: &str) -> String {
+    json!({"rules": [{"id": tool, "effect": "allow", "conditions": {"tool_name": tool}}]})
+        .to_string()
+}
+
+/// The file, with one mock and what comes behind it.
+fn write(world: &World, rest: &str) {
+    let server = format!("{{ command: {}, args: [lab, mock, echo] }}", binary());
+    let text = format!("servers:\n  echo: {server}\n{rest}\n");
+    let file = world.config().join("durward.yaml");
+    fs::write(file.with_extension("new"), text).unwrap();
+    fs::rename(file.with_extension("new"), file).unwrap();
+}
+
+fn guard(world: &World, flags: &[&str]) -> Client {
+    let args = [&["run", "echo"], flags].concat();
+    let mut client = Client::spawn_with(binary(), args, &world.options()).unwrap();
+    client.initialize("2025-11-25").unwrap();
+    client
+}
+
+fn history(world: &World) -> Vec<Value> {
+    let output = world.durward(&["--no-config", "audit", "show", "--json", "--kind", "config"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Waits for a config record with these members; gives it.
+#[track_caller]
+fn until(world: &World, members: &[(&str, &str)]) -> Value {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let found = history(world)
+            .into_iter()
+            .find(|record| members.iter().all(|(name, value)| record[*name] == *value));
+        if let Some(record) = found {
+            return record;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "never: {members:?} in {:#?}",
+            history(world)
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn passes(client: &mut Client) -> bool {
+    client
+        .call_tool("echo", json!({"text": "x"}))
+        .unwrap()
+        .error()
+        .is_none()
+}
+
+/// Closes the client's side; gives what was said on standard error.
+fn ends(mut client: Client) -> String {
+    client.process().close_input();
+    let status = client
+        .process()
+        .wait_within(Duration::from_secs(60))
+        .unwrap()
+        .unwrap();
+    let said = client.process().stderr();
+    assert!(status.success(), "{said}");
+    said
+}
+
+#[test]
+fn another_policy_in_the_file_is_taken_up_and_watched() {
+    let world = World::new(None);
+    fs::write(world.config().join("a.json"), allowing("echo")).unwrap();
+    fs::write(world.config().join("b.json"), allowing("none")).unwrap();
+    write(&world, "policy: a.json");
+    let mut client = guard(&world, &[]);
+    assert!(passes(&mut client));
+    let loaded = until(
+        &world,
+        &[("event", "loaded"), ("component", "configuration")],
+    );
+    assert_eq!(loaded["version"], "v1");
+    write(&world, "policy: b.json");
+    let updated = until(&world, &[("event", "updated"), ("component", "policy")]);
+    assert_eq!(
+        (&updated["version"], &updated["previous_version"]),
+        (&json!("v2"), &json!("v1"))
+    );
+    let config = until(
+        &world,
+        &[("event", "updated"), ("component", "configuration")],
+    );
+    assert_eq!(config["version"], "v2");
+    assert_ne!(config["checksum"], loaded["checksum"]);
+    assert!(!passes(&mut client));
+    // Now b.json is the one that counts.
+    fs::write(world.config().join("b.json"), allowing("echo")).unwrap();
+    until(&world, &[("component", "policy"), ("version", "v3")]);
+    assert!(passes(&mut client));
+    ends(client);
+}
+
+#[test]
+fn the_policy_of_the_command_line_stays() {
+    let world = World::new(Some(&allowing("echo")));
+    fs::write(world.config().join("b.json"), allowing("none")).unwrap();
+    write(&world, "");
+    let policy = world.policy.clone().unwrap();
+    let mut client = guard(&world, &["--policy", policy.to_str().unwrap()]);
+    write(&world, "policy: b.json");
+    until(
+        &world,
+        &[("event", "updated"), ("component", "configuration")],
+    );
+    assert!(passes(&mut client));
+    assert!(
+        !history(&world)
+            .iter()
+            .any(|r| r["event"] == "updated" && r["component"] == "policy")
+    );
+    ends(client);
+}
+
+#[test]
+fn a_broken_file_keeps_what_was_in_force() {
+    let world = World::new(None);
+    fs::write(world.config().join("a.json"), allowing("echo")).unwrap();
+    write(&world, "policy: a.json");
+    let mut client = guard(&world, &[]);
+    write(&world, "polcy: a.json");
+    let failed = until(
+        &world,
+        &[
+            ("event", "validation_failed"),
+            ("component", "configuration"),
+        ],
+    );
+    let message = failed["message"].as_str().unwrap();
+    assert!(
+        message.contains("line 3, column 1: unknown key \"polcy\""),
+        "{message}"
+    );
+    assert_eq!(
+        (&failed["version"], &failed["change_type"]),
+        (&json!("v1"), &json!("file"))
+    );
+    assert!(passes(&mut client));
+    // The server that is running was taken out: that is a mistake too, as long as it runs.
+    fs::write(world.config().join("durward.yaml"), "servers: {}").unwrap();
+    client.process().signal(Signal::HUP).unwrap();
+    let failed = until(
+        &world,
+        &[("event", "validation_failed"), ("change_type", "sighup")],
+    );
+    assert!(
+        failed["message"]
+            .as_str()
+            .unwrap()
+            .contains("there is no server \"echo\""),
+        "{failed}"
+    );
+    assert!(passes(&mut client));
+    let said = ends(client);
+    assert!(said.contains("unknown key \"polcy\""), "{said}");
+}
+
+#[test]
+fn what_cannot_be_taken_up_is_named() {
+    let world = World::new(None);
+    fs::write(world.config().join("a.json"), allowing("echo")).unwrap();
+    write(&world, "policy: a.json");
+    let mut client = guard(&world, &[]);
+    write(
+        &world,
+        "policy: a.json\ncall_timeout: 2s\njournal: { sync: every }",
+    );
+    until(
+        &world,
+        &[("event", "updated"), ("component", "configuration")],
+    );
+    assert!(passes(&mut client));
+    // Told before the next reload, which is the last thing that is waited for.
+    client.process().signal(Signal::HUP).unwrap();
+    until(&world, &[("event", "updated"), ("component", "policy")]);
+    let said = ends(client);
+    assert!(said.contains("call_timeout, journal.sync"), "{said}");
+    assert!(said.contains("needs a restart"), "{said}");
+}
+
+#[test]
+fn without_watching_only_the_signal_counts() {
+    let world = World::new(None);
+    fs::write(world.config().join("a.json"), allowing("echo")).unwrap();
+    write(&world, "policy: a.json");
+    let mut client = guard(&world, &["--no-watch"]);
+    fs::write(world.config().join("a.json"), allowing("none")).unwrap();
+    client.process().signal(Signal::HUP).unwrap();
+    let updated = until(&world, &[("event", "updated"), ("component", "policy")]);
+    assert_eq!(updated["change_type"], "sighup");
+    assert!(!passes(&mut client));
+    ends(client);
+}
