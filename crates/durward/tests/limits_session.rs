@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 
 /// Calls under way in the tests that count them.
 const IN_FLIGHT: usize = 64;
+/// Calls that wait for a person, fewer than may wait at once.
+const ASKED: usize = 10;
 /// Longer than any test waits, in microseconds.
 const FOR_EVER_US: u64 = 600_000_000;
 
@@ -144,11 +146,14 @@ fn in_flight_exactly_the_window_passes_and_the_rest_is_refused() {
 #[test]
 fn beyond_the_window_a_person_is_asked() {
     let place = Place::new();
-    let mut client = start(&place, &["--limit-tool-calls", "30"]);
-    send(&mut client, IN_FLIGHT, &echo("x"));
-    let answers = answers(&mut client, IN_FLIGHT);
+    let mut client = start(
+        &place,
+        &["--limit-tool-calls", "30", "--approval-timeout", "5"],
+    );
+    send(&mut client, 30 + ASKED, &echo("x"));
+    let answers = answers(&mut client, 30 + ASKED);
     assert_eq!(passed(&answers), 30);
-    rest_is(&answers, "hitl", "approval_not_built");
+    rest_is(&answers, "hitl", "approval_timeout");
     assert_eq!(end(client).code, Some(0));
     assert_eq!(place.counted().len(), 30);
     let journal = place.journal();
@@ -157,7 +162,7 @@ fn beyond_the_window_a_person_is_asked() {
         .into_iter()
         .filter(|d| d["final_rule"] == "rate_limit_breach")
         .collect();
-    assert_eq!(asked.len(), IN_FLIGHT - 30);
+    assert_eq!(asked.len(), ASKED);
     assert_eq!(asked[0]["decision"], "hitl");
     assert_eq!(
         asked[0]["matched_rules"],

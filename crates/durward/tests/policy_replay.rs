@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use mocks::client::{Client, Era};
 use serde_json::{Value, json};
+use support::approver::Denier;
 use support::decisions::{Case, Table};
 use support::raised::RAISED_LIMITS;
 use support::world::{World, binary};
@@ -33,11 +34,19 @@ fn record(world: &World, calls: &[(String, Value)]) {
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let policy = text(world.policy.as_ref().unwrap());
     let root = text(&world.tmp);
-    let guard = ["run", "--policy", &policy];
+    let guard = [
+        "run",
+        "--approval-per-minute",
+        "100000",
+        "--policy",
+        &policy,
+    ];
     let server = ["--", binary(), "lab", "mock", "files", "--root", &root];
     let line = [&guard[..], &RAISED_LIMITS, &server].concat();
     let mut client = Client::spawn_with(binary(), line, &world.options()).unwrap();
     client.handshake(Era::ALL[1]).unwrap();
+    // Nobody else is there to answer where a rule asks.
+    let _denier = Denier::start(&world.runtime());
     for (tool, arguments) in calls {
         client.call_tool(tool, arguments.clone()).unwrap();
     }

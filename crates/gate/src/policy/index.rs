@@ -12,11 +12,18 @@ use super::compiled::{Compiled, Seen};
 use super::pattern::Pattern;
 use super::rule::Rule;
 
-/// Each rule stands in the first of these that fits it.
+/// Rules by tool, and those of a tool (or of none) by their paths.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// Rules that name this tool exactly (folded).
-    tools: HashMap<String, Vec<u32>>,
+    tools: HashMap<String, Shelf>,
+    /// Rules with a wildcard for the tool name, or without that condition.
+    others: Shelf,
+}
+
+/// Each rule stands in the first of these that fits it.
+#[derive(Debug, Default)]
+struct Shelf {
     /// Rules that need a path at or below this one.
     anchors: HashMap<String, Vec<u32>>,
     /// Rules that need a path of this extension.
@@ -35,18 +42,12 @@ impl Index {
                 .tool_name
                 .as_ref()
                 .and_then(|patterns| patterns.iter().map(Pattern::literal).collect());
-            let extensions = rule.conditions.extension.as_ref();
-            if let Some(names) = literals {
-                add(&mut index.tools, names, number);
-            } else if let Some(anchors) = anchors(compiled) {
-                add(&mut index.anchors, anchors, number);
-                index.by_path.push(number);
-            } else if let Some(extensions) = extensions {
-                let extensions = extensions.iter().map(String::as_str);
-                add(&mut index.extensions, extensions, number);
-                index.by_path.push(number);
-            } else {
-                index.rest.push(number);
+            match literals {
+                Some(names) => names.iter().for_each(|name| {
+                    let shelf = index.tools.entry((*name).to_owned()).or_default();
+                    shelf.put(number, rule, compiled);
+                }),
+                None => index.others.put(number, rule, compiled),
             }
         }
         index
@@ -54,18 +55,39 @@ impl Index {
 
     /// The rules that may match, in the policy's order, each once.
     pub fn candidates(&self, seen: &Seen<'_>) -> Vec<u32> {
-        let mut found = self.rest.clone();
-        found.extend(listed(&self.tools, seen.tool_folded()));
-        match &seen.facts().paths {
-            Fact::Absent => {}
-            Fact::Known(paths) if paths.iter().all(is_resolved) => {
-                self.of_paths(paths, &mut found);
-            }
-            Fact::Known(_) | Fact::Unknown => found.extend(&self.by_path),
+        let mut found = Vec::new();
+        let paths = &seen.facts().paths;
+        self.others.find(paths, &mut found);
+        if let Some(shelf) = self.tools.get(seen.tool_folded()) {
+            shelf.find(paths, &mut found);
         }
         found.sort_unstable();
         found.dedup();
         found
+    }
+}
+
+impl Shelf {
+    fn put(&mut self, number: u32, rule: &Rule, compiled: &Compiled) {
+        if let Some(anchors) = anchors(compiled) {
+            add(&mut self.anchors, anchors, number);
+            self.by_path.push(number);
+        } else if let Some(extensions) = &rule.conditions.extension {
+            let extensions = extensions.iter().map(String::as_str);
+            add(&mut self.extensions, extensions, number);
+            self.by_path.push(number);
+        } else {
+            self.rest.push(number);
+        }
+    }
+
+    fn find(&self, paths: &Fact<Vec<PathArgument>>, found: &mut Vec<u32>) {
+        found.extend(&self.rest);
+        match paths {
+            Fact::Absent => {}
+            Fact::Known(paths) if paths.iter().all(is_resolved) => self.of_paths(paths, found),
+            Fact::Known(_) | Fact::Unknown => found.extend(&self.by_path),
+        }
     }
 
     fn of_paths(&self, paths: &[PathArgument], found: &mut Vec<u32>) {
