@@ -65,14 +65,7 @@ fn main() -> ExitCode {
     places.follow(&settings, given.state_dir);
     let code = match cli.command {
         Command::Run(args) => {
-            let asked = reload::Asked {
-                server: args.server.clone(),
-                policy: args.policy.clone(),
-                policy_origin: given.policy,
-                source,
-                limits: args.limits.clone(),
-                watch: !args.no_watch,
-            };
+            let asked = reload::Asked::of_run(&args, &given, source);
             run::run(&args, asked, settings, &places, &mut err)
         }
         Command::Serve(args) => {

@@ -85,7 +85,6 @@ fn guard(
     places: &Places,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let view: Arc<LocalView> = Arc::new(LocalView::new(places));
     if plan.policy.is_none() {
         let _ = writeln!(
             err,
@@ -112,18 +111,7 @@ fn guard(
     let gate = Gate::new(world, Arc::clone(&journal), clock, salt);
     let gate = Arc::new(gate.with_approval(plan.approval));
     record_start(&gate, plan, &settings, &digest, &session)?;
-    let options = SessionOptions {
-        backend_id: plan.name.clone(),
-        subject_id: places.user.clone(),
-        session_id: session.into(),
-        call_timeout_ms: plan.call_timeout_ms,
-        tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
-        drain_ms: DRAIN_MS,
-        // The paths of another machine cannot be looked up here.
-        view: plan.server.is_local().then_some(view as Arc<dyn PathView>),
-        descriptions: plan.descriptions.clone(),
-        pins: plan.pins.clone(),
-    };
+    let options = session_options(plan, places, session);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -149,6 +137,22 @@ fn guard(
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
     finish(&ending?, &journal, &gate, &plan.server.shown())
+}
+
+fn session_options(plan: &Plan, places: &Places, session: String) -> SessionOptions {
+    let view: Arc<dyn PathView> = Arc::new(LocalView::new(places));
+    SessionOptions {
+        backend_id: plan.name.clone(),
+        subject_id: places.user.clone(),
+        session_id: session.into(),
+        call_timeout_ms: plan.call_timeout_ms,
+        tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
+        drain_ms: DRAIN_MS,
+        // The paths of another machine cannot be looked up here.
+        view: plan.server.is_local().then_some(view),
+        descriptions: plan.descriptions.clone(),
+        pins: plan.pins.clone(),
+    }
 }
 
 /// Reaching a server may take a while; until the session listens to signals itself, this does.

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::cli::{Given, RunArgs};
 use crate::config::keys::KEYS;
 use crate::config::settings::Row;
 use crate::config::{self, Origin, Settings};
@@ -27,6 +28,7 @@ use crate::limits::LimitArgs;
 use crate::local;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
+use crate::serve::ServeArgs;
 use watch::Watch;
 
 /// How often the files are looked at, in milliseconds.
@@ -137,6 +139,32 @@ pub struct Asked {
     pub limits: LimitArgs,
     /// Changed files are taken up by themselves.
     pub watch: bool,
+}
+
+impl Asked {
+    /// What `durward run` asks for.
+    pub fn of_run(args: &RunArgs, given: &Given, source: config::Source) -> Self {
+        Self {
+            server: args.server.clone(),
+            policy: args.policy.clone(),
+            policy_origin: given.policy,
+            source,
+            limits: args.limits.clone(),
+            watch: !args.no_watch,
+        }
+    }
+
+    /// What `durward serve` asks for, for one of its policies.
+    pub fn of_serve(args: &ServeArgs, policy: Option<PathBuf>, source: &config::Source) -> Self {
+        Self {
+            server: None,
+            policy,
+            policy_origin: Origin::Flag("--policy"),
+            source: source.clone(),
+            limits: args.limits.clone(),
+            watch: true,
+        }
+    }
 }
 
 /// All that a reload brings, ready to be put in force.

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name};
-use crate::config::{self, Origin, Settings};
+use crate::config::{self, Settings};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
@@ -208,14 +208,7 @@ fn serve(
             // The journal was opened for nothing; a failure here is the lesser one.
             drop(journal.close(local::now_ms(), "configuration"));
         })?;
-        let asked = Asked {
-            server: None,
-            policy: file.clone(),
-            policy_origin: Origin::Flag("--policy"),
-            source: source.clone(),
-            limits: args.limits.clone(),
-            watch: true,
-        };
+        let asked = Asked::of_serve(args, file.clone(), &source);
         sockets.push((socket, Arc::clone(&gate), names, asked));
         gates.push((file, gate));
     }
