@@ -3,11 +3,15 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 DATA ?= ../shared/pbpk/data
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+# The peers that stand beside us, where their environment is installed.
+FASTMCP = .cache/venv/bin/python scripts/peers/fastmcp_proxy.py
+PEERS = $(if $(wildcard .cache/venv/bin/python),--peer "FastMCP=$(FASTMCP) default" --peer "FastMCP, one client=$(FASTMCP) shared")
 
-.PHONY: help demo test check bench conformance soak fuzz
+.PHONY: help demo test check conformance soak bench bench-check gate-selftest fuzz
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: ## build, then a short guided tour on embedded parts
 	cargo build --release --package durward
@@ -34,8 +38,16 @@ soak: ## 32 clients, 10,000 calls each, over stdio and HTTP, the server killed f
 
 bench: ## build as shipped, measure, write BENCHMARKS.md again
 	cargo build --profile dist --package durward
-	cargo run --quiet --profile dist --package durward -- lab standard --write BENCHMARKS.md
+	cargo run --quiet --profile dist --package durward -- lab standard --write BENCHMARKS.md $(PEERS)
 	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && cat .cache/bench-pbpk.md >> BENCHMARKS.md
+
+bench-check: ## measure, and hold every budget of the design against it; fails where one is missed
+	cargo build --profile dist --package durward
+	$(TARGET)/dist/durward lab standard --check $(PEERS)
+
+gate-selftest: ## the gate passes the same build and fails one that is 20 % slower
+	cargo build --release --package durward
+	scripts/gate-selftest $(TARGET)/release/durward
 
 fuzz: ## fuzz the wire's parsers for a minute each, the model parsers for five
 	scripts/fuzz

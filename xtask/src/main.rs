@@ -1,6 +1,6 @@
-//! Project tasks: `cargo xtask tidy` and `cargo xtask docs`.
+//! Project tasks: `cargo xtask tidy`, `cargo xtask docs` and `cargo xtask seeds`.
 //!
-//! Nothing here is shipped, nothing here opens a socket, and nothing but `docs` writes a file.
+//! Nothing here is shipped, nothing here opens a socket, and nothing but `docs` writes a file of the repository.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,12 +8,14 @@ use std::process::ExitCode;
 
 mod command;
 mod docs;
+mod seeds;
 mod tidy;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
   tidy   check the rules of the house that the compiler does not check
   docs   write the generated reference pages again
+  seeds  hold docs/seeds.md against the papers and run its commands in their quick form
 ";
 
 fn main() -> ExitCode {
@@ -36,6 +38,7 @@ fn run(out: &mut impl Write) -> Result<bool, command::Error> {
     match task.as_deref() {
         Some("tidy") => tidy::run(&root, out),
         Some("docs") => docs::write_all(&root, out),
+        Some("seeds") => seeds::run(&root, out),
         _ => {
             out.write_all(USAGE.as_bytes())?;
             Ok(task.is_none())

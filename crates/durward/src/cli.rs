@@ -5,7 +5,9 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use gate::approval::{PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 
+use crate::config::settings::Approval;
 use crate::config::{Origin, Source};
 
 /// Stands between AI agents and the tools they use: judges every call, writes it down, forwards it.
@@ -90,6 +92,7 @@ Examples:
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run --policy policy.json -- my-mcp-server   guard it with your own rules
   durward policy explain --tool read_file --path /etc/hosts
+  durward approvals watch                             what waits for you, and your answers
   durward audit show --decision deny                  what was refused
   durward audit verify                                is the journal what was written
 
@@ -100,10 +103,10 @@ In an MCP client's configuration, put `durward run --` before the server's own c
 pub enum Command {
     /// Guard one MCP server over stdio: one of the configuration, or a command
     #[command(after_help = RUN_HELP)]
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Guard many MCP servers for many clients, over HTTP
     #[command(after_help = crate::serve::HELP)]
-    Serve(crate::serve::ServeArgs),
+    Serve(Box<crate::serve::ServeArgs>),
     /// Keys with which programs call `durward serve`
     #[command(after_help = crate::keys::HELP)]
     Keys(crate::keys::KeysArgs),
@@ -130,6 +133,9 @@ pub enum Command {
     /// Print the manual page, or write all of them
     #[command(after_help = crate::completions::MAN_HELP)]
     Man(crate::completions::ManArgs),
+    /// See and answer the calls that wait for a person
+    #[command(after_help = crate::approvals::HELP)]
+    Approvals(crate::approvals::ApprovalsArgs),
     /// Read, run and analyse Open Systems Pharmacology models
     Sim(pbpk::cli::Args),
     /// Measure, and mock servers to measure against
@@ -150,7 +156,8 @@ Examples:
   durward run --url https://mcp.example/mcp           a server over Streamable HTTP
 
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
-other tool waits for a person (until approval is built: is refused, and the refusal says so).
+other tool waits for a person: `durward approvals list` shows what waits, `durward approvals allow ID`
+answers. Nobody answering in time is a no.
 
 Limits cannot be switched off, only raised. A tool that is called too often waits for a person
 (--limit-then hitl); calls beyond --limit-requests are refused, with data.retry_after_ms.
@@ -178,6 +185,11 @@ pub struct RunArgs {
     /// How long the server may take to answer a call, in seconds [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub call_timeout: Option<u64>,
+    /// The same for one tool; repeatable
+    #[arg(long, value_name = "TOOL=SECONDS", value_parser = tool_timeout)]
+    pub tool_timeout: Vec<(String, u64)>,
+    #[command(flatten)]
+    pub approval: ApprovalArgs,
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
@@ -235,6 +247,51 @@ pub struct ScreeningArgs {
     pub description_length: Option<u32>,
 }
 
+/// How calls wait for a person.
+#[derive(Debug, clap::Args)]
+pub struct ApprovalArgs {
+    /// How long a call waits for a person's answer, in seconds; nobody answering is a no [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(TIMEOUT_S_MIN..=TIMEOUT_S_MAX))]
+    approval_timeout: Option<u64>,
+    /// How long `allow` holds for the very same call, in seconds; 0: never [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=REMEMBER_S_MAX))]
+    approval_remember: Option<u64>,
+    /// Most calls that may wait for a person at once [default: 1000]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    approval_pending_max: Option<u64>,
+    /// Most calls of one caller that may wait for a person at once [default: 20]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    approval_waiting_max: Option<u64>,
+    /// Most times within a minute that one caller may have a person asked [default: 60]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    approval_per_minute: Option<u64>,
+}
+
+impl ApprovalArgs {
+    /// As the gate takes them: what was given here, else what the configuration says.
+    pub fn options(&self, settings: &Approval) -> gate::approval::Options {
+        let default = gate::approval::Options::default();
+        let count = |number| usize::try_from(number).unwrap_or(PENDING_LIMIT);
+        let ms = |seconds: Option<u64>, setting: u64| {
+            seconds.map_or(setting, |seconds| seconds.saturating_mul(1_000))
+        };
+        gate::approval::Options {
+            timeout_ms: ms(self.approval_timeout, settings.timeout.value.0),
+            remember_ms: ms(self.approval_remember, settings.remember.value.0),
+            pending_max: count(
+                self.approval_pending_max
+                    .unwrap_or(settings.pending_max.value),
+            ),
+            waiting_per_caller_max: self
+                .approval_waiting_max
+                .map_or(default.waiting_per_caller_max, count),
+            asked_per_minute_max: self
+                .approval_per_minute
+                .map_or(default.asked_per_minute_max, count),
+        }
+    }
+}
+
 /// How a server is reached.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub enum RunTransport {
@@ -265,6 +322,21 @@ pub enum Sync {
     Every,
     /// When the system likes
     Never,
+}
+
+/// A tool's own time.
+fn tool_timeout(text: &str) -> Result<(String, u64), String> {
+    let (tool, seconds) = text
+        .rsplit_once('=')
+        .filter(|(tool, _)| !tool.is_empty())
+        .ok_or("write it as TOOL=SECONDS")?;
+    match seconds.parse() {
+        Ok(seconds @ 1..=86_400) => Ok((tool.to_owned(), seconds)),
+        _ => Err(format!(
+            "\"{}\" is no number of seconds from 1 to 86400",
+            seconds.escape_debug()
+        )),
+    }
 }
 
 /// How strictly definitions are held to what was approved.

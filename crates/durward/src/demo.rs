@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mocks::client::{Client, ClientError, Reply};
 use serde_json::{Value, json};
@@ -18,11 +18,15 @@ const POLICY: &str = r#"{
       "conditions": { "operations": ["read"], "path_pattern": "{WORKSPACE}/**" } },
     { "id": "never-keys", "effect": "deny",
       "conditions": { "extension": [".pem", ".key", ".env"] } },
-    { "id": "no-writing", "effect": "deny",
-      "conditions": { "operations": ["write", "delete"] } }
+    { "id": "ask-before-writing", "effect": "hitl",
+      "conditions": { "operations": ["write"], "path_pattern": "{WORKSPACE}/**" } },
+    { "id": "no-deleting", "effect": "deny",
+      "conditions": { "operations": ["delete"] } }
   ]
 }
 "#;
+/// How long the question may take to appear.
+const ASK_WAIT: Duration = Duration::from_secs(20);
 /// Calls per arm of the measurement.
 const CALLS: usize = 2_000;
 
@@ -85,6 +89,7 @@ fn set_stage() -> Result<Stage, Stop> {
     let stage = Stage(std::env::temp_dir().join(format!("durward-demo-{name}")));
     let workspace = stage.0.join("workspace");
     std::fs::create_dir_all(&workspace)?;
+    std::fs::create_dir_all(runtime(&stage.0))?;
     std::fs::write(workspace.join("notes.txt"), "remember the milk\n")?;
     std::fs::write(stage.0.join("secret.txt"), "the combination is 1-2-3\n")?;
     let policy = stage.0.join("policy.json");
@@ -109,7 +114,12 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     let own = &places.own_binary;
     let server = ["lab", "mock", "files", "--any-root"].map(str::to_owned);
     let state = stage.0.join("state");
-    let mut client = Client::spawn(own, guarded(&state, &policy, own, &[], &server))?;
+    let options = mocks::client::Options {
+        env: vec![("XDG_RUNTIME_DIR".into(), runtime(&stage.0).into())],
+        ..mocks::client::Options::default()
+    };
+    let mut client =
+        Client::spawn_with(own, guarded(&state, &policy, own, &[], &server), &options)?;
     client.initialize("2025-11-25")?;
     let list = client.request("tools/list", json!({}))?;
     let shown = list
@@ -128,20 +138,25 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
         "read_file",
         &client.call_tool("read_file", json!({ "path": notes }))?,
     )?;
-    let write = client.call_tool("write_file", json!({ "path": notes, "content": "gone" }))?;
-    expect_refused(&write, "no-writing")?;
-    show(out, "3. A write that a rule refuses", "write_file", &write)?;
-    if std::fs::read_to_string(&notes)? != "remember the milk\n" {
-        return Err(Stop::Unexpected(
-            "the refused write reached the file".into(),
-        ));
+    approve(&mut client, &stage.0, &notes, own, out)?;
+    let deletion = client.call_tool("delete_file", json!({ "path": notes }))?;
+    expect_refused(&deletion, "no-deleting")?;
+    show(
+        out,
+        "4. A deletion that a rule refuses",
+        "delete_file",
+        &deletion,
+    )?;
+    if !notes.exists() {
+        let what = "the refused deletion reached the file";
+        return Err(Stop::Unexpected(what.into()));
     }
     let trick = format!("{}/%2e%2e/secret.txt", workspace.display());
     let tricked = client.call_tool("read_file", json!({ "path": trick }))?;
     expect_refused(&tricked, "default")?;
     show(
         out,
-        "4. A path trick: workspace/%2e%2e/secret.txt",
+        "5. A path trick: workspace/%2e%2e/secret.txt",
         "read_file",
         &tricked,
     )?;
@@ -150,10 +165,77 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
         json!({ "path": state.join("keys/checkpoint.key") }),
     )?;
     expect_refused(&keys, "built_in_protected_path")?;
-    show(out, "5. Durward's own keys", "read_file", &keys)?;
+    show(out, "6. Durward's own keys", "read_file", &keys)?;
     drop_client(client)?;
     verify(&state, own, out)?;
     measure(&stage.0, own, out)
+}
+
+/// Where the tour's instances have their sockets, apart from those of the user's own.
+fn runtime(stage: &Path) -> PathBuf {
+    stage.join("runtime")
+}
+
+/// A second process, as a person at another terminal would use it.
+fn approvals(stage: &Path, own: &Path, words: &[&str]) -> Result<String, Stop> {
+    let output = std::process::Command::new(own)
+        .args(["--no-config", "--state-dir"])
+        .arg(stage.join("state"))
+        .arg("approvals")
+        .args(words)
+        .env("XDG_RUNTIME_DIR", runtime(stage))
+        .output()?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(Stop::Unexpected(format!("approvals: {said}")))
+}
+
+/// A write waits for a person, is shown to a second process, answered there, and goes through.
+fn approve(
+    client: &mut Client,
+    stage: &Path,
+    notes: &Path,
+    own: &Path,
+    out: &mut dyn Write,
+) -> Result<(), Stop> {
+    writeln!(
+        out,
+        "3. A write that a rule asks a person about\n   write_file → waits"
+    )?;
+    let write = json!({ "name": "write_file", "arguments": { "path": notes, "content": "remember the bread" } });
+    let id = client.send_request("tools/call", write)?;
+    let deadline = Instant::now() + ASK_WAIT;
+    let question = loop {
+        let listed = approvals(stage, own, &["list", "--json"])?;
+        if let Ok(question) = serde_json::from_str::<Value>(&listed) {
+            break question;
+        }
+        if Instant::now() >= deadline {
+            return Err(Stop::Unexpected("nobody was asked".into()));
+        }
+    };
+    writeln!(out, "   in another terminal: durward approvals list")?;
+    for line in approvals(stage, own, &["list"])?.lines() {
+        writeln!(out, "   | {line}")?;
+    }
+    let name = text_at(&question, "/id").unwrap_or_default();
+    writeln!(out, "   in another terminal: durward approvals once {name}")?;
+    for line in approvals(stage, own, &["once", name])?.lines() {
+        writeln!(out, "   | {line}")?;
+    }
+    let reply = client.response(&id)?;
+    let said = text_at(reply.result()?, "/content/0/text").unwrap_or_default();
+    writeln!(
+        out,
+        "   write_file → allowed, the server answered: {said}\n"
+    )?;
+    if std::fs::read_to_string(notes)? != "remember the bread" {
+        let what = "the approved write did not reach the file";
+        return Err(Stop::Unexpected(what.into()));
+    }
+    Ok(())
 }
 
 fn guarded(
@@ -229,7 +311,7 @@ fn drop_client(mut client: Client) -> Result<(), Stop> {
 fn verify(state: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     writeln!(
         out,
-        "6. Every decision was written before it took effect. Is the journal what was written?"
+        "7. Every decision was written before it took effect. Is the journal what was written?"
     )?;
     let output = std::process::Command::new(own)
         .args(["--no-config", "--state-dir"])
@@ -276,7 +358,7 @@ fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let (direct_us, through_us) = (median(&mut a), median(&mut b));
     writeln!(
         out,
-        "7. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
+        "8. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
          policy, journal and one more process included{}. Measured properly: make bench.",
         through_us - direct_us,
         if cfg!(debug_assertions) {

@@ -2,11 +2,13 @@
 //!
 //! This is the table of contents: what each command does is in the module of its name.
 
+mod approvals;
 mod atomic;
 mod audit;
 mod cli;
 mod completions;
 mod config;
+mod control;
 mod demo;
 mod install;
 mod keys;
@@ -23,7 +25,7 @@ mod serve;
 mod status;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
             };
             audit::run(&args, &context, &mut out, &mut err)
         }
+        Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }
@@ -88,6 +91,10 @@ fn main() -> ExitCode {
             let context = lab::Context {
                 own_binary: places.own_binary,
                 version: env!("CARGO_PKG_VERSION"),
+                argv: std::env::args().collect(),
+                terminal: io::stderr().is_terminal(),
+                benchmark_result: places::named_by("MCP_BENCHMARK_RESULT"),
+                benchmark_baseline: places::named_by("MCP_BENCHMARK_BASELINE"),
             };
             lab::run(args, &context, &mut out, &mut err)
         }
@@ -108,6 +115,7 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Pins(_)
         | Command::Audit(_)
         | Command::Install(_)
+        | Command::Approvals(_)
         | Command::Status(_) => true,
         Command::Demo
         | Command::Sim(_)

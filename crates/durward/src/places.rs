@@ -12,8 +12,8 @@ pub struct Places {
     pub state: PathBuf,
     /// Configuration.
     pub config: PathBuf,
-    /// Sockets.
-    pub runtime: Option<PathBuf>,
+    /// Where running instances have their control sockets: ours goes into the first.
+    pub runtime: Vec<PathBuf>,
     /// The user's home.
     pub home: Option<PathBuf>,
     /// This program.
@@ -48,10 +48,10 @@ impl Places {
             .as_ref()
             .map_or(state.clone(), |current| current.join(&state));
         Self {
-            state,
             config: base("XDG_CONFIG_HOME", ".config").map_or_else(fallback, |p| p.join("durward")),
-            runtime: variable("XDG_RUNTIME_DIR").map(|p| PathBuf::from(p).join("durward")),
+            runtime: runtime(&state),
             home,
+            state,
             own_binary,
             user: user(),
             current,
@@ -63,6 +63,7 @@ impl Places {
     pub fn follow(&mut self, settings: &Settings, state_dir: Origin) {
         if let (Some(state), Origin::Default | Origin::File(_)) = (&settings.state_dir, state_dir) {
             self.state.clone_from(&state.value);
+            self.runtime = runtime(&self.state);
         }
         self.named = settings
             .files()
@@ -96,13 +97,30 @@ impl Places {
     /// What no call may touch.
     pub fn protected(&self, policy: Option<&Path>) -> Vec<String> {
         let mut out: Vec<&Path> = vec![&self.state, &self.config, &self.own_binary];
-        out.extend(self.runtime.as_deref());
+        out.extend(self.runtime.iter().map(PathBuf::as_path));
         out.extend(self.named.iter().map(PathBuf::as_path));
         out.extend(policy);
         out.iter()
             .map(|path| path.to_string_lossy().into_owned())
             .collect()
     }
+}
+
+/// Where control sockets may be. An instance that a desktop program started without the session's
+/// variables uses the state directory; whoever looks for it may have them, so all places are looked at.
+fn runtime(state: &Path) -> Vec<PathBuf> {
+    let session = variable("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute() && path.is_dir());
+    let uid = rustix::process::getuid().as_raw();
+    let usual = PathBuf::from(format!("/run/user/{uid}"));
+    let below = |path: PathBuf| path.join("durward");
+    let mut out: Vec<PathBuf> = session.map(below).into_iter().collect();
+    out.push(state.join("run"));
+    if out.len() == 1 && usual.is_dir() {
+        out.push(below(usual));
+    }
+    out
 }
 
 /// The environment, for a child's allow-list.
@@ -113,6 +131,11 @@ pub fn environment() -> impl Iterator<Item = (OsString, OsString)> {
 /// This program's own file.
 pub fn own_binary() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("durward"))
+}
+
+/// A path that a variable names, if it is set.
+pub fn named_by(name: &str) -> Option<PathBuf> {
+    variable(name).map(PathBuf::from)
 }
 
 /// A variable of the environment; absent where it is not set or empty.

@@ -7,11 +7,15 @@ use std::io::Write;
 use std::sync::Arc;
 
 use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
+use gate::paths::PathView;
 use gate::{Gate, World};
 use mcp::{Ending, Session, SessionOptions};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Given, RunArgs};
 use crate::config::Settings;
+use crate::control::directory::Socket;
+use crate::control::server::{self, Control};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
@@ -93,15 +97,22 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
         version: "v1".into(),
         limits: plan.limits,
     };
-    let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
+    let mut socket = bind_control(places, &plan.name).inspect_err(|_| {
+        // The journal was opened for nothing; a failure here is the lesser one.
+        drop(journal.close(local::now_ms(), "configuration"));
+    })?;
+    let gate = Gate::new(world, Arc::clone(&journal), clock, salt);
+    let gate = Arc::new(gate.with_approval(plan.approval));
     record_start(&gate, plan, &digest, &session)?;
     let options = SessionOptions {
         backend_id: plan.name.clone(),
         subject_id: places.user.clone(),
         session_id: session.into(),
         call_timeout_ms: plan.call_timeout_ms,
+        tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
         drain_ms: DRAIN_MS,
-        view: Some(view),
+        // The paths of another machine cannot be looked up here.
+        view: plan.server.is_local().then_some(view as Arc<dyn PathView>),
         descriptions: plan.descriptions.clone(),
         pins: plan.pins.clone(),
     };
@@ -112,7 +123,11 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
-        let upstream = reach::reach(plan, &gate, places, err).await?;
+        listen(&mut socket, &gate, &plan.name, places);
+        let upstream = tokio::select! {
+            reached = reach::reach(plan, &gate, places, err) => reached?,
+            asked = asked_to_end() => return asked.map(|()| Ending::Signal),
+        };
         Session::new(Arc::clone(&gate), client, upstream, options)
             .run()
             .await
@@ -121,6 +136,43 @@ fn guard(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<u8, Failur
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
     finish(&ending?, &journal, &gate, &plan.server.shown())
+}
+
+/// Reaching a server may take a while; until the session listens to signals itself, this does.
+async fn asked_to_end() -> Result<(), Failure> {
+    let failed = |e: std::io::Error| Failure::other(format!("cannot listen to signals: {e}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+/// The control socket. Without it nobody could approve anything, and a directory that others can
+/// change may be somebody's attempt at that: neither is passed over.
+pub fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
+    let directory = places
+        .runtime
+        .first()
+        .ok_or_else(|| Failure::configuration("there is no runtime directory"))?;
+    Socket::bind(directory, name).map_err(|e| Failure::configuration(e.to_string()))
+}
+
+/// Serves the control socket beside the session, on the same runtime.
+pub fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, places: &Places) {
+    let Some(listener) = socket.take_listener() else {
+        return;
+    };
+    tracing::info!(socket = %socket.path().display(), "listening for approvals");
+    let control = Control {
+        gate: Arc::clone(gate),
+        server: name.to_owned(),
+        user: places.user.clone(),
+        since: gate::journal::format_utc(local::now_ms()),
+    };
+    tokio::spawn(server::serve(listener, Arc::new(control)));
 }
 
 fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {

@@ -10,6 +10,8 @@ use gate::journal::{CHECKPOINT_PUBLIC_FILE, LINE_BYTES_MAX, Line, SegmentId};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
+use crate::control::Request;
+use crate::control::client;
 use crate::places::Places;
 
 /// Arguments of `durward status`.
@@ -55,15 +57,59 @@ pub fn run(args: &StatusArgs, places: &Places, out: &mut dyn Write, err: &mut dy
             return 2;
         }
     };
+    let sockets = sockets(places, err);
     let printed = if args.json {
-        writeln!(out, "{:#}", object(places, &journal))
+        writeln!(out, "{:#}", object(places, &journal, &sockets))
     } else {
-        print(places, &journal, out)
+        print(places, &journal, out).and_then(|()| print_sockets(places, &sockets, out))
     };
     match printed {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => 2,
         _ => 0,
     }
+}
+
+/// What each running instance of this user says of itself, whatever state directory it uses.
+fn sockets(places: &Places, err: &mut dyn Write) -> Vec<Value> {
+    let mut found = client::instances(places);
+    let mut out = Vec::new();
+    for instance in &mut found.instances {
+        let socket = instance.socket.display().to_string();
+        match instance.ask(&Request::Status, |_| {}) {
+            Ok(mut status) => {
+                if let Some(members) = status.as_object_mut() {
+                    members.insert("socket".into(), json!(socket));
+                }
+                out.push(status);
+            }
+            Err(error) => found.warnings.push(format!("{socket}: {error}")),
+        }
+    }
+    for warning in &found.warnings {
+        let _ = writeln!(err, "warning: {warning}");
+    }
+    out
+}
+
+fn print_sockets(places: &Places, sockets: &[Value], out: &mut dyn Write) -> io::Result<()> {
+    let Some(directory) = places.runtime.first() else {
+        return Ok(());
+    };
+    writeln!(out, "control  {}", directory.display())?;
+    for status in sockets {
+        let waiting = status
+            .get("approvals_waiting")
+            .and_then(Value::as_u64)
+            .unwrap_or(0);
+        writeln!(
+            out,
+            "  {}  {waiting} waiting for approval  policy {}  {}",
+            text(status, "server").unwrap_or("?"),
+            text(status, "policy_version").unwrap_or("?"),
+            text(status, "socket").unwrap_or("?")
+        )?;
+    }
+    Ok(())
 }
 
 /// Looks through the journal's directory; one that is not there is empty.
@@ -225,7 +271,7 @@ fn print(places: &Places, journal: &Journal, out: &mut dyn Write) -> io::Result<
     }
 }
 
-fn object(places: &Places, journal: &Journal) -> Value {
+fn object(places: &Places, journal: &Journal, sockets: &[Value]) -> Value {
     let open: Vec<Value> = journal
         .open
         .iter()
@@ -253,6 +299,7 @@ fn object(places: &Places, journal: &Journal) -> Value {
         "keys": has_keys(&places.keys()),
         "running": journal.open.iter().filter(|open| open.running).count(),
         "open_segments": open,
+        "instances": sockets,
     })
 }
 

@@ -9,6 +9,7 @@
     clippy::indexing_slicing,
     clippy::print_stderr,
     clippy::disallowed_methods,
+    dead_code,
     missing_docs
 )]
 
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use mocks::client::{Client, Era};
 use serde_json::{Value, json};
+use support::approver::Denier;
 use support::components;
 use support::decisions::{Case, Decision, Table};
 use support::raised::RAISED_LIMITS;
@@ -120,6 +122,7 @@ fn raw_run(table: &Table, policy: &str, era: Era, server: Server) -> Vec<String>
     let command = server(&world).unwrap();
     let unguarded = tools(&mut start(&command, &world, era));
     let mut client = start(&guard(&world, &command), &world, era);
+    let _denier = Denier::start(&world.runtime());
     let mut wrong = Vec::new();
     check_tools(table, policy, &unguarded, &tools(&mut client), &mut wrong);
     let cases = table.cases(policy, &world);
@@ -165,7 +168,10 @@ fn versions(eras: &[Era]) -> String {
 
 /// The same server with Durward in front of it.
 fn guard(world: &World, command: &[String]) -> Vec<String> {
-    let mut line = vec![binary().to_owned(), "run".to_owned()];
+    // More questions than a person would bear: the tables ask for each row.
+    let flags = ["run", "--approval-per-minute", "100000"];
+    let mut line = vec![binary().to_owned()];
+    line.extend(flags.map(str::to_owned));
     line.extend(RAISED_LIMITS.map(str::to_owned));
     if let Some(policy) = &world.policy {
         line.extend(["--policy".to_owned(), policy.to_str().unwrap().to_owned()]);
@@ -331,6 +337,7 @@ fn fastmcp_run(
     let file = world.far.join("plan.json");
     fs::write(&file, plan.to_string()).unwrap();
     let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers/fastmcp_client.py");
+    let _denier = Denier::start(&world.runtime());
     let done = Command::new(python)
         .arg(driver)
         .arg(file)

@@ -11,6 +11,8 @@
     unreachable_pub
 )]
 
+#[path = "support/approver.rs"]
+mod approver;
 #[path = "support/guarded.rs"]
 mod guarded;
 
@@ -341,10 +343,11 @@ fn denied_calls_never_arrive() {
             {"id":"ask","effect":"hitl","conditions":{"tool_name":"sized"}}]}"#,
     );
     let mut client = place.guard(&["echo"]);
+    let _denier = approver::Denier::start(&place.runtime());
     client.handshake(LATEST).unwrap();
     for (tool, reason) in [
         ("echo", "denied_by_rule"),
-        ("sized", "approval_not_built"),
+        ("sized", "approval_denied"),
         ("delayed", "no_rule_allows"),
     ] {
         for _ in 0..10 {

@@ -9,6 +9,8 @@
     unreachable_pub
 )]
 
+#[path = "support/approver.rs"]
+mod approver;
 #[path = "support/guarded.rs"]
 mod guarded;
 
@@ -145,9 +147,11 @@ fn the_starter_policy_is_announced_and_applies() {
     let args = [&args[..], &place.mock(&["echo"])].concat();
     let mut client = mocks::client::Client::spawn_with(binary(), args, &place.options()).unwrap();
     client.handshake(LATEST).unwrap();
+    let _denier = approver::Denier::start(&place.runtime());
     let reply = client.request("tools/call", guarded::echo("x")).unwrap();
     let data = reply.error().expect("a refusal")["data"].clone();
     assert_eq!(data["decision"], "hitl", "{data}");
+    assert_eq!(data["reason"], "approval_denied", "{data}");
     let ended = end(client);
     assert_eq!(ended.code, Some(0));
     assert!(

@@ -104,7 +104,8 @@ fn foreign_hosts_and_origins_and_unfit_messages_are_refused() {
     let session = served.open("2025-11-25");
     let id = ("mcp-session-id", session.as_str());
     let good = call("1", "x");
-    let cases: [(&str, Vec<(&str, &str)>, &str, u16); 9] = [
+    type Case<'c> = (&'c str, Vec<(&'c str, &'c str)>, &'c str, u16);
+    let cases: [Case<'_>; 9] = [
         ("POST", vec![id, ("host", "evil.example")], &good, 403),
         (
             "POST",

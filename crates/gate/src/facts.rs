@@ -92,7 +92,7 @@ impl ResourceType {
 }
 
 /// What is known of one call.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Who asks whom.
     pub direction: Direction,

@@ -6,6 +6,7 @@
 //! a pass made here.
 
 pub mod admit;
+pub mod approval;
 pub mod clock;
 pub mod facts;
 pub mod identity;

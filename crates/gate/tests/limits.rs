@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use gate::approval::{Answer, Channel, Choice};
 use gate::facts::{Direction, Fact, Facts, ResourceType};
 use gate::journal::Journal;
 use gate::journal::audit::{Filter, Kind, each};
@@ -243,7 +244,7 @@ fn an_escalation_asks_and_never_outranks_a_refusal() {
     let Admission::Pending(ticket) = scene.admit("s", "read") else {
         panic!("not asked");
     };
-    let refusal = scene.gate.decline(*ticket, Reason::ApprovalNotBuilt);
+    let refusal = scene.gate.decline(*ticket, Reason::ApprovalDenied);
     assert_eq!(refusal.final_rule, "rate_limit_breach");
     assert_eq!(refusal.matched_rules, ["allow-all", "rate_limit_breach"]);
     let decisions = scene.decisions();
@@ -264,7 +265,16 @@ fn an_approval_begins_the_window_anew() {
     let Admission::Pending(ticket) = scene.admit("s", "read") else {
         panic!("not asked");
     };
-    scene.gate.note_approved(&ticket);
+    let yes = Answer {
+        choice: Choice::Allow,
+        channel: Channel::Cli,
+        approver: "p".into(),
+        reason: None,
+    };
+    let id = ticket.id().to_string();
+    scene.gate.approvals().answer(&id, yes).unwrap();
+    let resumed = scene.gate.resume(ticket, facts("read"));
+    assert_eq!(word(resumed), "permit");
     // The approved call is the first of the new window.
     let words: Vec<String> = (0..3).map(|_| scene.call("read")).collect();
     assert_eq!(words, ["permit", "permit", "asked"]);

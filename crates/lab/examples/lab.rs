@@ -13,6 +13,10 @@ fn main() -> ExitCode {
     let context = lab::Context {
         own_binary: std::env::current_exe().unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION"),
+        argv: std::env::args().collect(),
+        terminal: false,
+        benchmark_result: None,
+        benchmark_baseline: None,
     };
     let code = lab::run(
         Cli::parse().lab,

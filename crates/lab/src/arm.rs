@@ -1,17 +1,26 @@
 //! An arm: a name and the command that is measured under it.
 
 use crate::error::LabError;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 /// A command under a name.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Arm {
     /// How reports call it.
     pub(crate) name: String,
     /// The program and its arguments.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "as_text", deserialize_with = "of_text")]
     command: Vec<OsString>,
+    /// Where it writes a journal, if it does: its stages are held against the watch.
+    #[serde(skip)]
+    journal: Option<PathBuf>,
+}
+
+fn of_text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<OsString>, D::Error> {
+    let words = Vec::<String>::deserialize(from)?;
+    Ok(words.into_iter().map(OsString::from).collect())
 }
 
 fn as_text<S: serde::Serializer>(command: &[OsString], to: S) -> Result<S::Ok, S::Error> {
@@ -24,7 +33,37 @@ impl Arm {
         Self {
             name: name.into(),
             command,
+            journal: None,
         }
+    }
+
+    /// The same arm with more words behind its own.
+    pub(crate) fn before(mut self, words: &[OsString]) -> Self {
+        self.command.extend(words.iter().cloned());
+        self
+    }
+
+    /// The same arm under another name.
+    pub(crate) fn named(self, name: String) -> Self {
+        Self { name, ..self }
+    }
+
+    /// The same arm, whose journal lies in this directory.
+    pub(crate) fn with_journal(self, directory: PathBuf) -> Self {
+        Self {
+            journal: Some(directory),
+            ..self
+        }
+    }
+
+    /// Where it writes a journal.
+    pub(crate) fn journal(&self) -> Option<&Path> {
+        self.journal.as_deref()
+    }
+
+    /// Its words.
+    pub(crate) fn command(&self) -> &[OsString] {
+        &self.command
     }
 
     /// An arm of a command line, split as a POSIX shell splits words; nothing is expanded.

@@ -1,6 +1,12 @@
 //! Why a measurement could not be made, or may not be believed.
 
-use std::{fmt, io, path::PathBuf};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+/// Exit code of a measurement that was stopped; what there was is written.
+pub(crate) const EXIT_ABORTED: u8 = 97;
 
 /// Why the lab stopped.
 #[derive(Debug)]
@@ -41,6 +47,10 @@ pub enum LabError {
     },
     /// Two measurements that were not made in the same way; the text says what to do.
     Incomparable(String),
+    /// It was asked to stop before anything could be told.
+    Aborted,
+    /// What is asked for needs a part of the product that does not stand yet; the text names it.
+    NotBuilt(&'static str),
     /// A file or a directory cannot be used.
     Path {
         /// Which.
@@ -58,15 +68,25 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// The exit code: 2 for a wrong command line, else 1.
+    /// What the system said of a path.
+    pub(crate) fn path(path: &Path, source: io::Error) -> Self {
+        Self::Path {
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+
+    /// The exit code: 2 for a wrong command line, 97 for what was stopped, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
+            Self::Aborted => EXIT_ABORTED,
             Self::Spawn { .. }
             | Self::Silent { .. }
             | Self::Broken { .. }
             | Self::Invalid { .. }
             | Self::Incomparable(_)
+            | Self::NotBuilt(_)
             | Self::Path { .. }
             | Self::System { .. } => 1,
         }
@@ -77,6 +97,8 @@ impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(text) | Self::Incomparable(text) => f.write_str(text),
+            Self::Aborted => f.write_str("stopped before anything was measured"),
+            Self::NotBuilt(what) => write!(f, "not built yet: {what}"),
             Self::Spawn {
                 arm,
                 program,
@@ -105,6 +127,8 @@ impl std::error::Error for LabError {
         match self {
             Self::Usage(_)
             | Self::Incomparable(_)
+            | Self::Aborted
+            | Self::NotBuilt(_)
             | Self::Silent { .. }
             | Self::Broken { .. }
             | Self::Invalid { .. } => None,

@@ -9,19 +9,32 @@
 
 mod affinity;
 mod arm;
+mod audit;
 mod compare;
 mod driver;
 mod error;
+mod guarded;
 mod host;
+mod interrupt;
+mod journal;
+mod load;
 mod moment;
 mod overhead;
+mod policies;
 mod processes;
+mod progress;
+mod report;
+mod run;
 mod standard;
 mod stats;
+mod telling;
 
+pub use audit::AuditArgs;
 pub use compare::{CompareArgs, GateArgs};
 pub use error::LabError;
+pub use load::LoadArgs;
 pub use overhead::OverheadArgs;
+pub use report::ReportArgs;
 pub use standard::StandardArgs;
 
 use std::io::Write;
@@ -32,12 +45,18 @@ use std::path::PathBuf;
 pub enum Args {
     /// Measure what an arm adds to a direct call
     Overhead(Box<OverheadArgs>),
+    /// Put a target under load, at a rate or with a number of clients
+    Load(Box<LoadArgs>),
     /// Measure the standard set and hold it against the budgets
     Standard(StandardArgs),
+    /// Latencies as a journal has them: policy, approval, end to end, upstream
+    AuditLatency(AuditArgs),
     /// Put two stored measurements side by side
     Compare(CompareArgs),
     /// Hold a measurement against a baseline and rules; exit 99 for a regression
     Gate(GateArgs),
+    /// Show a stored measurement as a page: Markdown, HTML or JUnit
+    Report(ReportArgs),
     /// A process to test and to measure against
     #[command(subcommand)]
     Mock(mocks::Args),
@@ -50,6 +69,14 @@ pub struct Context {
     pub own_binary: PathBuf,
     /// Its version.
     pub version: &'static str,
+    /// The command line as given, for the record of a run.
+    pub argv: Vec<String>,
+    /// Whether standard error is a terminal, where progress is told in place.
+    pub terminal: bool,
+    /// The measurement that `gate` and `compare` judge when none is named.
+    pub benchmark_result: Option<PathBuf>,
+    /// What they hold it against when nothing is named.
+    pub benchmark_baseline: Option<PathBuf>,
 }
 
 /// Runs a command of the lab; gives its exit code: 0 done, 1 failed, 2 wrong usage, 98 and 99
@@ -57,9 +84,12 @@ pub struct Context {
 pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = match args {
         Args::Overhead(args) => overhead::run(&args, context, out, err),
+        Args::Load(args) => load::run(&args, context, out, err),
         Args::Standard(args) => standard::run(&args, context, out, err),
-        Args::Compare(args) => compare::run(&args, out),
-        Args::Gate(args) => compare::gate(&args, out),
+        Args::AuditLatency(args) => audit::run(&args, out),
+        Args::Compare(args) => compare::run(&args, context, out),
+        Args::Gate(args) => compare::gate(&args, context, out),
+        Args::Report(args) => report::run(&args, out),
         Args::Mock(mock) => {
             return mocks::run(mock).unwrap_or_else(|error| {
                 let _ = writeln!(err, "error: {error}");

@@ -1,15 +1,27 @@
-//! Wall-clock time in names.
+//! Wall-clock time in names and records.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The time now as `20261121T052900Z`, in UTC.
 pub(crate) fn compact() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    render(since.map_or(0, |d| d.as_secs()))
+    let (date, time) = render(now_ms() / 1_000);
+    format!("{}T{}Z", date.replace('-', ""), time.replace(':', ""))
 }
 
-/// The civil date of a count of seconds since 1970, by Hinnant's days-from-civil, inverted.
-fn render(seconds: u64) -> String {
+/// A time as `2026-11-21T05:29:00.123Z`.
+pub(crate) fn iso(unix_ms: u64) -> String {
+    let (date, time) = render(unix_ms / 1_000);
+    format!("{date}T{time}.{:03}Z", unix_ms % 1_000)
+}
+
+/// Milliseconds since 1970; 0 for a clock before that.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Date and time of a count of seconds since 1970, by Hinnant's days-from-civil, inverted.
+fn render(seconds: u64) -> (String, String) {
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =
@@ -24,11 +36,14 @@ fn render(seconds: u64) -> String {
         shifted - 9
     };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!(
-        "{year:04}{month:02}{day:02}T{:02}{:02}{:02}Z",
-        rest / 3_600,
-        rest / 60 % 60,
-        rest % 60
+    (
+        format!("{year:04}-{month:02}-{day:02}"),
+        format!(
+            "{:02}:{:02}:{:02}",
+            rest / 3_600,
+            rest % 3_600 / 60,
+            rest % 60
+        ),
     )
 }
 
@@ -37,15 +52,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_moments() {
-        for (seconds, expect) in [
-            (0, "19700101T000000Z"),
-            (951_782_400, "20000229T000000Z"),
-            (1_000_000_000, "20010909T014640Z"),
-            (1_709_251_199, "20240229T235959Z"),
-            (1_735_689_599, "20241231T235959Z"),
+    fn dates_with_and_without_a_leap_day() {
+        for (unix_ms, expect) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_005, "2000-02-29T00:00:00.005Z"),
+            (1_709_251_199_999, "2024-02-29T23:59:59.999Z"),
+            (1_735_689_599_000, "2024-12-31T23:59:59.000Z"),
         ] {
-            assert_eq!(render(seconds), expect);
+            assert_eq!(iso(unix_ms), expect);
         }
+        assert_eq!(compact().len(), "20240229T235959Z".len());
     }
 }

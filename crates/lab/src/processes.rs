@@ -5,6 +5,12 @@ use std::fs;
 
 /// How many processes of one tree are looked at.
 const TREE_MAX: usize = 256;
+/// The length of the system's ticks, in microseconds; fixed for programs on Linux.
+const TICK_US: f64 = 10_000.0;
+/// How much of a command line names a process in a table, in characters.
+const SHORT_CHARS_MAX: usize = 48;
+/// The same in words.
+const SHORT_WORDS_MAX: usize = 4;
 
 /// One process of a tree.
 #[derive(Debug, Clone)]
@@ -14,6 +20,35 @@ pub(crate) struct Member {
     pub(crate) command: String,
     /// Resident memory, in KiB.
     pub(crate) resident_kib: u64,
+    /// The most it ever was, in KiB.
+    pub(crate) high_water_kib: u64,
+    pub(crate) threads: u64,
+    /// Open descriptors; 0 where the system does not tell.
+    pub(crate) descriptors: u64,
+    /// Processor time since its start, in microseconds.
+    pub(crate) cpu_us: f64,
+    /// Switches of its main thread because it waited, and because it was made to.
+    pub(crate) switches: [u64; 2],
+}
+
+impl Member {
+    /// Its program and the words that tell such processes apart, short enough for a table: no options, no
+    /// numbers, nothing behind a `--`, files without their directories.
+    pub(crate) fn short(&self) -> String {
+        let file = |word: &'_ str| word.rsplit('/').next().unwrap_or_default().to_owned();
+        let mut words = self.command.split(' ').take_while(|word| *word != "--");
+        let mut named = vec![file(words.next().unwrap_or_default())];
+        let mut behind_option = false;
+        for word in words {
+            let is_name = word.starts_with(|c: char| c.is_alphabetic() || "_/.".contains(c));
+            if is_name && !behind_option {
+                named.push(file(word));
+            }
+            behind_option = word.starts_with('-') && !word.contains('=');
+        }
+        named.truncate(SHORT_WORDS_MAX);
+        named.join(" ").chars().take(SHORT_CHARS_MAX).collect()
+    }
 }
 
 /// Kills the group that `pid` leads and every descendant that left it. Nothing happens for what has ended.
@@ -58,12 +93,15 @@ fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-fn member(pid: u32) -> Option<Member> {
+/// One process by itself; nothing where it has ended.
+pub(crate) fn member(pid: u32) -> Option<Member> {
     let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let resident = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let number = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
     Some(Member {
         pid,
         command: String::from_utf8_lossy(&command)
@@ -72,13 +110,82 @@ fn member(pid: u32) -> Option<Member> {
             .join(" ")
             .trim_end()
             .to_owned(),
-        resident_kib: resident.split_whitespace().next()?.parse().ok()?,
+        resident_kib: number("VmRSS:")?,
+        high_water_kib: number("VmHWM:").unwrap_or_default(),
+        threads: number("Threads:").unwrap_or_default(),
+        descriptors: descriptors.map_or(0, |entries| entries.count() as u64),
+        cpu_us: cpu_us(pid),
+        switches: [
+            number("voluntary_ctxt_switches:").unwrap_or_default(),
+            number("nonvoluntary_ctxt_switches:").unwrap_or_default(),
+        ],
     })
+}
+
+/// Processor time of a process, in microseconds; 0 where the system does not tell. The sum over its living
+/// threads is exact, the system's own count is coarse but holds the threads that ended.
+fn cpu_us(pid: u32) -> f64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let nanoseconds: u64 = threads
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|thread| run_ns(&thread.path().join("schedstat")))
+        .sum();
+    let living = nanoseconds as f64 / 1_000.0;
+    let all = ticks(pid).unwrap_or_default() as f64 * TICK_US;
+    if all > living + TICK_US { all } else { living }
+}
+
+/// User and system time of a process in ticks. Its name, in parentheses, may hold anything.
+fn ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, behind) = stat.rsplit_once(')')?;
+    let mut fields = behind.split_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+/// Processor time of the calling thread, in microseconds; 0 where the system does not tell.
+pub(crate) fn own_thread_cpu_us() -> f64 {
+    run_ns(std::path::Path::new("/proc/thread-self/schedstat"))
+        .map_or(0.0, |nanoseconds| nanoseconds as f64 / 1_000.0)
+}
+
+fn run_ns(file: &std::path::Path) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    text.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_names_tell_processes_apart() {
+        for (command, expect) in [
+            (
+                "/usr/bin/durward lab mock echo --delay-us 5",
+                "durward lab mock echo",
+            ),
+            (
+                "/x/durward --state-dir /tmp/s run --name mock -- /x/y z",
+                "durward run",
+            ),
+            ("/x/durward __child 4711 -- /x/y", "durward __child"),
+            ("node /srv/files/index.js /tmp", "node index.js tmp"),
+            ("python3 -u server.py", "python3"),
+            ("", ""),
+        ] {
+            let own = member(std::process::id()).unwrap();
+            let member = Member {
+                command: command.into(),
+                ..own
+            };
+            assert_eq!(member.short(), expect);
+        }
+    }
 
     #[test]
     fn a_tree_holds_the_process_and_its_child() {
@@ -88,7 +195,8 @@ mod tests {
             .unwrap();
         let own = tree(std::process::id());
         assert_eq!(own[0].pid, std::process::id());
-        assert!(own[0].resident_kib > 100);
+        assert!(own[0].resident_kib > 100 && own[0].high_water_kib >= own[0].resident_kib);
+        assert!(own[0].threads >= 1 && own[0].descriptors >= 3 && own[0].cpu_us > 0.0);
         let found = own.iter().find(|m| m.pid == child.id());
         // Between fork and exec the child still has our command line.
         assert!(found.is_some());

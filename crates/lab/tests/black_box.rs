@@ -383,11 +383,11 @@ fn what_cannot_be_compared_says_so() {
     let half = write("half.json", &text[..text.len() / 2]);
     let future = write("future.json", &text.replace("overhead/1", "overhead/9"));
     let other = write("other.json", &text.replace("\"runs\": 80", "\"runs\": 81"));
-    refused(&lab(&["compare", &good, &half]), 1, "no whole measurement");
+    refused(&lab(&["compare", &good, &half]), 1, "no whole document");
     refused(
         &lab(&["compare", &good, &future]),
         1,
-        "format durward-lab-overhead/9",
+        "durward-lab-overhead/9",
     );
     refused(&lab(&["compare", &good, &other]), 1, "differ in calls");
     refused(
@@ -405,5 +405,353 @@ fn what_cannot_be_compared_says_so() {
         &lab(&["gate", "--baseline", &good, &good, "--rule", "p99 <= +10%"]),
         1,
         "measure more calls",
+    );
+}
+
+#[test]
+fn calls_under_way_together_are_all_answered() {
+    let echo = mock("echo");
+    let found = measured(&overhead(&echo, &echo, &["--json", "--concurrency", "8"]));
+    assert_eq!(found["concurrency"], 8);
+    assert_eq!(found["arms"][1]["calls"], 240);
+    let large = format!(r#"{{"text":"{}"}}"#, "x".repeat(60_000));
+    refused(
+        &overhead(&echo, &echo, &["--concurrency", "8", "--tool-args", &large]),
+        2,
+        "would fill a pipe",
+    );
+    refused(
+        &overhead(&echo, &echo, &["--concurrency", "8", "--delay", "0.1"]),
+        2,
+        "contradict each other",
+    );
+}
+
+#[test]
+fn an_adaptive_measurement_adds_launches_up_to_its_bound() {
+    let echo = mock("echo");
+    let more = [
+        "--json",
+        "--adaptive",
+        "--half-width-us",
+        "0.000001",
+        "--launches-max",
+        "5",
+    ];
+    let found = measured(&overhead(&echo, &echo, &more));
+    assert_eq!(found["launches"], 5);
+    let more = ["--json", "--adaptive", "--half-width-us", "1000000"];
+    let found = measured(&overhead(&echo, &echo, &more));
+    assert_eq!(found["launches"], 3);
+    assert!(found["comparisons"][0]["hodges_lehmann_us"].is_f64());
+    assert!(found["arms"][1]["cold_us"]["point"].is_f64());
+    assert!(found["arms"][1]["processes"][0]["resident_kib"].as_u64() > Some(0));
+}
+
+#[test]
+fn what_is_not_built_says_so() {
+    let echo = mock("echo");
+    refused(
+        &overhead(&echo, &echo, &["--path", "hitl"]),
+        1,
+        "not built yet",
+    );
+}
+
+fn load(target: &str, more: &[&str]) -> Output {
+    lab(&[
+        &["load", "tool", "--target", target, "--json", "--quiet"][..],
+        more,
+    ]
+    .concat())
+}
+
+#[test]
+fn a_stall_shows_in_response_times_at_a_rate_and_hides_from_a_closed_loop() {
+    let stalls = mock("echo --stall-ms 400 --stall-every-ms 1200");
+    let found = measured(&load(
+        &stalls,
+        &[
+            "--rate",
+            "100/s",
+            "--workers",
+            "1",
+            "--duration",
+            "2400ms",
+            "--warm",
+            "0",
+        ],
+    ));
+    let phase = &found["phases"][0];
+    let p90 = |kind: &str| phase[kind]["p90_us"]["point"].as_f64().unwrap();
+    assert_eq!(
+        (phase["model"].as_str(), phase["calls"].as_u64()),
+        (Some("open"), Some(240))
+    );
+    // A third of all calls fall due while it stands still; only two of them meet it in service.
+    assert!(
+        p90("response") > 100_000.0 && p90("response") > p90("service"),
+        "{phase}"
+    );
+}
+
+#[test]
+fn failures_are_counted_by_kind() {
+    let count = |target: &str, more: &[&str], kind: &str| {
+        let args = [
+            &["--duration", "300ms", "--warm", "0", "--timeout-ms", "400"][..],
+            more,
+        ]
+        .concat();
+        let output = load(target, &args);
+        assert_eq!(output.status.code(), Some(1), "{kind}: {}", stderr(&output));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let phase = &found["phases"][0];
+        assert_eq!(
+            (phase["ok"].as_u64(), phase["service"]["n"].as_u64()),
+            (Some(0), Some(0))
+        );
+        assert!(
+            phase["failures"][kind].as_u64() > Some(0),
+            "{kind}: {phase}"
+        );
+        assert!(phase["service"]["missing"]["p50"].is_string());
+        assert!(found["complaint"].is_string());
+    };
+    let echo = mock("echo");
+    count(&echo, &["--tool", "none"], "error");
+    count(&echo, &["--tool-args", r#"{"txt":1}"#], "tool_error");
+    count(&hostile("die"), &[], "broken");
+    count(&hostile("never"), &[], "timeout");
+}
+
+#[test]
+fn load_over_http_counts_statuses_and_other_contents() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/x", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (number, stream) in (0..).zip(listener.incoming()) {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || {
+                let mut request = [0; 4096];
+                let mut turn = number;
+                while let Ok(1..) = stream.read(&mut request) {
+                    turn += 1;
+                    let answer = match turn % 4 {
+                        0 => "HTTP/1.1 429 Slow Down\r\ncontent-length: 0\r\n\r\n",
+                        1 => "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+                        2 => {
+                            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+                        }
+                        _ => "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nbad",
+                    };
+                    stream.write_all(answer.as_bytes()).unwrap();
+                }
+            });
+        }
+    });
+    let output = lab(&[
+        "load",
+        "http",
+        "--target",
+        &url,
+        "--duration",
+        "200ms",
+        "--warm",
+        "0",
+        "--json",
+        "--quiet",
+    ]);
+    let found = measured(&output);
+    let phase = &found["phases"][0];
+    for kind in ["throttled", "wrong_content"] {
+        assert!(phase["failures"][kind].as_u64() > Some(0), "{phase}");
+    }
+    assert!(phase["ok"].as_u64() > Some(0));
+    let text = lab(&[
+        "load",
+        "http",
+        "--target",
+        "http://127.0.0.1:1/",
+        "--duration",
+        "1s",
+    ]);
+    refused(&text, 1, "cannot connect");
+}
+
+#[test]
+fn load_refuses_what_makes_no_sense() {
+    let echo = mock("echo");
+    for (more, part) in [
+        (&["--rate", "0"][..], "no rate"),
+        (&["--duration", "0s"], "not between"),
+        (&["--phase", "x"], "no phase"),
+        (&["--threshold", "p95 <= x"], "no limit"),
+        (&["--threshold", "p95 <= +10%"], "baseline"),
+        (&["--tool-args", "["], "not JSON"),
+        (&["--header", "a\r\nb: c"], "takes NAME: VALUE"),
+    ] {
+        let target = if more[0] == "--header" {
+            "http://127.0.0.1:1/"
+        } else {
+            &echo
+        };
+        refused(&load(target, more), 2, part);
+    }
+    refused(
+        &lab(&["load", "http", "--target", &echo]),
+        2,
+        "needs an http:// address",
+    );
+    refused(&load("https://127.0.0.1/", &[]), 2, "http:// only");
+}
+
+#[test]
+fn ctrl_c_writes_what_there_is() {
+    let place = Directory::new();
+    let runs = place.join("runs");
+    let mut child = Command::new(lab_path())
+        .args([
+            "load",
+            "tool",
+            "--target",
+            &mock("echo"),
+            "--duration",
+            "60s",
+            "--out",
+            &runs,
+        ])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The first line of progress comes when calls are under way.
+    let mut progress = std::io::BufReader::new(child.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut progress, &mut String::new()).unwrap();
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut progress, &mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(97), "{rest}");
+    let run = std::fs::read_dir(&runs)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let summary: Value =
+        serde_json::from_slice(&std::fs::read(run.join("summary.json")).unwrap()).unwrap();
+    assert_eq!(summary["aborted"], true);
+    let calls = std::fs::read_to_string(run.join("ops/w1.jsonl")).unwrap();
+    assert_eq!(summary["phases"][0]["calls"], calls.lines().count());
+}
+
+#[test]
+fn latencies_of_both_kinds_of_log() {
+    let place = Directory::new();
+    let write = |name: &str, lines: &[&str]| {
+        std::fs::write(place.join(name), lines.join("\n") + "\n").unwrap();
+        place.join(name)
+    };
+    let decisions = write(
+        "decisions.jsonl",
+        &[
+            r#"{"time":"2026-01-01T00:00:00Z","decision":"allow","policy_eval_ms":0.2,"policy_total_ms":0.2,"request_id":"1"}"#,
+            r#"{"time":"2026-01-02T00:00:00Z","decision":"hitl","hitl_outcome":"user_allowed","policy_eval_ms":0.4,"policy_hitl_ms":9000,"policy_total_ms":9000.4,"request_id":"2"}"#,
+            r#"{"time":"2026-01-02T00:00:01Z","decision":"deny","policy_eval_ms":0.6,"policy_total_ms":0.6,"request_id":"3"}"#,
+        ],
+    );
+    let operations = write(
+        "operations.jsonl",
+        &[
+            r#"{"request_id":"2","duration":{"duration_ms":9100.4}}"#,
+            r#"{"request_id":"1","duration":{"duration_ms":100.2}}"#,
+        ],
+    );
+    let audit = |more: &[&str]| {
+        let args = [
+            &[
+                "audit-latency",
+                &decisions,
+                "--operations",
+                &operations,
+                "--json",
+            ][..],
+            more,
+        ];
+        measured(&lab(&args.concat()))
+    };
+    let all = audit(&[]);
+    assert_eq!(
+        (all["decisions"].as_u64(), all["joined"].as_u64()),
+        (Some(3), Some(2))
+    );
+    let row = |found: &Value, at: usize| found["groups"][0]["rows"][at].clone();
+    assert_eq!(row(&all, 0)["p95_ms"], 0.6, "never above the largest");
+    assert_eq!(row(&all, 4)["max_ms"].as_f64().map(f64::round), Some(100.0));
+    let without = audit(&["--exclude", "approval"]);
+    assert_eq!(
+        (without["excluded"].as_u64(), row(&without, 1)["n"].as_u64()),
+        (Some(1), Some(0))
+    );
+    assert_eq!(
+        audit(&["--by-decision"])["groups"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+    assert_eq!(audit(&["--date", "2026-01-02"])["decisions"], 2);
+
+    let journal = write(
+        "segment.jsonl",
+        &[
+            r#"{"sequence":0,"prev_hash":"","entry_hash":"","body":{"time":"2026-01-01T00:00:00.000Z","kind":"decision","op":"a","decision":"allow","policy_eval_us":2.5}}"#,
+            r#"{"sequence":1,"prev_hash":"","entry_hash":"","body":{"time":"2026-01-01T00:00:00.000Z","kind":"operation","op":"a","duration_us":40,"policy_us":2.5,"upstream_us":20}}"#,
+        ],
+    );
+    let found = measured(&lab(&["audit-latency", &journal, "--json"]));
+    assert_eq!(row(&found, 4)["median_ms"], 0.02);
+    assert_eq!(row(&found, 3)["median_ms"], 0.04);
+
+    let jobs = write(
+        "jobs.jsonl",
+        &[r#"{"job":{"submittedAt":1.0,"startedAt":1.5,"finishedAt":3.5}}"#],
+    );
+    let found = measured(&lab(&[
+        "audit-latency",
+        &journal,
+        "--jobs",
+        &jobs,
+        "--json",
+    ]));
+    assert_eq!(found["jobs"]["rows"][1]["median_ms"], 2_000.0);
+    let broken = write("broken.jsonl", &["{", "}"]);
+    refused(
+        &lab(&["audit-latency", &broken]),
+        1,
+        "line 1 is no decision",
+    );
+    refused(
+        &lab(&["audit-latency", &place.join("none")]),
+        1,
+        "cannot use",
+    );
+    refused(
+        &lab(&["audit-latency", &journal, "--date", "today"]),
+        2,
+        "no day",
+    );
+    refused(
+        &lab(&["audit-latency", &journal, "--date", "1999"]),
+        1,
+        "no decision",
     );
 }

@@ -216,6 +216,17 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
     error(id, REFUSED_CODE, &refusal.to_string(), Some(&data))
 }
 
+/// News for a client whose call waits for a person. `told` counts them: progress may only grow, and a
+/// millionth is less than what a server begins with.
+#[must_use]
+pub fn waiting(token: &str, told: u32, left_s: u64) -> Vec<u8> {
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{},\"message\":\"waiting for a person's approval, {left_s} s left\"}}}}",
+        f64::from(told) / 1e6
+    )
+    .into_bytes()
+}
+
 /// The answer to a call that its server did not answer.
 #[must_use]
 pub fn upstream_fault(id: &str, fault: UpstreamFault) -> Vec<u8> {

@@ -5,9 +5,11 @@
 //! except where an id has to be spelled as the client spelled it, a list loses what the client may
 //! not see, or a description loses what a person cannot see; no state outlives its session.
 
+pub mod ask_client;
 pub mod definitions;
 pub mod describe;
 pub mod descriptions;
+pub mod era;
 pub mod finding;
 pub mod frames;
 pub mod listing;

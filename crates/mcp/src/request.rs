@@ -6,8 +6,10 @@ use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 use wire::{Bounds, Revision, scan_reply};
 
+use crate::describe::{self, Context};
 use crate::method::{self, Class};
 use gate::ControlKind;
+use gate::facts::Facts;
 
 /// The `_meta` member in which a Modern client names itself.
 pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
@@ -28,6 +30,15 @@ pub fn classify(method: &str, scan: &Scan<'_>) -> Class {
         return Class::Control(ControlKind::Handshake);
     }
     method::of_client_request(method)
+}
+
+/// The facts of a request that is judged; `None` where its method is not, or it lacks something.
+#[must_use]
+pub fn described(method: &str, scan: &Scan<'_>, context: &Context<'_>) -> Option<Facts> {
+    let Class::Judged(reaches_for) = classify(method, scan) else {
+        return None;
+    };
+    describe::client_request(method, reaches_for, scan, context).ok()
 }
 
 /// The name in a client's description of itself.

@@ -2,13 +2,18 @@
 
 use crate::conformance::Sessions;
 use crate::count::Count;
-use crate::echo::Echo;
+use crate::echo::{Echo, Stall};
 use crate::files::{Files, Roots};
 use crate::hostile::{Behaviour, Hostile, HostileArgs};
 use crate::http::{ReplyForm, Site};
 use crate::server::{Eras, Machine, Server};
 use crate::{MockError, http, relay, stdio};
-use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    net::SocketAddr,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 /// A mock to run.
 #[derive(Debug, clap::Subcommand)]
@@ -52,6 +57,12 @@ pub struct EchoArgs {
     /// How long the text of the tool `sized` is, in bytes.
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(0..=67_108_864))]
     pub reply_bytes: u64,
+    /// Stand still for so long at the end of every period, in milliseconds.
+    #[arg(long, requires = "stall_every_ms", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    pub stall_ms: Option<u64>,
+    /// The period of the stalls, in milliseconds.
+    #[arg(long, requires = "stall_ms", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    pub stall_every_ms: Option<u64>,
     /// What every mock server accepts.
     #[command(flatten)]
     pub server: ServerArgs,
@@ -103,6 +114,14 @@ pub fn run(args: Args) -> Result<u8, MockError> {
             let echo = Echo {
                 delay: Duration::from_micros(args.delay_us),
                 reply_bytes: args.reply_bytes,
+                stall: args
+                    .stall_ms
+                    .zip(args.stall_every_ms)
+                    .map(|(length, period)| Stall {
+                        since: Instant::now(),
+                        period: Duration::from_millis(period),
+                        length: Duration::from_millis(length),
+                    }),
             };
             let (eras, count) = (args.server.eras, args.server.counter()?);
             serve(&args.server, move || Server::new(echo, eras, count.clone()))

@@ -96,5 +96,6 @@ fn object(at: usize, rule: &Rule) -> Value {
         "specificity": rule.conditions.specificity(),
         "conditions": conditions,
         "cache_side_effects": rule.cache_side_effects,
+        "approvers": rule.approvers,
     })
 }

@@ -1,12 +1,16 @@
 //! What to run, by which rules: flags before configuration before defaults.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gate::journal::SyncPolicy;
 use gate::limits::Limits;
 use gate::policy::document::nearest;
-use mcp::upstream::http::{ClientOptions, Credential, HeaderName, Target, TlsOptions};
+use mcp::upstream::http::{
+    ClientOptions, Credential, HeaderName, HttpUpstream, Target, TlsOptions,
+};
 use net::environment::Extra;
 
 use super::Failure;
@@ -28,7 +32,9 @@ pub(super) struct Plan {
     pub server: Means,
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
+    pub tool_timeouts_ms: HashMap<String, u64>,
     pub sync: SyncPolicy,
+    pub approval: gate::approval::Options,
     pub descriptions: mcp::descriptions::Options,
     pub pins: gate::pins::PinOptions,
     pub limits: Limits,
@@ -52,8 +58,10 @@ pub(super) struct Command {
 
 /// A server that is reached over HTTP.
 pub(super) struct Reached {
-    pub target: Target,
-    pub options: ClientOptions,
+    pub upstream: Arc<HttpUpstream>,
+    /// The host's name or address.
+    pub host: String,
+    pub on_this_machine: bool,
 }
 
 impl Plan {
@@ -67,11 +75,18 @@ impl Plan {
             None => None,
         };
         let command = command(args, server);
-        let reached = reached(args, server)?;
+        let call_timeout_ms = args.call_timeout.map_or_else(
+            || settings.call_timeout_of(server).0,
+            |seconds| seconds.saturating_mul(1_000),
+        );
+        let own_time = |(tool, seconds): &(String, u64)| (tool.clone(), seconds * 1_000);
+        let tool_timeouts_ms: HashMap<_, _> = args.tool_timeout.iter().map(own_time).collect();
+        let longest_ms = tool_timeouts_ms.values().copied().max().unwrap_or(0);
+        let reached = reached(args, server, longest_ms.max(call_timeout_ms))?;
         let transport = args.transport.map(Into::into);
         let transport = transport.or(server.map(|server| server.transport));
         let default_name = match (&reached, &command) {
-            (Some(reached), None) => name_of_host(reached.target.host()),
+            (Some(reached), None) => name_of_host(&reached.host),
             (_, Some(command)) => super::name_of(&command.program, &command.arguments),
             (None, None) => "server".to_owned(),
         };
@@ -80,11 +95,10 @@ impl Plan {
             name: name.unwrap_or(default_name),
             server: means(transport, reached, command)?,
             policy: settings.policy_of(server).0.map(Path::to_path_buf),
-            call_timeout_ms: args.call_timeout.map_or_else(
-                || settings.call_timeout_of(server).0,
-                |seconds| seconds.saturating_mul(1_000),
-            ),
+            call_timeout_ms,
+            tool_timeouts_ms,
             sync: sync_policy(args.sync, settings),
+            approval: args.approval.options(&settings.approval),
             descriptions: screening::descriptions(&args.screening, settings),
             pins: screening::pins(&args.screening, settings, server, places),
             limits: args
@@ -111,13 +125,21 @@ pub fn sync_policy(flag: Option<Sync>, settings: &Settings) -> SyncPolicy {
 }
 
 impl Means {
+    /// Whether the server sees this machine's files.
+    pub(super) fn is_local(&self) -> bool {
+        match self {
+            Self::Command(_) | Self::Either(..) => true,
+            Self::Http(reached) => reached.on_this_machine,
+        }
+    }
+
     /// What is shown where the server's end is told.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Command(command) | Self::Either(_, command) => {
                 command.program.to_string_lossy().into_owned()
             }
-            Self::Http(reached) => reached.target.to_string(),
+            Self::Http(reached) => reached.upstream.place(),
         }
     }
 }
@@ -185,7 +207,11 @@ pub fn of_configuration(server: &Server) -> Option<Start> {
     ))
 }
 
-fn reached(args: &RunArgs, server: Option<&Server>) -> Result<Option<Reached>, Failure> {
+fn reached(
+    args: &RunArgs,
+    server: Option<&Server>,
+    call_ms_max: u64,
+) -> Result<Option<Reached>, Failure> {
     let configured = server.and_then(|server| server.http.as_ref());
     let url = args.url.as_deref();
     let Some(url) = url.or(configured.map(|http| http.url.value.as_str())) else {
@@ -208,7 +234,14 @@ fn reached(args: &RunArgs, server: Option<&Server>) -> Result<Option<Reached>, F
         let name = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
         options.headers.append(name, value);
     }
-    Ok(Some(Reached { target, options }))
+    let (host, on_this_machine) = (target.host().to_owned(), target.is_on_this_machine());
+    let upstream = HttpUpstream::new(target, &options, call_ms_max)
+        .map_err(|fault| Failure::configuration(fault.to_string()))?;
+    Ok(Some(Reached {
+        upstream: Arc::new(upstream),
+        host,
+        on_this_machine,
+    }))
 }
 
 fn credential(args: &RunArgs, configured: Option<&Http>) -> Result<Option<Credential>, Failure> {

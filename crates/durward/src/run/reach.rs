@@ -9,7 +9,7 @@ use mcp::upstream::http::{HttpSession, HttpUpstream, Link};
 use mcp::upstream::{ServerCommand, Upstream};
 
 use super::Failure;
-use super::plan::{Command, Means, Plan, Reached};
+use super::plan::{Command, Means, Plan};
 use crate::places::{self, Places};
 
 /// How long is waited before the second and the third try to reach a server, in milliseconds.
@@ -24,22 +24,23 @@ pub(super) async fn reach(
 ) -> Result<Upstream, Failure> {
     match &plan.server {
         Means::Command(command) => start(command, plan, places),
-        Means::Http(reached) => {
-            let upstream = upstream(reached, plan)?;
-            Ok(linked(&upstream, gate))
-        }
+        Means::Http(reached) => Ok(linked(&reached.upstream, gate)),
         Means::Either(reached, command) => {
-            let upstream = upstream(reached, plan)?;
-            match probe(&upstream, gate).await {
+            let upstream = &reached.upstream;
+            match probe(upstream, gate).await {
                 Ok(()) => {
-                    let _ = writeln!(err, "durward: the server is reached at {}", reached.target);
-                    Ok(linked(&upstream, gate))
+                    let _ = writeln!(
+                        err,
+                        "durward: the server is reached at {}",
+                        upstream.place()
+                    );
+                    Ok(linked(upstream, gate))
                 }
                 Err(fault) if may_fall_back(fault.fault) => {
                     let _ = writeln!(
                         err,
                         "durward: no server at {} ({}); starting {}",
-                        reached.target,
+                        upstream.place(),
                         told(&fault),
                         command.program.to_string_lossy()
                     );
@@ -47,7 +48,7 @@ pub(super) async fn reach(
                 }
                 Err(fault) => Err(Failure::other(format!(
                     "the server at {} is there, but cannot be used: {}\n  hint: --transport stdio starts the command instead",
-                    reached.target,
+                    upstream.place(),
                     told(&fault)
                 ))),
             }
@@ -69,16 +70,6 @@ fn start(command: &Command, plan: &Plan, places: &Places) -> Result<Upstream, Fa
             command.program.to_string_lossy()
         ))
     })
-}
-
-fn upstream(reached: &Reached, plan: &Plan) -> Result<Arc<HttpUpstream>, Failure> {
-    HttpUpstream::new(
-        reached.target.clone(),
-        &reached.options,
-        plan.call_timeout_ms,
-    )
-    .map(Arc::new)
-    .map_err(|fault| Failure::configuration(fault.to_string()))
 }
 
 fn linked(upstream: &Arc<HttpUpstream>, gate: &Arc<Gate>) -> Upstream {

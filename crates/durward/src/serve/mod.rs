@@ -13,19 +13,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gate::journal::{Config, Journal, Record, System};
+use gate::policy::Policy;
 use gate::{Gate, World};
 use mcp::serve::{Face, FaceOptions, ServerOptions};
 use net::http::server;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Given, ScreeningArgs, Sync, server_name};
+use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name};
 use crate::config::Settings;
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use crate::run::plan::sync_policy;
-use crate::run::{Failure, open_journal, split_seed};
+use crate::run::{Failure, bind_control, listen, open_journal, split_seed};
 
 use door::Door;
 use guests::Guests;
@@ -85,6 +86,9 @@ pub struct ServeArgs {
     /// What is done about what servers say of themselves
     #[command(flatten)]
     pub screening: ScreeningArgs,
+    /// How calls wait for a person
+    #[command(flatten)]
+    pub approval: ApprovalArgs,
     /// How much callers may
     #[command(flatten)]
     pub limits: crate::limits::LimitArgs,
@@ -173,6 +177,65 @@ fn serve(
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, _, _) = split_seed(&seed);
     // Everything that can be wrong with the rules is said before the journal begins a segment.
+    let policies = policies(&plan, places, err)?;
+    let guests = Guests::open(places, args.require_key)?;
+    if !plan.listen.ip().is_loopback() && !guests.need_keys() {
+        return Err(Failure::configuration(format!(
+            "{} can be reached from other machines, and without keys anybody there could call\n  hint: listen at 127.0.0.1, or make a key with durward keys create",
+            plan.listen
+        )));
+    }
+    let journal = open_journal(sync_policy(args.sync, settings), places, instance)?;
+    let clock = Arc::new(SystemClock::new());
+    let mut gates = Vec::new();
+    let mut sockets = Vec::new();
+    for (file, policy) in policies {
+        let mut random = [0_u8; 8];
+        local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
+        record_policy(&journal, file.as_deref(), policy.digest())?;
+        let world = World {
+            policy,
+            version: "v1".into(),
+            limits: plan.limits,
+        };
+        let salt = u64::from_le_bytes(random);
+        let gate = Gate::new(world, Arc::clone(&journal), Arc::clone(&clock) as _, salt);
+        let gate = Arc::new(gate.with_approval(plan.approval));
+        let names = plan.names(file.as_deref());
+        // Each set of rules has its own questions, and so its own socket.
+        let label = format!("serve-{}", gates.len());
+        let socket = bind_control(places, &label).inspect_err(|_| {
+            // The journal was opened for nothing; a failure here is the lesser one.
+            drop(journal.close(local::now_ms(), "configuration"));
+        })?;
+        sockets.push((socket, Arc::clone(&gate), names));
+        gates.push((file, gate));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
+    let served = runtime.block_on(async {
+        let listener = TcpListener::bind(plan.listen)
+            .await
+            .map_err(|e| Failure::other(format!("cannot listen at {}: {e}", plan.listen)))?;
+        for (socket, gate, names) in &mut sockets {
+            listen(socket, gate, names, places);
+        }
+        Serving::new(&plan, gates, guests, places)?
+            .run(&plan, listener, out)
+            .await
+    });
+    runtime.shutdown_background();
+    finish(served?, &journal)
+}
+
+/// The rules of all servers, each file once.
+fn policies(
+    plan: &Plan,
+    places: &Places,
+    err: &mut dyn Write,
+) -> Result<Vec<(Option<PathBuf>, Policy)>, Failure> {
     let mut policies = Vec::new();
     for file in plan.policies() {
         if file.is_none() {
@@ -185,43 +248,7 @@ fn serve(
             .map_err(Failure::configuration)?;
         policies.push((file, policy));
     }
-    let guests = Guests::open(places, args.require_key)?;
-    if !plan.listen.ip().is_loopback() && !guests.need_keys() {
-        return Err(Failure::configuration(format!(
-            "{} can be reached from other machines, and without keys anybody there could call\n  hint: listen at 127.0.0.1, or make a key with durward keys create",
-            plan.listen
-        )));
-    }
-    let journal = open_journal(sync_policy(args.sync, settings), places, instance)?;
-    let clock = Arc::new(SystemClock::new());
-    let mut gates = Vec::new();
-    for (file, policy) in policies {
-        let mut random = [0_u8; 8];
-        local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
-        record_policy(&journal, file.as_deref(), policy.digest())?;
-        let world = World {
-            policy,
-            version: "v1".into(),
-            limits: plan.limits,
-        };
-        let salt = u64::from_le_bytes(random);
-        let gate = Gate::new(world, Arc::clone(&journal), Arc::clone(&clock) as _, salt);
-        gates.push((file, Arc::new(gate)));
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
-    let served = runtime.block_on(async {
-        let listener = TcpListener::bind(plan.listen)
-            .await
-            .map_err(|e| Failure::other(format!("cannot listen at {}: {e}", plan.listen)))?;
-        Serving::new(&plan, gates, guests, places)?
-            .run(&plan, listener, out)
-            .await
-    });
-    runtime.shutdown_background();
-    finish(served?, &journal)
+    Ok(policies)
 }
 
 fn finish(gates: Vec<Arc<Gate>>, journal: &Journal) -> Result<u8, Failure> {

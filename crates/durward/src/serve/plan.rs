@@ -27,6 +27,7 @@ pub struct Plan {
     pub options: Options,
     pub descriptions: mcp::descriptions::Options,
     pub limits: gate::limits::Limits,
+    pub approval: gate::approval::Options,
 }
 
 /// A server.
@@ -95,12 +96,24 @@ impl Plan {
             servers,
             share: args.share.into(),
             options,
+            approval: args.approval.options(&settings.approval),
             descriptions: screening::descriptions(&args.screening, settings),
             limits: args
                 .limits
                 .over(settings.limits.for_gate())
                 .map_err(Failure::configuration)?,
         })
+    }
+
+    /// The names of the servers with these rules.
+    pub fn names(&self, policy: Option<&Path>) -> String {
+        let names: Vec<&str> = self
+            .servers
+            .iter()
+            .filter(|server| server.policy.as_deref() == policy)
+            .map(|server| server.name.as_str())
+            .collect();
+        names.join(", ")
     }
 
     /// The files with rules, each once; none is the starter policy.

@@ -1,8 +1,10 @@
 """Plays a plan through FastMCP's own client and prints what it saw, one JSON object a line.
 
 The plan (a JSON file, the only argument) holds: command, args, env, cwd, mode (`auto` or `legacy`) and
-calls, a list of {tool, arguments}. The first line names the negotiated revision and the listed tools;
-each further line is one call, in order: {"result": ...} or {"error": {code, message, data}}.
+calls, a list of {tool, arguments}. With answers (a list of {action, answer}) the client declares elicitation
+and gives them in order. The first line names the negotiated revision and the listed tools; each further line
+is one call, in order: {"result": ...} or {"error": {code, message, data}}, and with answers also asked, the
+questions of the server during the call: {message, choices}.
 """
 
 import asyncio
@@ -11,6 +13,7 @@ import sys
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
+from fastmcp.client.elicitation import ElicitResult
 from mcp import MCPError
 
 
@@ -27,15 +30,37 @@ async def play(client, call):
     return {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)}
 
 
+def person(plan, asked):
+    """Whoever answers elicitations: None where the plan has no answers."""
+    if "answers" not in plan:
+        return None
+    answers = iter(plan["answers"])
+
+    async def answer(message, response_type, params, context):
+        field = params.requested_schema["properties"]["answer"]
+        asked.append({"message": message, "choices": field["enum"]})
+        given = next(answers)
+        content = {"answer": given["answer"]} if given["action"] == "accept" else None
+        return ElicitResult(action=given["action"], content=content)
+
+    return answer
+
+
 async def main(plan):
+    asked = []
     transport = StdioTransport(
         plan["command"], plan["args"], env=plan["env"], cwd=plan["cwd"], keep_alive=False
     )
-    async with Client(transport, mode=plan["mode"], timeout=30) as client:
+    async with Client(
+        transport, mode=plan["mode"], timeout=30, elicitation_handler=person(plan, asked)
+    ) as client:
         tools = [tool.name for tool in await client.list_tools()]
         show({"revision": client.protocol_version, "tools": tools})
         for call in plan["calls"]:
-            show(await play(client, call))
+            seen = await play(client, call)
+            if "answers" in plan:
+                seen["asked"], asked[:] = list(asked), []
+            show(seen)
 
 
 with open(sys.argv[1], encoding="utf-8") as file:

@@ -49,7 +49,7 @@ impl Place {
             dir: std::env::temp_dir().join(name),
         };
         let _ = fs::remove_dir_all(&place.dir);
-        fs::create_dir_all(&place.dir).unwrap();
+        fs::create_dir_all(place.runtime()).unwrap();
         place.write_policy(
             r#"{"version":"1","default_action":"deny","rules":[
                 {"id":"allow-all","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
@@ -139,10 +139,23 @@ impl Place {
         Client::spawn_with(binary(), self.run_args(flags, command), options).unwrap()
     }
 
+    /// Guards what these flags of `durward run` reach, without a command.
+    pub fn guard_reached(&self, flags: &[&str]) -> Client {
+        let mut args = self.run_args(flags, &[]);
+        args.pop();
+        Client::spawn_with(binary(), args, &self.options()).unwrap()
+    }
+
+    /// Where instances of this place have their sockets, in a folder `durward`.
+    pub fn runtime(&self) -> PathBuf {
+        self.path("runtime")
+    }
+
     pub fn options(&self) -> Options {
         Options {
             timeout: PATIENCE,
             cwd: Some(self.dir.clone()),
+            env: vec![("XDG_RUNTIME_DIR".into(), self.runtime().into())],
             ..Options::default()
         }
     }
@@ -159,6 +172,7 @@ impl Place {
     pub fn durward(&self, args: &[&str]) -> Output {
         Command::new(binary())
             .args(args)
+            .env("XDG_RUNTIME_DIR", self.runtime())
             .current_dir(&self.dir)
             .stdin(Stdio::null())
             .output()

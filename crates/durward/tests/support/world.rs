@@ -126,7 +126,8 @@ impl World {
         self.home().join(".config/durward")
     }
 
-    fn runtime(&self) -> PathBuf {
+    /// Where instances of this world have their sockets, in a folder `durward`.
+    pub fn runtime(&self) -> PathBuf {
         self.far.join("run")
     }
 

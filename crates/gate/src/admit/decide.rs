@@ -1,15 +1,19 @@
 //! From a judgement to a decision and its record.
 
+use crate::approval::{self, Answer, Channel};
 use crate::facts::{Fact, Facts, ResourceType};
-use crate::journal::{self, Decision, JournalError, MatchedRule, Micros, OpId, RecordedPath};
+use crate::journal::{
+    self, Decision, JournalError, MatchedRule, Micros, OpId, Record, RecordedPath,
+};
 use crate::limits::{BREACH_RULE, Standing};
 use crate::paths::Role;
-use crate::policy::{DEFAULT_RULE, Effect, Operation, PROTECTED_RULE, Verdict};
+use crate::policy::{DEFAULT_RULE, Effect, Judgement, Operation, PROTECTED_RULE, Verdict};
 
 use super::World;
 use super::call::Origin;
 use super::path_facts::{self, PathFact};
 use super::reason::{Reason, Refusal};
+use super::recorder::Recorder;
 
 /// A decision, owned: the world may change while a person thinks.
 #[derive(Debug)]
@@ -26,6 +30,53 @@ pub(super) struct Decided {
     pub escalated: bool,
     /// When trying again can help, in milliseconds from now.
     pub retry_after_ms: Option<u64>,
+    /// Hitl only: a yes may be remembered.
+    pub remember: bool,
+    /// Hitl only: how it was answered.
+    pub hitl: Option<Hitl>,
+}
+
+/// How a person, or an earlier answer of one, decided.
+#[derive(Debug)]
+pub(super) struct Hitl {
+    /// `user_allowed`, `user_denied`, `timeout`, `withdrawn`.
+    outcome: &'static str,
+    approver: Option<String>,
+    channel: Option<Channel>,
+    cache_hit: bool,
+    waited: Option<Micros>,
+}
+
+impl Hitl {
+    pub fn answered(outcome: &'static str, answer: &Answer, waited: Micros) -> Self {
+        Self {
+            outcome,
+            approver: Some(answer.approver.clone()),
+            channel: Some(answer.channel),
+            cache_hit: false,
+            waited: Some(waited),
+        }
+    }
+
+    pub fn without_answer(outcome: &'static str, waited: Micros) -> Self {
+        Self {
+            outcome,
+            approver: None,
+            channel: None,
+            cache_hit: false,
+            waited: Some(waited),
+        }
+    }
+
+    pub fn remembered(channel: Channel, approver: String) -> Self {
+        Self {
+            outcome: "user_allowed",
+            approver: Some(approver),
+            channel: Some(channel),
+            cache_hit: true,
+            waited: None,
+        }
+    }
 }
 
 impl Decided {
@@ -56,6 +107,8 @@ impl Decided {
             policy_us: Micros::default(),
             escalated: false,
             retry_after_ms: None,
+            remember: effect == Effect::Hitl && may_be_remembered(&judgement),
+            hitl: None,
         }
     }
 
@@ -67,6 +120,7 @@ impl Decided {
             BREACH_RULE.clone_into(&mut self.final_rule);
             self.matched.push((BREACH_RULE.to_owned(), Effect::Hitl));
             self.escalated = true;
+            self.remember = false;
         }
         self
     }
@@ -90,6 +144,8 @@ impl Decided {
             policy_us: Micros::default(),
             escalated: false,
             retry_after_ms: None,
+            remember: false,
+            hitl: None,
         }
     }
 
@@ -102,11 +158,27 @@ impl Decided {
             tool_name: facts.tool_name.known().cloned(),
             path: primary_path(facts).map(str::to_owned),
             retry_after_ms: self.retry_after_ms,
+            said: None,
         }
     }
 
+    /// Writes the decision record.
+    pub fn write(
+        &self,
+        recorder: &Recorder,
+        world: &World,
+        facts: &Facts,
+        origin: &Origin,
+    ) -> Result<OpId, JournalError> {
+        let op = recorder.next_op();
+        self.with_record(op, world, facts, origin, |record| {
+            recorder.write(&Record::Decision(record))
+        })?;
+        Ok(op)
+    }
+
     /// Builds the decision record over borrowed text and hands it to `write`.
-    pub fn with_record(
+    fn with_record(
         &self,
         op: OpId,
         world: &World,
@@ -129,6 +201,7 @@ impl Decided {
         let operation = self.operation.map(Operation::label);
         let uri = facts.uri.known().map(String::as_str);
         let scheme = uri.and_then(crate::policy::scheme_of);
+        let hitl = self.hitl.as_ref();
         let unknown: &[&str] = if uncertain(facts) { &["paths"] } else { &[] };
         write(&Decision {
             op,
@@ -164,10 +237,27 @@ impl Decided {
             request_id: Some(&origin.request_id),
             session_id: Some(&origin.session_id),
             arguments_digest: origin.arguments_digest,
+            hitl_outcome: hitl.map(|h| h.outcome),
+            hitl_cache_hit: hitl.map(|h| h.cache_hit),
+            hitl_approver_id: hitl.and_then(|h| h.approver.as_deref()),
+            hitl_channel: hitl.and_then(|h| h.channel).map(Channel::label),
+            policy_hitl_us: hitl.and_then(|h| h.waited),
             unknown_facts: unknown,
-            ..Decision::default()
+            refusals: 0,
         })
     }
+}
+
+/// Whether every rule that asks, or may ask, bears that a yes is remembered.
+fn may_be_remembered(judgement: &Judgement<'_>) -> bool {
+    let asking = judgement
+        .matched_rules()
+        .chain(judgement.unsure_rules())
+        .filter(|rule| rule.effect == Effect::Hitl);
+    approval::may_be_remembered(
+        judgement.side_effects,
+        asking.map(|rule| rule.cache_side_effects.as_slice()),
+    )
 }
 
 fn journal_effect(effect: Effect) -> journal::Effect {

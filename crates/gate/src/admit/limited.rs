@@ -7,12 +7,12 @@ use crate::facts::{Direction, Facts, ResourceType};
 use crate::journal::{JournalError, Record};
 use crate::limits::{Lane, Limits, Slot, Standing, Stop, Who};
 
-use super::call::Origin;
+use super::call::{Call, Origin};
 use super::decide::Decided;
 use super::pass::{Control, ControlKind};
 use super::reason::{Reason, Refusal};
 use super::turned_away::{Due, Tally};
-use super::{Gate, Ticket, World};
+use super::{Gate, World};
 
 /// A call that ends before the policy is asked.
 pub(super) struct TurnAway {
@@ -70,10 +70,9 @@ impl Gate {
                 .add(facts, origin, why.reason, self.mono_ns());
         let mut written = self.write_tallies(tallies);
         if first && written.is_ok() {
-            let op = self.recorder.next_op();
-            written = decided.with_record(op, world, facts, origin, |record| {
-                self.recorder.write(&Record::Decision(record))
-            });
+            written = decided
+                .write(&self.recorder, world, facts, origin)
+                .map(|_| ());
         }
         let reason = match written {
             Ok(()) if !self.has_failed() => why.reason,
@@ -92,6 +91,7 @@ impl Gate {
     /// Takes a place among the calls under way; without one, what could pass is refused after all.
     pub(super) fn enter(
         &self,
+        world: &World,
         facts: &Facts,
         origin: &Origin,
         decided: &mut Decided,
@@ -99,7 +99,7 @@ impl Gate {
         if decided.reason.is_some() || facts.direction == Direction::ToClient {
             return None;
         }
-        match self.counters.enter(&self.world.limits, &who(facts, origin)) {
+        match self.counters.enter(&world.limits, &who(facts, origin)) {
             Ok(slot) => Some(slot),
             Err(stop) => {
                 decided.stop(TurnAway::from(stop).reason);
@@ -120,7 +120,7 @@ impl Gate {
         facts: &Facts,
         origin: &Origin,
         request: R,
-    ) -> Result<Control<R>, Refusal> {
+    ) -> Result<Control<R>, Box<Refusal>> {
         let lane = match kind {
             ControlKind::List => Lane::Calls,
             ControlKind::Ping | ControlKind::LogLevel => Lane::Liveness,
@@ -129,24 +129,25 @@ impl Gate {
             | ControlKind::News
             | ControlKind::Complaint => return Ok(self.control(kind, request)),
         };
-        self.arrive(&self.world, lane, &who(facts, origin), self.mono_ns())
-            .map_err(|why| self.turn_away(&self.world, facts, origin, why))?;
+        let world = self.world();
+        self.arrive(&world, lane, &who(facts, origin), self.mono_ns())
+            .map_err(|why| Box::new(self.turn_away(&world, facts, origin, why)))?;
         Ok(self.control(kind, request))
     }
 
     /// A person said yes to a call beyond its tool's window: the window begins anew.
-    pub fn note_approved<R>(&self, ticket: &Ticket<R>) {
-        if ticket.decided.escalated {
-            let who = who(&ticket.call.facts, &ticket.call.origin);
+    pub(super) fn note_approved<R>(&self, world: &World, call: &Call<R>, decided: &Decided) {
+        if decided.escalated {
+            let who = who(&call.facts, &call.origin);
             self.counters
-                .begin_anew(&self.world.limits, &who, self.mono_ns());
+                .begin_anew(&world.limits, &who, self.mono_ns());
         }
     }
 
     /// The limits in force.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        self.world.limits
+        self.world.load().limits
     }
 
     /// Writes what is still counted and not written. To be called before the journal is closed.
@@ -155,15 +156,6 @@ impl Gate {
     /// What the journal says; the gate then refuses every further call.
     pub fn flush(&self) -> Result<(), JournalError> {
         self.write_tallies(self.turned_away.all())
-    }
-}
-
-impl<R> Ticket<R> {
-    /// Whether a person is asked because a tool was called too often. An answer to that is never
-    /// remembered, and no remembered answer replaces it.
-    #[must_use]
-    pub fn is_escalated(&self) -> bool {
-        self.decided.escalated
     }
 }
 

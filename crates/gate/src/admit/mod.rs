@@ -10,11 +10,15 @@ mod path_facts;
 mod reason;
 mod recorder;
 mod tally;
+mod ticket;
 mod turned_away;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arc_swap::ArcSwap;
+
+use crate::approval::{self, Approvals, Shown};
 use crate::clock::Clock;
 use crate::facts::Facts;
 use crate::journal::{Digest, Journal, JournalError, Record, Stages};
@@ -26,11 +30,13 @@ pub use flight::{About, InFlight, Outcome};
 pub use pass::{Answer, Control, ControlKind, Pass, Permit};
 pub use reason::{Reason, Refusal};
 pub use tally::{TIME_CLASSES_US, Tallied};
+pub use ticket::Ticket;
 pub use turned_away::{TALLIES_MAX, TALLY_MS};
 
 use decide::Decided;
 use flight::State;
 use recorder::Recorder;
+use ticket::ToAsk;
 use turned_away::TurnedAway;
 
 /// What becomes of a call.
@@ -43,14 +49,6 @@ pub enum Admission<R> {
     Pending(Box<Ticket<R>>),
     /// It may not.
     Refused(Refusal),
-}
-
-/// A call that waits for a person. Nothing of it has been sent or written.
-#[must_use = "a ticket that is dropped leaves its call without an answer"]
-#[derive(Debug)]
-pub struct Ticket<R> {
-    call: Call<R>,
-    decided: Decided,
 }
 
 /// Everything a call is judged by, captured at the edge.
@@ -66,8 +64,9 @@ pub struct World {
 
 /// The door.
 pub struct Gate {
-    world: Arc<World>,
+    world: ArcSwap<World>,
     recorder: Arc<Recorder>,
+    approvals: Arc<Approvals>,
     draining: AtomicBool,
     counters: Arc<Counters>,
     turned_away: TurnedAway,
@@ -77,12 +76,43 @@ impl Gate {
     /// A gate that judges by `world` and writes to `journal`. `random` distinguishes this instance.
     #[must_use]
     pub fn new(world: World, journal: Arc<Journal>, clock: Arc<dyn Clock>, random: u64) -> Self {
+        let approvals = Approvals::new(approval::Options::default(), Arc::clone(&clock), random);
         Self {
-            world: Arc::new(world),
+            world: ArcSwap::from_pointee(world),
             recorder: Arc::new(Recorder::new(journal, clock, random)),
+            approvals: Arc::new(approvals),
             draining: AtomicBool::new(false),
             counters: Arc::default(),
             turned_away: TurnedAway::default(),
+        }
+    }
+
+    /// The same gate with other bounds for approval. Before the first call.
+    #[must_use]
+    pub fn with_approval(mut self, options: approval::Options) -> Self {
+        let clock = Arc::clone(&self.recorder.clock);
+        self.approvals = Arc::new(Approvals::new(options, clock, self.recorder.instance()));
+        self
+    }
+
+    /// The questions that wait for a person, and their answers.
+    #[must_use]
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    /// What calls are judged by from now on.
+    #[must_use]
+    pub fn world(&self) -> Arc<World> {
+        self.world.load_full()
+    }
+
+    /// Judges by another world from now on. What was approved under another policy is forgotten, and
+    /// who waits for approval is judged again.
+    pub fn reload(&self, world: World) {
+        let before = self.world.swap(Arc::new(world));
+        if before.policy.digest() != self.world.load().policy.digest() {
+            self.approvals.rules_changed();
         }
     }
 
@@ -92,10 +122,10 @@ impl Gate {
         clippy::unused_async,
         reason = "identity and shared limits will wait here; callers are written for it"
     )]
-    pub async fn admit<R>(&self, call: Call<R>) -> Admission<R> {
+    pub async fn admit<R: Shown>(&self, call: Call<R>) -> Admission<R> {
         let clock = &self.recorder.clock;
         let arrived = clock.mono_ns();
-        let world = Arc::clone(&self.world);
+        let world = self.world();
         let mut stages = Stages {
             edge_us: micros(arrived.saturating_sub(call.origin.received_ns)),
             ..Stages::default()
@@ -109,26 +139,31 @@ impl Gate {
         };
         let measured = clock.mono_ns();
         stages.limits_us = micros(measured.saturating_sub(arrived));
-        let mut decided = match call.facts.quarantine {
-            Some(quarantine) => Decided::refused(quarantine.reason()),
-            None => Decided::by_policy(&world, &call.facts).joined_by(standing),
-        };
+        let mut decided = self.judge(&world, &call.facts).joined_by(standing);
         let judged = clock.mono_ns();
         stages.policy_us = micros(judged.saturating_sub(measured));
         decided.policy_us = stages.policy_us;
         if decided.effect == Effect::Hitl {
-            return Admission::Pending(Box::new(Ticket { call, decided }));
+            return self.ask(ToAsk {
+                call,
+                decided,
+                world,
+                stages,
+                asked_ns: judged,
+                deadline_ns: None,
+            });
         }
-        self.conclude(call, decided, stages, judged)
+        self.conclude(call, decided, &world, stages, judged)
     }
 
-    /// Answers a ticket with no: the call is refused for `reason`.
-    pub fn decline<R>(&self, ticket: Ticket<R>, reason: Reason) -> Refusal {
-        let Ticket { call, mut decided } = ticket;
-        decided.reason = Some(reason);
-        match self.write_decision(&call, &decided) {
-            Ok(_) => decided.refusal(&call.facts, reason),
-            Err(_) => decided.refusal(&call.facts, Reason::Journal),
+    /// What the rules say, where nothing forbids asking them.
+    fn judge(&self, world: &World, facts: &Facts) -> Decided {
+        if self.is_draining() {
+            Decided::refused(Reason::Draining)
+        } else if let Some(quarantine) = facts.quarantine {
+            Decided::refused(quarantine.reason())
+        } else {
+            Decided::by_policy(world, facts)
         }
     }
 
@@ -137,11 +172,12 @@ impl Gate {
         &self,
         call: Call<R>,
         mut decided: Decided,
+        world: &World,
         mut stages: Stages,
         judged: u64,
     ) -> Admission<R> {
-        let slot = self.enter(&call.facts, &call.origin, &mut decided);
-        let Ok(op) = self.write_decision(&call, &decided) else {
+        let slot = self.enter(world, &call.facts, &call.origin, &mut decided);
+        let Ok(op) = decided.write(&self.recorder, world, &call.facts, &call.origin) else {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
         if let Some(reason) = decided.reason {
@@ -165,22 +201,10 @@ impl Gate {
         Admission::Permit(Permit { request, flight })
     }
 
-    fn write_decision<R>(
-        &self,
-        call: &Call<R>,
-        decided: &Decided,
-    ) -> Result<crate::journal::OpId, JournalError> {
-        let op = self.recorder.next_op();
-        decided.with_record(op, &self.world, &call.facts, &call.origin, |record| {
-            self.recorder.write(&Record::Decision(record))
-        })?;
-        Ok(op)
-    }
-
     /// Whether a listing shows this to the caller: the same function that judges calls.
     #[must_use]
     pub fn may_be_listed(&self, facts: &Facts) -> bool {
-        facts.quarantine.is_none() && self.world.policy.judge(facts).may_be_listed()
+        facts.quarantine.is_none() && self.world.load().policy.judge(facts).may_be_listed()
     }
 
     /// A pass for the protocol's own traffic.
@@ -215,12 +239,13 @@ impl Gate {
         self.recorder.write(record)
     }
 
-    /// Gives the journal its time: counts of refusals, checkpoints, and a look at whether its file is
-    /// still there. To be called a few times a second.
+    /// Gives the journal its time (counts of refusals, checkpoints, and a look at whether its file is
+    /// still there) and ends questions whose time is over. To be called a few times a second.
     ///
     /// # Errors
     /// What the journal says; the gate then refuses every further call.
     pub fn tick(&self) -> Result<(), JournalError> {
+        self.approvals.expire();
         self.write_tallies(self.turned_away.over(self.mono_ns()))?;
         self.recorder.tick()
     }
@@ -231,9 +256,14 @@ impl Gate {
         self.recorder.failed()
     }
 
-    /// From now on every call is refused as *draining*.
+    /// From now on every call is refused as *draining*, those that wait for a person included.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+        self.approvals.rules_changed();
+    }
+
+    fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
     }
 
     /// The gate's wall clock, in milliseconds since 1970.
@@ -268,7 +298,7 @@ fn about(facts: Facts, origin: &Origin) -> About {
 impl std::fmt::Debug for Gate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gate")
-            .field("world", &self.world)
+            .field("world", &self.world())
             .finish_non_exhaustive()
     }
 }

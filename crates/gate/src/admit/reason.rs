@@ -15,8 +15,20 @@ pub enum Reason {
     ProtectedPath,
     /// A deny rule may match; what would decide it cannot be known.
     Undecidable,
-    /// A rule asks for a person's approval, and this version cannot ask yet.
-    ApprovalNotBuilt,
+    /// A person was asked and said no.
+    ApprovalDenied,
+    /// A person was asked and did not answer in time.
+    ApprovalTimeout,
+    /// The caller went away or cancelled while a person was asked.
+    ApprovalWithdrawn,
+    /// A person has to be asked, and as many calls wait for people as may.
+    ApprovalQueueFull,
+    /// A person has to be asked, and as many calls of this caller wait as may.
+    ApprovalTooManyWaiting,
+    /// A person has to be asked, and this caller has asked often enough for a minute.
+    ApprovalTooManyAsked,
+    /// Only the client's own person may answer, and this client cannot be asked.
+    ApprovalUnreachable,
     /// The tool's definition is not the one that was approved.
     DefinitionChanged,
     /// Definitions are pinned, and the pins cannot be read or kept.
@@ -37,12 +49,18 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 19] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
         Self::Undecidable,
-        Self::ApprovalNotBuilt,
+        Self::ApprovalDenied,
+        Self::ApprovalTimeout,
+        Self::ApprovalWithdrawn,
+        Self::ApprovalQueueFull,
+        Self::ApprovalTooManyWaiting,
+        Self::ApprovalTooManyAsked,
+        Self::ApprovalUnreachable,
         Self::DefinitionChanged,
         Self::PinsUnreadable,
         Self::UnseenName,
@@ -61,7 +79,13 @@ impl Reason {
             Self::NoRule => "no_rule_allows",
             Self::ProtectedPath => "protected_path",
             Self::Undecidable => "undecidable",
-            Self::ApprovalNotBuilt => "approval_not_built",
+            Self::ApprovalDenied => "approval_denied",
+            Self::ApprovalTimeout => "approval_timeout",
+            Self::ApprovalWithdrawn => "approval_withdrawn",
+            Self::ApprovalQueueFull => "approval_queue_full",
+            Self::ApprovalTooManyWaiting => "approval_too_many_waiting",
+            Self::ApprovalTooManyAsked => "approval_too_many_asked",
+            Self::ApprovalUnreachable => "approval_unreachable",
             Self::DefinitionChanged => "definition_changed",
             Self::PinsUnreadable => "pins_unreadable",
             Self::UnseenName => "unseen_name",
@@ -83,11 +107,27 @@ impl Reason {
             Self::Undecidable => format!(
                 "refused: rule \"{rule}\" may deny this call, and a path in it cannot be resolved"
             ),
-            Self::ApprovalNotBuilt => {
-                format!(
-                    "refused: rule \"{rule}\" asks for a person's approval, and approval is not built yet in this version"
-                )
+            Self::ApprovalDenied => {
+                format!("refused: rule \"{rule}\" asks for a person's approval, and it was denied")
             }
+            Self::ApprovalTimeout => format!(
+                "refused: rule \"{rule}\" asks for a person's approval, and nobody answered in time"
+            ),
+            Self::ApprovalWithdrawn => format!(
+                "refused: rule \"{rule}\" asks for a person's approval, and the call was withdrawn before the answer"
+            ),
+            Self::ApprovalQueueFull => format!(
+                "refused: rule \"{rule}\" asks for a person's approval, and too many calls wait for one already; try again later"
+            ),
+            Self::ApprovalTooManyWaiting => format!(
+                "refused: rule \"{rule}\" asks for a person's approval, and too many calls of this caller wait for one already; wait for their answers"
+            ),
+            Self::ApprovalTooManyAsked => format!(
+                "refused: rule \"{rule}\" asks for a person's approval, and this caller has asked too often within a minute; try again later"
+            ),
+            Self::ApprovalUnreachable => format!(
+                "refused: rule \"{rule}\" asks for approval at the client, and this client cannot be asked (it has not declared elicitation)"
+            ),
             Self::DefinitionChanged => {
                 "refused: the tool's definition is not the one that was approved; the person who runs this has to look at it".into()
             }
@@ -117,12 +157,21 @@ impl Reason {
     #[must_use]
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Draining | Self::RateLimit | Self::ToolRateLimit | Self::UnderWayLimit => true,
+            Self::Draining
+            | Self::RateLimit
+            | Self::ToolRateLimit
+            | Self::UnderWayLimit
+            | Self::ApprovalTimeout
+            | Self::ApprovalQueueFull
+            | Self::ApprovalTooManyWaiting
+            | Self::ApprovalTooManyAsked => true,
             Self::DenyRule
             | Self::NoRule
             | Self::ProtectedPath
             | Self::Undecidable
-            | Self::ApprovalNotBuilt
+            | Self::ApprovalDenied
+            | Self::ApprovalWithdrawn
+            | Self::ApprovalUnreachable
             | Self::DefinitionChanged
             | Self::PinsUnreadable
             | Self::UnseenName
@@ -148,11 +197,17 @@ pub struct Refusal {
     pub path: Option<String>,
     /// When trying again can help, in milliseconds from now, where that is known.
     pub retry_after_ms: Option<u64>,
+    /// What the person who said no gave as the reason.
+    pub said: Option<String>,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason.sentence(&self.final_rule))
+        f.write_str(&self.reason.sentence(&self.final_rule))?;
+        match &self.said {
+            Some(said) => write!(f, ": {said}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
+use crate::approval::Channel;
 use crate::facts::ResourceType;
 
 use super::document::{Document, Entry, PolicyError};
@@ -104,14 +105,16 @@ struct Parts<'a> {
     effect: Option<Effect>,
     conditions: Option<Conditions>,
     cache: Option<(Vec<String>, &'a str)>,
+    approvers: Option<(Vec<Channel>, &'a str)>,
 }
 
-const RULE_KEYS: [&str; 5] = [
+const RULE_KEYS: [&str; 6] = [
     "id",
     "description",
     "effect",
     "conditions",
     "cache_side_effects",
+    "approvers",
 ];
 
 fn rule_parts<'a>(doc: Document<'a>, text: &'a str) -> Result<Parts<'a>, PolicyError> {
@@ -122,6 +125,7 @@ fn rule_parts<'a>(doc: Document<'a>, text: &'a str) -> Result<Parts<'a>, PolicyE
         effect: None,
         conditions: None,
         cache: None,
+        approvers: None,
     };
     for entry in doc.entries(text)? {
         match entry.name.as_ref() {
@@ -144,6 +148,7 @@ fn rule_parts<'a>(doc: Document<'a>, text: &'a str) -> Result<Parts<'a>, PolicyE
             "effect" => parts.effect = Some(read_effect(doc, &entry)?),
             "conditions" => parts.conditions = Some(read_conditions(doc, &entry)?),
             "cache_side_effects" => parts.cache = Some((effects(doc, &entry)?, entry.value.get())),
+            "approvers" => parts.approvers = Some((approvers(doc, &entry)?, entry.value.get())),
             _ => return Err(doc.unknown(&entry, "rule key", &RULE_KEYS)),
         }
     }
@@ -158,6 +163,7 @@ fn rule<'a>(doc: Document<'a>, text: &'a str) -> Result<(Rule, &'a str), PolicyE
         effect,
         conditions,
         cache,
+        approvers,
     } = rule_parts(doc, text)?;
     let missing = |message: &str, hint: &str| doc.error(text, message, Some(hint.into()));
     let effect = effect.ok_or_else(|| {
@@ -172,13 +178,16 @@ fn rule<'a>(doc: Document<'a>, text: &'a str) -> Result<(Rule, &'a str), PolicyE
             "add \"conditions\": {\"tool_name\": \"…\"}",
         )
     })?;
-    if let (Some((_, at)), true) = (&cache, effect != Effect::Hitl) {
-        let hint = "remove it, or make the effect \"hitl\"";
-        return Err(doc.error(
-            at,
-            "cache_side_effects belongs to hitl rules only",
-            Some(hint.into()),
-        ));
+    let of_hitl = [
+        ("cache_side_effects", cache.as_ref().map(|(_, at)| *at)),
+        ("approvers", approvers.as_ref().map(|(_, at)| *at)),
+    ];
+    for (key, at) in of_hitl {
+        if let (Some(at), true) = (at, effect != Effect::Hitl) {
+            let hint = "remove it, or make the effect \"hitl\"";
+            let message = format!("{key} belongs to hitl rules only");
+            return Err(doc.error(at, message, Some(hint.into())));
+        }
     }
     let id = id.unwrap_or_else(|| derived_id(text));
     let cache_side_effects = cache.map(|(list, _)| list).unwrap_or_default();
@@ -189,9 +198,23 @@ fn rule<'a>(doc: Document<'a>, text: &'a str) -> Result<(Rule, &'a str), PolicyE
             effect,
             conditions,
             cache_side_effects,
+            approvers: approvers.map_or_else(|| Channel::DEFAULT.to_vec(), |(list, _)| list),
         },
         id_at,
     ))
+}
+
+/// Who may answer: at least one channel, or nobody could.
+fn approvers<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<Channel>, PolicyError> {
+    let list = words(doc, entry, "approver", &Channel::ALL, Channel::label)?;
+    if list.is_empty() {
+        return Err(doc.error(
+            entry.value.get(),
+            "approvers is empty, so nobody could answer",
+            Some("name cli, client or console, or make the effect \"deny\"".into()),
+        ));
+    }
+    Ok(list)
 }
 
 /// `rule_` and eight hex digits of the rule's text without blanks.

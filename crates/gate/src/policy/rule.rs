@@ -1,5 +1,6 @@
 //! A rule as written: effect and conditions.
 
+use crate::approval::Channel;
 use crate::facts::ResourceType;
 
 use super::operation::Operation;
@@ -40,6 +41,8 @@ pub struct Rule {
     pub conditions: Conditions,
     /// Side effects up to which an approval may be remembered (hitl only).
     pub cache_side_effects: Vec<String>,
+    /// Who may answer (hitl only).
+    pub approvers: Vec<Channel>,
 }
 
 /// The twelve conditions. AND across, OR inside a list; an empty list never matches; `None` does not ask.

@@ -2,27 +2,34 @@
 
 mod rule;
 mod stored;
+mod verdict;
 
+pub(crate) use rule::{Rule, parse};
+pub(crate) use verdict::{Judged, Judgement};
+
+use crate::Context;
 use crate::error::LabError;
+use crate::load::Load;
+use crate::stats::Interval;
 use crate::stats::gate::{Change, Verdict};
-use rule::{Limit, Metric, Rule};
+use rule::{Limit, Metric, absolute};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use stored::Stored;
+use stored::{Quantity, Stored};
 
 /// Exit code for a regression.
-const EXIT_REGRESSED: u8 = 99;
+pub(crate) const EXIT_REGRESSED: u8 = 99;
 /// Exit code for no verdict, where that is to fail.
 const EXIT_INCONCLUSIVE: u8 = 98;
 
 /// Put two stored measurements side by side.
 #[derive(Debug, clap::Args)]
 pub struct CompareArgs {
-    /// The earlier measurement: a run directory, or what `overhead --json` printed
-    base: PathBuf,
-    /// The later one
-    new: PathBuf,
+    /// The earlier measurement: a run directory, or what `overhead --json` printed [default: $MCP_BENCHMARK_BASELINE]
+    base: Option<PathBuf>,
+    /// The later one [default: $MCP_BENCHMARK_RESULT]
+    new: Option<PathBuf>,
     /// Compare although machine or plan differ
     #[arg(long)]
     force: bool,
@@ -34,19 +41,22 @@ pub struct CompareArgs {
 /// Hold a measurement against a baseline.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Rules: METRIC <= LIMIT, METRIC one of p50 p95 p99 mean overhead, LIMIT relative (+10%) or absolute (150us, 2ms).
+Rules: METRIC <= LIMIT, LIMIT relative (+10%) or absolute (150us, 2ms; 1% for error_rate); `warn` behind it makes
+breaking it a warning. METRIC: p50 p90 p95 p99 mean overhead unexplained.p50 unexplained.p95 response.p50
+response.p95 response.p99 ttft.p50 ttft.p95 error_rate.
 A relative rule is broken where the estimate is beyond it and the interval excludes no change; an absolute one
-where the whole interval is beyond it. Either is kept where the whole interval is within.
+where the whole interval is beyond it. Either is kept where the whole interval is within. The verdicts are kept in
+the judged run directory as verdict.json, where `lab report` finds them.
 
 Exit codes: 0 kept; 99 broken; 98 no verdict, with --on-inconclusive fail; 1 cannot be compared; 2 wrong usage.")]
 pub struct GateArgs {
-    /// The measurement to hold others against
+    /// The measurement to hold it against; only relative rules need one [default: $MCP_BENCHMARK_BASELINE]
     #[arg(long, value_name = "BASE")]
-    baseline: PathBuf,
-    /// The measurement that is judged
-    new: PathBuf,
+    baseline: Option<PathBuf>,
+    /// The measurement that is judged [default: $MCP_BENCHMARK_RESULT]
+    new: Option<PathBuf>,
     /// A rule; repeatable
-    #[arg(long, value_name = "RULE", required = true, value_parser = rule::parse)]
+    #[arg(long, value_name = "RULE", required = true, value_parser = parse)]
     rule: Vec<Rule>,
     /// Judge only this arm; repeatable [default: all but the first]
     #[arg(long, value_name = "NAME")]
@@ -79,33 +89,34 @@ struct Row {
     change: Option<Change>,
 }
 
-/// One rule held against one arm.
-#[derive(Debug, Serialize)]
-struct Judged {
-    rule: String,
-    arm: String,
-    verdict: Verdict,
-    observed: String,
-}
-
 /// Runs `lab compare`.
-pub(crate) fn run(args: &CompareArgs, out: &mut dyn Write) -> Result<u8, LabError> {
-    let (base, new) = (Stored::read(&args.base)?, Stored::read(&args.new)?);
+pub(crate) fn run(
+    args: &CompareArgs,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<u8, LabError> {
+    let base = named(
+        args.base.as_ref(),
+        context.benchmark_baseline.as_ref(),
+        "BASE",
+    )?;
+    let new = named(args.new.as_ref(), context.benchmark_result.as_ref(), "NEW")?;
+    let (base, new) = (Stored::read(&base)?, Stored::read(&new)?);
     base.must_match(&new, args.force)?;
     let mut rows = Vec::new();
     for arm in base.arms() {
         for metric in Metric::ALL {
             let (Some(before), Some(after)) =
-                (base.launches(arm, metric), new.launches(arm, metric))
+                (base.quantity(arm, metric), new.quantity(arm, metric))
             else {
                 continue;
             };
             rows.push(Row {
                 arm: arm.to_owned(),
                 metric: metric.name(),
-                base_us: crate::stats::mean(&before),
-                new_us: crate::stats::mean(&after),
-                change: Change::between(&before, &after, base.confidence()),
+                base_us: before.point(),
+                new_us: after.point(),
+                change: before.change(after, base.confidence()),
             });
         }
     }
@@ -117,75 +128,159 @@ pub(crate) fn run(args: &CompareArgs, out: &mut dyn Write) -> Result<u8, LabErro
     done(written)
 }
 
+/// The measurement that was named, here or in the environment.
+fn named(
+    given: Option<&PathBuf>,
+    fallback: Option<&PathBuf>,
+    name: &str,
+) -> Result<PathBuf, LabError> {
+    given.or(fallback).cloned().ok_or_else(|| {
+        LabError::Usage(format!(
+            "{name} is missing: name a run directory or a document, or set MCP_BENCHMARK_RESULT and MCP_BENCHMARK_BASELINE"
+        ))
+    })
+}
+
 /// Runs `lab gate`.
-pub(crate) fn gate(args: &GateArgs, out: &mut dyn Write) -> Result<u8, LabError> {
-    let (base, new) = (Stored::read(&args.baseline)?, Stored::read(&args.new)?);
-    base.must_match(&new, args.force)?;
-    let arms: Vec<String> = if args.arm.is_empty() {
-        new.arms().skip(1).map(str::to_owned).collect()
-    } else {
-        args.arm.clone()
+pub(crate) fn gate(
+    args: &GateArgs,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<u8, LabError> {
+    let place = named(args.new.as_ref(), context.benchmark_result.as_ref(), "NEW")?;
+    let new = Stored::read(&place)?;
+    let baseline = args
+        .baseline
+        .as_ref()
+        .or(context.benchmark_baseline.as_ref());
+    let base = baseline.map(|path| Stored::read(path)).transpose()?;
+    new.must_not_be_limited(args.force)?;
+    if let Some(base) = &base {
+        base.must_match(&new, args.force)?;
+    } else if let Some(rule) = args.rule.iter().find(|rule| rule.is_relative()) {
+        return Err(LabError::Usage(format!(
+            "the rule {} needs --baseline",
+            rule.text
+        )));
+    }
+    let arms: Vec<String> = match new.arms().count() {
+        _ if !args.arm.is_empty() => args.arm.clone(),
+        1 => new.arms().map(str::to_owned).collect(),
+        _ => new.arms().skip(1).map(str::to_owned).collect(),
     };
     let mut judged = Vec::new();
     for rule in &args.rule {
         for arm in &arms {
-            judged.push(judge(rule, arm, &base, &new)?);
+            judged.push(judge(rule, arm, base.as_ref(), &new)?);
         }
     }
-    let written = if args.json {
+    let judged = Judgement::of(baseline.map(|path| path.display().to_string()), judged);
+    judged.keep(&place)?;
+    done(if args.json {
         json(&judged, out)
     } else {
-        judged.iter().try_for_each(|one| {
-            let verdict = format!("{:?}", one.verdict).to_uppercase();
-            writeln!(
-                out,
-                "{verdict:12} {}: {}: {}",
-                one.arm, one.rule, one.observed
-            )
-        })
-    };
-    done(written)?;
-    let any = |verdict| judged.iter().any(|one| one.verdict == verdict);
-    Ok(match () {
-        () if any(Verdict::Regressed) => EXIT_REGRESSED,
-        () if any(Verdict::Inconclusive) && args.on_inconclusive == Unsure::Fail => {
-            EXIT_INCONCLUSIVE
-        }
-        () => 0,
+        lines(&judged, out)
+    })?;
+    Ok(match judged.verdict {
+        Verdict::Regressed => EXIT_REGRESSED,
+        Verdict::Inconclusive if args.on_inconclusive == Unsure::Fail => EXIT_INCONCLUSIVE,
+        Verdict::Inconclusive | Verdict::Ok => 0,
     })
 }
 
-fn judge(rule: &Rule, arm: &str, base: &Stored, new: &Stored) -> Result<Judged, LabError> {
+/// The verdicts, one a line.
+pub(crate) fn lines(judged: &Judgement, out: &mut dyn Write) -> io::Result<()> {
+    judged.rules.iter().try_for_each(|one| {
+        let word = match (one.verdict, one.warn) {
+            (Verdict::Regressed, true) => "WARNING",
+            (verdict, _) => verdict.word(),
+        };
+        writeln!(out, "{word:12} {}: {}: {}", one.arm, one.rule, one.observed)
+    })
+}
+
+fn judge(rule: &Rule, arm: &str, base: Option<&Stored>, new: &Stored) -> Result<Judged, LabError> {
     let values = |side: &Stored, which: &str| {
-        side.launches(arm, rule.metric)
-            .ok_or_else(|| LabError::Invalid {
-                arm: arm.to_owned(),
-                what: format!(
-                    "the {which} has no {} for it in every launch; measure more calls",
-                    rule.metric.name()
-                ),
-            })
+        let found = side.quantity(arm, rule.metric).cloned();
+        found.ok_or_else(|| LabError::Invalid {
+            arm: arm.to_owned(),
+            what: format!(
+                "the {which} has no {} for it in every launch; measure more calls",
+                rule.metric.name()
+            ),
+        })
     };
     let after = values(new, "judged measurement")?;
-    let (verdict, observed) = match rule.limit {
-        Limit::Absolute { us } => rule::absolute(&after, us, new.confidence()),
-        Limit::Relative { share } => {
+    let (verdict, observed, interval) = match (rule.limit, base) {
+        (Limit::Absolute { most }, _) => {
+            let interval = after.interval(new.confidence());
+            let (verdict, observed) = absolute(&interval, most, rule.metric);
+            (verdict, observed, Some(interval))
+        }
+        (Limit::Relative { share }, Some(base)) => {
             let before = values(base, "baseline")?;
-            match Change::between(&before, &after, base.confidence()) {
-                Some(change) => (change.verdict(share), percent(&change)),
-                None => (
-                    Verdict::Inconclusive,
-                    "-, too few launches, or values that are not positive".into(),
+            match before.change(&after, base.confidence()) {
+                Some(change) => (
+                    change.verdict(share),
+                    percent(&change),
+                    Some(change.interval()),
                 ),
+                None => (Verdict::Inconclusive, no_change(), None),
             }
         }
+        (Limit::Relative { .. }, None) => (Verdict::Inconclusive, "no baseline".into(), None),
     };
     Ok(Judged {
         rule: rule.text.clone(),
+        warn: rule.warn,
         arm: arm.to_owned(),
         verdict,
         observed,
+        interval,
     })
+}
+
+/// Holds thresholds against the last phase of a load run; nothing without thresholds. All are absolute.
+pub(crate) fn judge_load(rules: &[Rule], load: &Load) -> Result<Option<Judgement>, LabError> {
+    if rules.is_empty() {
+        return Ok(None);
+    }
+    let stored = Stored::of_load(load);
+    let Some(arm) = stored.arms().last().map(str::to_owned) else {
+        return Ok(None);
+    };
+    let judged: Result<Vec<Judged>, LabError> = rules
+        .iter()
+        .map(|rule| judge(rule, &arm, None, &stored))
+        .collect();
+    Ok(Some(Judgement::of(None, judged?)))
+}
+
+fn no_change() -> String {
+    "-, too few launches, or values that are not positive".into()
+}
+
+impl Quantity {
+    fn interval(&self, confidence: f64) -> Interval {
+        match self {
+            Self::Launches(values) => Interval::over_launches(values, confidence),
+            Self::Run(interval) => *interval,
+        }
+    }
+
+    fn point(&self) -> f64 {
+        self.interval(0.95).point
+    }
+
+    /// The relative change to a later measurement; nothing where launches are missing.
+    fn change(&self, after: &Self, confidence: f64) -> Option<Change> {
+        match (self, after) {
+            (Self::Launches(before), Self::Launches(after)) => {
+                Change::between(before, after, confidence)
+            }
+            _ => None,
+        }
+    }
 }
 
 fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
@@ -193,7 +288,7 @@ fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let wide = wide.unwrap_or(0).max(3);
     writeln!(
         out,
-        "{:wide$}  {:8} {:>10} {:>10}  change",
+        "{:wide$}  {:15} {:>10} {:>10}  change",
         "arm", "", "base us", "new us"
     )?;
     for row in rows {
@@ -203,7 +298,7 @@ fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
             .map_or("-, too few launches".into(), percent);
         writeln!(
             out,
-            "{:wide$}  {:8} {:>10.1} {:>10.1}  {change}",
+            "{:wide$}  {:15} {:>10.1} {:>10.1}  {change}",
             row.arm, row.metric, row.base_us, row.new_us
         )?;
     }

@@ -2,16 +2,30 @@
 
 use crate::stats::Interval;
 use crate::stats::gate::Verdict;
+use std::fmt;
 
-/// A quantity that every launch of an arm has.
+/// A quantity that a measurement may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Metric {
+pub(crate) enum Metric {
     P50,
+    P90,
     P95,
     P99,
     Mean,
     /// The median of paired differences with the baseline arm.
     Overhead,
+    /// What no stage of an arm's journal explains, percentiles of calls.
+    UnexplainedP50,
+    UnexplainedP95,
+    /// Percentiles from the moment a call was due.
+    ResponseP50,
+    ResponseP95,
+    ResponseP99,
+    /// Percentiles to the first part of a streamed answer.
+    TtftP50,
+    TtftP95,
+    /// The share of calls that failed.
+    ErrorRate,
 }
 
 /// How much is allowed.
@@ -19,39 +33,81 @@ pub(super) enum Metric {
 pub(super) enum Limit {
     /// 0.1 for ten per cent more than the baseline.
     Relative { share: f64 },
-    Absolute {
-        /// In microseconds.
-        us: f64,
-    },
+    /// Microseconds, or a share for a rate.
+    Absolute { most: f64 },
 }
 
 /// A rule as given, and as understood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     pub(super) text: String,
+    /// Whether breaking it is a warning only.
+    pub(super) warn: bool,
     pub(super) metric: Metric,
     pub(super) limit: Limit,
 }
 
 impl Metric {
-    pub(super) const ALL: [Self; 5] = [Self::P50, Self::P95, Self::P99, Self::Mean, Self::Overhead];
+    pub(super) const ALL: [Self; 14] = [
+        Self::P50,
+        Self::P90,
+        Self::P95,
+        Self::P99,
+        Self::Mean,
+        Self::Overhead,
+        Self::UnexplainedP50,
+        Self::UnexplainedP95,
+        Self::ResponseP50,
+        Self::ResponseP95,
+        Self::ResponseP99,
+        Self::TtftP50,
+        Self::TtftP95,
+        Self::ErrorRate,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::P50 => "p50",
+            Self::P90 => "p90",
             Self::P95 => "p95",
             Self::P99 => "p99",
             Self::Mean => "mean",
             Self::Overhead => "overhead",
+            Self::UnexplainedP50 => "unexplained.p50",
+            Self::UnexplainedP95 => "unexplained.p95",
+            Self::ResponseP50 => "response.p50",
+            Self::ResponseP95 => "response.p95",
+            Self::ResponseP99 => "response.p99",
+            Self::TtftP50 => "ttft.p50",
+            Self::TtftP95 => "ttft.p95",
+            Self::ErrorRate => "error_rate",
+        }
+    }
+
+    fn is_rate(self) -> bool {
+        self == Self::ErrorRate
+    }
+
+    /// A value of it, for people.
+    pub(super) fn say(self, value: f64) -> String {
+        if self.is_rate() {
+            format!("{:.2} %", value * 100.0)
+        } else {
+            format!("{value:.1} us")
         }
     }
 }
 
-/// Reads `METRIC <= LIMIT` (or `<`, which means the same for measured numbers).
-pub(super) fn parse(text: &str) -> Result<Rule, String> {
-    let (metric, limit) = text
+/// Reads `METRIC <= LIMIT` (or `<`, which means the same for measured numbers), with `warn` behind it where
+/// breaking it is a warning only.
+pub(crate) fn parse(text: &str) -> Result<Rule, String> {
+    let (body, warn) = match text.trim().strip_suffix("warn") {
+        Some(body) => (body, true),
+        None => (text, false),
+    };
+    let (metric, limit) = body
         .split_once("<=")
-        .or_else(|| text.split_once('<'))
+        .or_else(|| body.split_once('<'))
         .ok_or("a rule is METRIC <= LIMIT, for example p95 <= +10%")?;
     let metric = Metric::ALL
         .into_iter()
@@ -62,21 +118,27 @@ pub(super) fn parse(text: &str) -> Result<Rule, String> {
         })?;
     Ok(Rule {
         text: text.trim().into(),
+        warn,
         metric,
-        limit: parse_limit(limit.trim())?,
+        limit: parse_limit(limit.trim(), metric.is_rate())?,
     })
 }
 
-fn parse_limit(text: &str) -> Result<Limit, String> {
-    let wrong = || format!("{text} is no limit; it is like +10%, 150us, 2ms or 1s");
+fn parse_limit(text: &str, rate: bool) -> Result<Limit, String> {
+    let wrong = || {
+        let like = if rate { "1%" } else { "+10%, 150us, 2ms or 1s" };
+        format!("{text} is no limit; it is like {like}")
+    };
     let number = |digits: &str| match digits.trim().parse::<f64>() {
-        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+        Ok(number) if number.is_finite() && number >= 0.0 && !digits.contains('+') => Ok(number),
         _ => Err(wrong()),
     };
-    if let Some(share) = text
-        .strip_prefix('+')
-        .and_then(|rest| rest.strip_suffix('%'))
-    {
+    let percent = text.strip_suffix('%');
+    if rate {
+        let most = number(percent.ok_or_else(wrong)?)? / 100.0;
+        return Ok(Limit::Absolute { most });
+    }
+    if let Some(share) = percent.and_then(|rest| rest.strip_prefix('+')) {
         return Ok(Limit::Relative {
             share: number(share)? / 100.0,
         });
@@ -84,33 +146,41 @@ fn parse_limit(text: &str) -> Result<Limit, String> {
     for (unit, us) in [("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)] {
         if let Some(digits) = text.strip_suffix(unit) {
             return Ok(Limit::Absolute {
-                us: number(digits)? * us,
+                most: number(digits)? * us,
             });
         }
     }
     Err(wrong())
 }
 
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Rule {
+    /// Whether it needs a baseline.
+    pub(crate) fn is_relative(&self) -> bool {
+        matches!(self.limit, Limit::Relative { .. })
+    }
+}
+
 /// The verdict on an absolute limit: the whole interval decides.
-pub(super) fn absolute(launches: &[f64], limit_us: f64, confidence: f64) -> (Verdict, String) {
-    let interval = Interval::over_launches(launches, confidence);
+pub(crate) fn absolute(interval: &Interval, most: f64, metric: Metric) -> (Verdict, String) {
+    let point = metric.say(interval.point);
     let (Some(low), Some(high)) = (interval.ci_low, interval.ci_high) else {
-        return (
-            Verdict::Inconclusive,
-            format!("{:.1} us of one launch", interval.point),
-        );
+        return (Verdict::Inconclusive, format!("{point}, no interval"));
     };
-    let verdict = if high <= limit_us {
+    let verdict = if high <= most {
         Verdict::Ok
-    } else if low > limit_us {
+    } else if low > most {
         Verdict::Regressed
     } else {
         Verdict::Inconclusive
     };
-    (
-        verdict,
-        format!("{:.1} us [{low:.1}, {high:.1}]", interval.point),
-    )
+    let observed = format!("{point} [{}, {}]", metric.say(low), metric.say(high));
+    (verdict, observed)
 }
 
 #[cfg(test)]
@@ -120,19 +190,27 @@ mod tests {
     #[test]
     fn rules_that_can_be_read() {
         let relative = |share| Limit::Relative { share };
-        let absolute = |us| Limit::Absolute { us };
+        let absolute = |most| Limit::Absolute { most };
         for (text, metric, limit) in [
             ("p95 <= +10%", Metric::P95, relative(0.1)),
             ("p50<+2.5 %", Metric::P50, relative(0.025)),
             ("overhead <= 40us", Metric::Overhead, absolute(40.0)),
             ("p99 < 1.5ms", Metric::P99, absolute(1_500.0)),
             ("mean<=2s", Metric::Mean, absolute(2e6)),
+            ("error_rate < 1%", Metric::ErrorRate, absolute(0.01)),
+            (
+                "unexplained.p95 < 20us",
+                Metric::UnexplainedP95,
+                absolute(20.0),
+            ),
+            ("p90 <= 5ms warn", Metric::P90, absolute(5_000.0)),
         ] {
             let rule = parse(text).unwrap();
             assert_eq!(rule.metric, metric, "{text}");
+            assert_eq!(rule.warn, text.ends_with("warn"));
             match (rule.limit, limit) {
                 (Limit::Relative { share: a }, Limit::Relative { share: b })
-                | (Limit::Absolute { us: a }, Limit::Absolute { us: b }) => {
+                | (Limit::Absolute { most: a }, Limit::Absolute { most: b }) => {
                     assert!((a - b).abs() < 1e-12, "{text}");
                 }
                 other => panic!("{text}: {other:?}"),
@@ -154,6 +232,9 @@ mod tests {
             "p95 >= 1us",
             "p95 <= infus",
             "p95 <= NaNms",
+            "error_rate <= +1%",
+            "error_rate <= 1ms",
+            "warn",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
@@ -161,14 +242,15 @@ mod tests {
 
     #[test]
     fn absolute_limits_ask_the_whole_interval() {
-        let launches = [38.0, 40.0, 42.0];
-        for (limit, expect) in [
+        let launches = Interval::over_launches(&[38.0, 40.0, 42.0], 0.95);
+        for (most, expect) in [
             (60.0, Verdict::Ok),
             (41.0, Verdict::Inconclusive),
             (30.0, Verdict::Regressed),
         ] {
-            assert_eq!(absolute(&launches, limit, 0.95).0, expect, "{limit}");
+            assert_eq!(absolute(&launches, most, Metric::P50).0, expect, "{most}");
         }
-        assert_eq!(absolute(&[1.0], 9.0, 0.95).0, Verdict::Inconclusive);
+        let one = Interval::over_launches(&[1.0], 0.95);
+        assert_eq!(absolute(&one, 9.0, Metric::P50).0, Verdict::Inconclusive);
     }
 }

@@ -1,120 +1,120 @@
-//! A measurement read back.
+//! A measurement read back, as far as comparing needs it: what makes it like another, and the value of each
+//! quantity in each launch.
 
 use super::rule::Metric;
 use crate::error::LabError;
-use crate::host::Host;
-use crate::overhead::{FORMAT, LaunchFigures};
-use serde::Deserialize;
-use std::fs;
+use crate::load::{self, Load, PhaseFigures, Times};
+use crate::overhead::{Analysis, ArmFigures, FORMAT, LaunchFigures};
+use crate::run;
+use crate::stats::Interval;
 use std::path::Path;
 
-/// The largest document that is read, in bytes.
-const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
-/// The members of a stored measurement that a comparison needs.
-#[derive(Debug, Deserialize)]
+/// A stored measurement.
+#[derive(Debug)]
 pub(super) struct Stored {
-    build: String,
-    operation: String,
-    protocol: String,
-    path: String,
-    runs: u32,
-    warmup: u32,
-    turn: u32,
-    delay_us: u64,
+    /// Names and values that must be the same on both sides.
+    likeness: Vec<(&'static str, String)>,
     confidence: f64,
-    pinned_core: Option<usize>,
-    host: Host,
+    /// Why the generator was the limit, if it was.
+    limited: Option<String>,
     arms: Vec<StoredArm>,
-    comparisons: Vec<StoredComparison>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 struct StoredArm {
     name: String,
-    per_launch: Vec<LaunchFigures>,
+    quantities: Vec<(Metric, Quantity)>,
 }
 
-#[derive(Debug, Deserialize)]
-struct StoredComparison {
-    arm: String,
-    per_launch_overhead_us: Vec<f64>,
-}
-
-#[derive(Deserialize)]
-struct Head {
-    format: String,
+/// What is known of a quantity.
+#[derive(Debug, Clone)]
+pub(super) enum Quantity {
+    /// One value per launch.
+    Launches(Vec<f64>),
+    /// One value of a run that has no launches, with its own interval.
+    Run(Interval),
 }
 
 impl Stored {
     /// Reads a run directory's summary, or a document by itself.
     pub(super) fn read(path: &Path) -> Result<Self, LabError> {
-        let file = if path.is_dir() {
-            path.join("summary.json")
-        } else {
-            path.to_path_buf()
-        };
-        let failed = |source| LabError::Path {
-            path: file.clone(),
-            source,
-        };
-        let size = fs::metadata(&file).map_err(failed)?.len();
-        if size > DOCUMENT_BYTES_MAX {
-            return Err(failed(std::io::Error::other("longer than 64 MiB")));
+        let file = run::summary_file(path);
+        match run::format_of(&file)?.as_str() {
+            load::FORMAT => Ok(Self::of_load(&run::document_of(&file, load::FORMAT)?)),
+            _ => Ok(Self::of_overhead(&run::document_of(&file, FORMAT)?)),
         }
-        let bytes = fs::read(&file).map_err(failed)?;
-        let unread = |error: serde_json::Error| {
-            failed(std::io::Error::other(format!(
-                "no whole measurement: {error}"
-            )))
+    }
+
+    pub(super) fn of_load(load: &Load) -> Self {
+        let phases = load.phases.iter();
+        let shape = |phase: &PhaseFigures| {
+            format!(
+                "{} {} {:?} {}",
+                phase.name, phase.model, phase.rate, phase.workers
+            )
         };
-        let head: Head = serde_json::from_slice(&bytes).map_err(unread)?;
-        if head.format != FORMAT {
-            return Err(failed(std::io::Error::other(format!(
-                "it has the format {}, this version compares {FORMAT}",
-                head.format
-            ))));
+        let shapes: Vec<String> = phases.clone().map(shape).collect();
+        Self {
+            likeness: vec![
+                ("kind", "load".into()),
+                ("build", load.build.clone()),
+                ("operation", load.operation.clone()),
+                ("phases", shapes.join(", ")),
+                ("processor", load.host.processor.clone()),
+                ("cores", load.host.cores.to_string()),
+            ],
+            confidence: 0.95,
+            limited: load.generator.reasons.first().cloned(),
+            arms: phases.map(StoredArm::of_phase).collect(),
         }
-        serde_json::from_slice(&bytes).map_err(unread)
+    }
+
+    fn of_overhead(analysis: &Analysis) -> Self {
+        let calls = format!(
+            "{} calls after {}, turns of {}, {} at once, {} us apart",
+            analysis.runs, analysis.warmup, analysis.turn, analysis.concurrency, analysis.delay_us
+        );
+        Self {
+            limited: None,
+            likeness: vec![
+                ("kind", "overhead".into()),
+                ("build", analysis.build.clone()),
+                ("operation", analysis.operation.clone()),
+                ("protocol", analysis.protocol.clone()),
+                ("path", analysis.path.clone()),
+                ("calls", calls),
+                ("pinning", format!("{:?}", analysis.pinned_core)),
+                ("processor", analysis.host.processor.clone()),
+                ("cores", analysis.host.cores.to_string()),
+            ],
+            confidence: analysis.confidence,
+            arms: analysis
+                .arms
+                .iter()
+                .map(|arm| StoredArm::of(arm, analysis))
+                .collect(),
+        }
     }
 
     /// Refuses to compare what was measured in different ways, unless forced.
     pub(super) fn must_match(&self, other: &Self, force: bool) -> Result<(), LabError> {
-        let pairs = [
-            ("build", self.build.clone(), other.build.clone()),
-            ("operation", self.operation.clone(), other.operation.clone()),
-            ("protocol", self.protocol.clone(), other.protocol.clone()),
-            ("path", self.path.clone(), other.path.clone()),
-            ("calls", self.shape(), other.shape()),
-            (
-                "pinning",
-                format!("{:?}", self.pinned_core),
-                format!("{:?}", other.pinned_core),
-            ),
-            (
-                "processor",
-                self.host.processor.clone(),
-                other.host.processor.clone(),
-            ),
-            (
-                "cores",
-                self.host.cores.to_string(),
-                other.host.cores.to_string(),
-            ),
-        ];
-        match pairs.into_iter().find(|(_, left, right)| left != right) {
-            Some((what, left, right)) if !force => Err(LabError::Incomparable(format!(
+        let pairs = self.likeness.iter().zip(&other.likeness);
+        match pairs.into_iter().find(|(left, right)| left != right) {
+            Some(((what, left), (_, right))) if !force => Err(LabError::Incomparable(format!(
                 "the measurements differ in {what} ({left} against {right}); --force compares them all the same"
             ))),
             _ => Ok(()),
         }
     }
 
-    fn shape(&self) -> String {
-        format!(
-            "{} calls after {}, turns of {}, {} us apart",
-            self.runs, self.warmup, self.turn, self.delay_us
-        )
+    /// Refuses what says more about the generator than about the target, unless forced.
+    pub(super) fn must_not_be_limited(&self, force: bool) -> Result<(), LabError> {
+        match &self.limited {
+            Some(why) if !force => Err(LabError::Incomparable(format!(
+                "the generator was the limit of this run ({why}); measure with less load, or judge it all the same with --force"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn confidence(&self) -> f64 {
@@ -126,20 +126,71 @@ impl Stored {
         self.arms.iter().map(|arm| arm.name.as_str())
     }
 
-    /// A quantity of an arm, launch by launch; nothing where a launch lacks it.
-    pub(super) fn launches(&self, arm: &str, metric: Metric) -> Option<Vec<f64>> {
-        if metric == Metric::Overhead {
-            let found = self.comparisons.iter().find(|c| c.arm == arm)?;
-            return Some(found.per_launch_overhead_us.clone());
-        }
+    /// A quantity of an arm; nothing where the measurement, or one of its launches, lacks it.
+    pub(super) fn quantity(&self, arm: &str, metric: Metric) -> Option<&Quantity> {
         let found = self.arms.iter().find(|known| known.name == arm)?;
-        let value = |launch: &LaunchFigures| match metric {
-            Metric::P50 => launch.p50_us,
-            Metric::P95 => launch.p95_us,
-            Metric::P99 => launch.p99_us,
-            Metric::Mean => Some(launch.mean_us),
-            Metric::Overhead => None,
+        let mut quantities = found.quantities.iter();
+        quantities
+            .find(|(known, _)| *known == metric)
+            .map(|(_, q)| q)
+    }
+}
+
+impl StoredArm {
+    fn of_phase(phase: &PhaseFigures) -> Self {
+        let (service, response) = (&phase.service, &phase.response);
+        let ttft = |of: fn(&Times) -> Option<Interval>| phase.ttft.as_ref().and_then(of);
+        let known = [
+            (Metric::P50, service.p50_us),
+            (Metric::P90, service.p90_us),
+            (Metric::P95, service.p95_us),
+            (Metric::P99, service.p99_us),
+            (Metric::ResponseP50, response.p50_us),
+            (Metric::ResponseP95, response.p95_us),
+            (Metric::ResponseP99, response.p99_us),
+            (Metric::TtftP50, ttft(|times| times.p50_us)),
+            (Metric::TtftP95, ttft(|times| times.p95_us)),
+            (Metric::ErrorRate, Some(phase.error_rate)),
+        ];
+        Self {
+            name: phase.name.clone(),
+            quantities: known
+                .into_iter()
+                .filter_map(|(metric, interval)| Some((metric, Quantity::Run(interval?))))
+                .collect(),
+        }
+    }
+
+    fn of(arm: &ArmFigures, analysis: &Analysis) -> Self {
+        type Of = fn(&LaunchFigures) -> Option<f64>;
+        let per_launch: [(Metric, Of); 5] = [
+            (Metric::P50, |l| l.p50_us),
+            (Metric::P90, |l| l.p90_us),
+            (Metric::P95, |l| l.p95_us),
+            (Metric::P99, |l| l.p99_us),
+            (Metric::Mean, |l| Some(l.mean_us)),
+        ];
+        let name = arm.arm.name.clone();
+        let mut quantities = Vec::new();
+        let mut add = |metric, values: Option<Vec<f64>>| {
+            quantities.extend(values.map(|values| (metric, Quantity::Launches(values))));
         };
-        found.per_launch.iter().map(value).collect()
+        for (metric, of) in per_launch {
+            add(metric, arm.per_launch.iter().map(of).collect());
+        }
+        let compared = analysis.comparisons.iter().find(|c| c.arm == name);
+        add(
+            Metric::Overhead,
+            compared.map(|found| found.per_launch_overhead_us.clone()),
+        );
+        if let Some(stages) = &arm.stages {
+            let tails = stages.per_launch_unexplained_p95_us.iter().copied();
+            add(
+                Metric::UnexplainedP50,
+                Some(stages.per_launch_unexplained_p50_us.clone()),
+            );
+            add(Metric::UnexplainedP95, tails.collect());
+        }
+        Self { name, quantities }
     }
 }

@@ -15,6 +15,17 @@ pub(crate) enum Answers {
     Any,
 }
 
+impl Answers {
+    /// The part of a result that has to be equal.
+    pub(crate) fn part(self, result: Value) -> Value {
+        match self {
+            Self::Same => result,
+            Self::Content => result.get("content").cloned().unwrap_or_default(),
+            Self::Any => Value::Null,
+        }
+    }
+}
+
 /// The answer to a call.
 #[derive(Debug)]
 pub(crate) enum Answer<'a> {
@@ -149,11 +160,7 @@ impl Expectation {
             let text: String = raw.chars().take(200).collect();
             return Err(format!("the answer is an error (isError): {text}"));
         }
-        let value = match self.answers {
-            Answers::Same => result,
-            Answers::Content => result.get("content").cloned().unwrap_or_default(),
-            Answers::Any => Value::Null,
-        };
+        let value = self.answers.part(result);
         match &self.value {
             Some(known) if *known != value => Err(format!(
                 "its answers differ from call to call: {}",

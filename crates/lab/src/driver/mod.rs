@@ -8,11 +8,15 @@
 mod answer;
 mod child;
 mod guard;
+mod http;
 mod question;
+mod volley;
 
 pub(crate) use answer::{Answer, Answers, Expectation, difference};
 pub(crate) use child::{Process, spawn};
+pub(crate) use http::{HttpConnection, HttpReply, Url, read_answer};
 pub(crate) use question::{Operation, Protocol, Question};
+pub(crate) use volley::Reply;
 
 use crate::error::LabError;
 use answer::Envelope;
@@ -110,6 +114,11 @@ impl Connection {
         Envelope::read(self.current())
             .and_then(Envelope::answer)
             .map_err(|what| self.invalid(what))
+    }
+
+    /// The id of the last call, and the size of its answer in bytes.
+    pub(crate) fn last(&self) -> (u64, usize) {
+        (self.next_id - 1, self.line)
     }
 
     /// Ends the child by closing its input, by force where that does not help.

@@ -1,5 +1,6 @@
 //! What is asked: a request rendered once, of which only the id changes.
 
+use crate::error::LabError;
 use serde_json::{Value, json};
 use std::io::Write as _;
 
@@ -47,7 +48,7 @@ impl Protocol {
     }
 
     /// The first request of a connection.
-    pub(super) fn hello(self) -> Question {
+    pub(crate) fn hello(self) -> Question {
         match self {
             Self::Legacy => Question::new(
                 "initialize",
@@ -62,7 +63,7 @@ impl Protocol {
     }
 
     /// The notification that ends a handshake.
-    pub(super) fn ready(self) -> Option<&'static [u8]> {
+    pub(crate) fn ready(self) -> Option<&'static [u8]> {
         match self {
             Self::Legacy => {
                 Some(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")
@@ -82,6 +83,17 @@ impl Protocol {
 }
 
 impl Operation {
+    /// A call of a tool. Arguments are an object.
+    pub(crate) fn call(tool: &str, arguments: Value) -> Result<Self, LabError> {
+        if !arguments.is_object() {
+            return Err(LabError::Usage("--tool-args is not a JSON object".into()));
+        }
+        Ok(Self::Call {
+            tool: tool.into(),
+            arguments,
+        })
+    }
+
     /// Its request in a revision.
     pub(crate) fn question(&self, protocol: Protocol) -> Question {
         let (method, mut params) = match self {
@@ -97,6 +109,25 @@ impl Operation {
             members.insert("_meta".into(), protocol.meta());
         }
         Question::new(method, &params)
+    }
+
+    /// The tool, where its name may stand in a header as it is.
+    pub(crate) fn tool(&self) -> Option<&str> {
+        match self {
+            Self::Call { tool, .. } => {
+                let plain = tool.bytes().all(|b| b.is_ascii_graphic());
+                plain.then_some(tool.as_str())
+            }
+            Self::List => None,
+        }
+    }
+
+    /// Its method and tool: what calls of one kind share.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Call { tool, .. } => format!("tools/call {tool}"),
+            Self::List => "tools/list".into(),
+        }
     }
 
     /// In words, for reports.
@@ -122,8 +153,13 @@ impl Question {
         &self.name
     }
 
+    /// The length of its frame with the longest id, in bytes.
+    pub(super) fn length(&self) -> usize {
+        HEAD.len() + 20 + self.tail.len()
+    }
+
     /// Writes the frame with this id over what was in the buffer.
-    pub(super) fn render(&self, id: u64, into: &mut Vec<u8>) {
+    pub(crate) fn render(&self, id: u64, into: &mut Vec<u8>) {
         into.clear();
         into.extend_from_slice(HEAD);
         // Writing to a vector does not fail.

@@ -1,10 +1,13 @@
 //! From raw times to figures.
 
-use super::measure::{Lap, Launch, Plan};
+use super::measure::{Lap, Measured, Plan};
+use super::stages::StageFigures;
+use super::usage::{self, ProcessFigures};
 use crate::Context;
 use crate::arm::Arm;
 use crate::host::{self, Host};
-use crate::stats::{Interval, Sorted, mean, median, variance};
+use crate::run;
+use crate::stats::{Interval, Sorted, hodges_lehmann, mean, median, variance};
 use serde::{Deserialize, Serialize};
 
 /// The name and version of the document.
@@ -12,7 +15,7 @@ pub(crate) const FORMAT: &str = "durward-lab-overhead/1";
 /// How arms and launches are arranged; stands in every result.
 const DESIGN: &str = "each launch starts every arm afresh; within it the arms take turns in random order, reversed \
 in every second round; call i of an arm is paired with call i of the baseline; a launch counts as the median \
-of its paired differences; intervals are Student's t over launches; percentiles are nearest-rank";
+of its paired differences; intervals are Student's t over launches, from 20 launches on a bootstrap over launches; percentiles are nearest-rank";
 /// A spread of standard deviation over median from which an arm counts as unstable, as in the access
 /// proxy's paper.
 const UNSTABLE: f64 = 0.5;
@@ -20,22 +23,26 @@ const UNSTABLE: f64 = 0.5;
 const BUSY: f64 = 0.8;
 
 /// Everything that is said about one measurement.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Analysis {
-    pub(crate) format: &'static str,
-    pub(crate) version: &'static str,
+    pub(crate) format: String,
+    pub(crate) version: String,
     /// How the lab itself was built: `release` or `debug`.
-    pub(crate) build: &'static str,
+    pub(crate) build: String,
     pub(crate) operation: String,
-    pub(crate) protocol: &'static str,
-    pub(crate) path: &'static str,
-    pub(crate) design: &'static str,
+    pub(crate) protocol: String,
+    pub(crate) path: String,
+    pub(crate) design: String,
     pub(crate) launches: u32,
     pub(crate) runs: u32,
     pub(crate) warmup: u32,
     pub(crate) turn: u32,
+    /// Calls under way at once.
+    pub(crate) concurrency: u32,
     pub(crate) delay_us: u64,
     pub(crate) seed: u64,
+    /// Whether it was stopped before all launches were made.
+    pub(crate) aborted: bool,
     pub(crate) confidence: f64,
     /// The core that client, arms and servers shared.
     pub(crate) pinned_core: Option<usize>,
@@ -48,7 +55,7 @@ pub(crate) struct Analysis {
 }
 
 /// One arm by itself.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ArmFigures {
     #[serde(flatten)]
     pub(crate) arm: Arm,
@@ -56,25 +63,37 @@ pub(crate) struct ArmFigures {
     pub(crate) calls: usize,
     /// Percentiles of a launch, averaged over launches.
     pub(crate) p50_us: Interval,
+    pub(crate) p90_us: Option<Interval>,
     pub(crate) p95_us: Option<Interval>,
     pub(crate) p99_us: Option<Interval>,
     pub(crate) min_us: f64,
     pub(crate) max_us: f64,
     /// From spawn to the answer to the handshake.
     pub(crate) start_us: Interval,
+    /// The first call after the handshake.
+    pub(crate) first_us: Interval,
+    /// From spawn through the handshake to the answer to the first call.
+    pub(crate) cold_us: Interval,
     /// Standard deviation over median, the median of launches.
     pub(crate) spread: f64,
     pub(crate) stable: bool,
     /// The part of the variance of a call that lies between launches.
     pub(crate) variance_between_share: f64,
     pub(crate) per_launch: Vec<LaunchFigures>,
+    /// What its processes used, itself first.
+    pub(crate) processes: Vec<ProcessFigures>,
+    /// The watch held against the arm's own journal; nothing for an arm without one.
+    pub(crate) stages: Option<StageFigures>,
+    /// Why there are no stages although the arm has a journal.
+    pub(crate) stages_missing: Option<String>,
 }
 
 /// One arm in one launch.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct LaunchFigures {
     pub(crate) p50_us: Option<f64>,
-    /// Nothing where there were too few calls for it.
+    /// Nothing where there were too few calls for it, like those below.
+    pub(crate) p90_us: Option<f64>,
     pub(crate) p95_us: Option<f64>,
     pub(crate) p99_us: Option<f64>,
     pub(crate) mean_us: f64,
@@ -82,12 +101,16 @@ pub(crate) struct LaunchFigures {
 }
 
 /// An arm against the baseline.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Comparison {
     pub(crate) arm: String,
     pub(crate) baseline: String,
     /// Median of paired differences.
     pub(crate) overhead_us: Interval,
+    /// The same by Hodges and Lehmann over launches: one odd launch moves it little.
+    pub(crate) hodges_lehmann_us: f64,
+    /// What is added to a cold start: spawn, handshake and first call together.
+    pub(crate) added_cold_us: Interval,
     pub(crate) added_p50_us: Interval,
     pub(crate) added_p95_us: Option<Interval>,
     pub(crate) added_p99_us: Option<Interval>,
@@ -99,11 +122,11 @@ impl Analysis {
     /// Works out the figures.
     pub(crate) fn of(
         plan: &Plan,
-        launches: &[Launch],
+        measured: &Measured,
         load_average_before: Option<[f64; 3]>,
         context: &Context,
     ) -> Self {
-        let host = Host::read();
+        let (host, launches) = (Host::read(), &measured.launches);
         let laps = |arm: usize| launches.iter().filter_map(move |launch| launch.get(arm));
         let arms: Vec<ArmFigures> = plan
             .arms
@@ -122,25 +145,23 @@ impl Analysis {
                 Some(Comparison::of(&arm.name, baseline, &pairs, plan.confidence))
             })
             .collect();
-        let warnings = warnings(plan, &arms, load_average_before, host.cores);
+        let warnings = warnings(plan, measured, &arms, load_average_before, host.cores);
         Self {
-            format: FORMAT,
-            version: context.version,
-            build: if cfg!(debug_assertions) {
-                "debug"
-            } else {
-                "release"
-            },
+            format: FORMAT.into(),
+            version: context.version.into(),
+            build: run::build().into(),
             operation: plan.operation.describe(),
-            protocol: plan.protocol.revision(),
-            path: if plan.deny { "deny" } else { "allow" },
-            design: DESIGN,
-            launches: plan.launches,
+            protocol: plan.protocol.revision().into(),
+            path: if plan.deny { "deny" } else { "allow" }.into(),
+            design: DESIGN.into(),
+            launches: u32::try_from(launches.len()).unwrap_or(u32::MAX),
             runs: plan.runs,
             warmup: plan.warmup,
             turn: plan.turn,
+            concurrency: plan.concurrency,
             delay_us: plan.delay_us,
             seed: plan.seed,
+            aborted: measured.aborted,
             confidence: plan.confidence,
             pinned_core: plan.pin,
             host,
@@ -168,18 +189,25 @@ impl ArmFigures {
             .map(|(variance, median)| variance.sqrt() / median.max(1e-9))
             .collect();
         let ends: Vec<(f64, f64)> = sorted.iter().filter_map(Sorted::ends).collect();
-        let starts: Vec<f64> = laps.iter().map(|lap| lap.start_us).collect();
+        let over = |of: fn(&Lap) -> f64| {
+            let values: Vec<f64> = laps.iter().map(|lap| of(lap)).collect();
+            Interval::over_launches(&values, confidence)
+        };
+        let (stages, stages_missing) = stages(&laps, confidence);
         let (between, within) = (variance(&medians), mean(&variances));
         let spread = median(&spreads);
         Self {
             arm: arm.clone(),
             calls: laps.iter().map(|lap| lap.calls_us.len()).sum(),
             p50_us: Interval::over_launches(&medians, confidence),
+            p90_us: told(&sorted, 0.9, confidence),
             p95_us: told(&sorted, 0.95, confidence),
             p99_us: told(&sorted, 0.99, confidence),
             min_us: ends.iter().map(|e| e.0).fold(f64::INFINITY, f64::min),
             max_us: ends.iter().map(|e| e.1).fold(0.0, f64::max),
-            start_us: Interval::over_launches(&starts, confidence),
+            start_us: over(|lap| lap.start_us),
+            first_us: over(|lap| lap.first_us),
+            cold_us: over(|lap| lap.start_us + lap.first_us),
             spread,
             stable: spread < UNSTABLE,
             variance_between_share: between / (between + within).max(1e-12),
@@ -188,13 +216,30 @@ impl ArmFigures {
                 .zip(&sorted)
                 .map(|(lap, sorted)| LaunchFigures {
                     p50_us: sorted.at(0.5),
+                    p90_us: sorted.told(0.9),
                     p95_us: sorted.told(0.95),
                     p99_us: sorted.told(0.99),
                     mean_us: mean(&lap.calls_us),
                     max_us: sorted.ends().map_or(0.0, |(_, max)| max),
                 })
                 .collect(),
+            processes: usage::figures(laps.iter().map(|lap| lap.usage.as_slice())),
+            stages,
+            stages_missing,
         }
+    }
+}
+
+/// The stages of an arm that has a journal, or why they cannot be told.
+fn stages(laps: &[&Lap], confidence: f64) -> (Option<StageFigures>, Option<String>) {
+    let explained: Result<Vec<_>, &String> = laps
+        .iter()
+        .filter_map(|lap| lap.explained.as_ref())
+        .map(Result::as_ref)
+        .collect();
+    match explained {
+        Ok(launches) => (StageFigures::of(&launches, confidence), None),
+        Err(why) => (None, Some(why.clone())),
     }
 }
 
@@ -231,10 +276,17 @@ impl Comparison {
             .iter()
             .filter_map(|(base, lap)| Some(lap.at(0.5)? - base.at(0.5)?))
             .collect();
+        let cold = |lap: &Lap| lap.start_us + lap.first_us;
+        let colds: Vec<f64> = pairs
+            .iter()
+            .map(|(base, lap)| cold(lap) - cold(base))
+            .collect();
         Self {
             arm: arm.into(),
             baseline: baseline.into(),
             overhead_us: Interval::over_launches(&overheads, confidence),
+            hodges_lehmann_us: hodges_lehmann(&overheads),
+            added_cold_us: Interval::over_launches(&colds, confidence),
             added_p50_us: Interval::over_launches(&halves, confidence),
             added_p95_us: added(0.95),
             added_p99_us: added(0.99),
@@ -253,12 +305,27 @@ pub(crate) fn paired_median(base: &[f64], other: &[f64]) -> f64 {
     median(&differences)
 }
 
-fn warnings(plan: &Plan, arms: &[ArmFigures], load: Option<[f64; 3]>, cores: usize) -> Vec<String> {
+fn warnings(
+    plan: &Plan,
+    measured: &Measured,
+    arms: &[ArmFigures],
+    load: Option<[f64; 3]>,
+    cores: usize,
+) -> Vec<String> {
     let mut found = Vec::new();
+    if measured.aborted {
+        found.push("stopped early: launches are missing".to_owned());
+    }
+    if plan.launches_max > plan.launches {
+        found.push(
+            "the number of launches was chosen while measuring: intervals are a little too narrow"
+                .to_owned(),
+        );
+    }
     if cfg!(debug_assertions) {
         found.push("this is a debug build: its figures say nothing about a release".to_owned());
     }
-    if plan.launches < 5 {
+    if measured.launches.len() < 5 {
         found.push("fewer than 5 launches: indicative only".to_owned());
     }
     if plan.pin.is_none() {
@@ -278,6 +345,11 @@ fn warnings(plan: &Plan, arms: &[ArmFigures], load: Option<[f64; 3]>, cores: usi
         .filter(|arm| !arm.stable)
         .map(|arm| format!("{} ({:.0} %)", arm.arm.name, arm.spread * 100.0))
         .collect();
+    for arm in arms {
+        if let Some(why) = &arm.stages_missing {
+            found.push(format!("no stages for {}: {why}", arm.arm.name));
+        }
+    }
     if !unstable.is_empty() {
         found.push(format!(
             "unstable by the standard deviation over the median, from 50 %: {}",

@@ -4,6 +4,7 @@ use super::Plan;
 use crate::arm::Arm;
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
+use crate::telling::Telling;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -47,8 +48,29 @@ pub struct OverheadArgs {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     turn: Option<u32>,
     /// Pause before every call of every arm, outside the watch, in microseconds
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=60_000_000))]
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=DELAY_US_MAX))]
     delay_us: u64,
+    /// The same in seconds, as the access proxy's script takes it
+    #[arg(long, value_name = "SECONDS", value_parser = delay, conflicts_with = "delay_us")]
+    delay: Option<u64>,
+    /// Calls under way at once, on one connection
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    concurrency: u32,
+    /// Add launches until half of every interval is below 5 % of the overhead or --half-width-us, up to --launches-max
+    #[arg(long)]
+    adaptive: bool,
+    /// The most launches of an adaptive measurement
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    launches_max: u32,
+    /// Half an interval that is always narrow enough for an adaptive measurement, in microseconds
+    #[arg(long, default_value_t = 50.0, value_parser = half_width)]
+    half_width_us: f64,
+    /// Add an arm of `durward run` with so many rules before the direct command; a list
+    #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "direct", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(super) rules: Vec<u32>,
+    /// An arm writes a journal to this directory: hold its stages against the watch; repeatable
+    #[arg(long, value_name = "NAME=DIR")]
+    journal: Vec<String>,
     /// Keep client, arms and servers on this core
     #[arg(long, value_name = "CORE")]
     pin: Option<usize>,
@@ -73,19 +95,25 @@ pub struct OverheadArgs {
     /// A named set of --warmup and --runs of the access proxy's paper
     #[arg(long, value_enum, conflicts_with_all = ["runs", "warmup"])]
     preset: Option<Preset>,
-    /// Three launches of 30 calls: indicative
-    #[arg(long, conflicts_with_all = ["runs", "launches", "preset"])]
+    /// Three launches of 30 calls, whatever the preset: indicative
+    #[arg(long, conflicts_with_all = ["runs", "launches"])]
     quick: bool,
     /// Keep manifest, summary and every single time in a new directory below this one
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
+    /// Write the JSON document to this file as well
+    #[arg(long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub(super) json: bool,
-    /// No progress on standard error
-    #[arg(long)]
-    quiet: bool,
+    /// How progress is told
+    #[command(flatten)]
+    pub(super) telling: Telling,
 }
+
+/// The longest pause between two calls, in microseconds.
+const DELAY_US_MAX: u64 = 60_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Op {
@@ -101,6 +129,8 @@ enum Path {
     Allow,
     /// The arms in the middle refuse it.
     Deny,
+    /// The arms in the middle ask a person first, and an automatic approver says yes.
+    Hitl,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -118,9 +148,36 @@ fn confidence(text: &str) -> Result<f64, String> {
     }
 }
 
+fn delay(text: &str) -> Result<u64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=DELAY_US_MAX as f64 / 1e6).contains(&seconds) => {
+            Ok((seconds * 1e6).round() as u64)
+        }
+        _ => Err("a pause is a number of seconds from 0 to 60".into()),
+    }
+}
+
+fn half_width(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(us) if us > 0.0 && us.is_finite() => Ok(us),
+        _ => Err("half a width is a number of microseconds above 0".into()),
+    }
+}
+
 impl OverheadArgs {
-    /// What is to be done.
-    pub(super) fn plan(&self) -> Result<Plan, LabError> {
+    /// What is to be done. `made` are the arms that the lab makes itself.
+    pub(super) fn plan(&self, made: Vec<Arm>) -> Result<Plan, LabError> {
+        if self.path == Path::Hitl {
+            return Err(LabError::NotBuilt(
+                "the hitl path; it needs an approver that can be asked from outside",
+            ));
+        }
+        let delay_us = self.delay.unwrap_or(self.delay_us);
+        if self.concurrency > 1 && delay_us > 0 {
+            return Err(LabError::Usage(
+                "a pause between calls and --concurrency above 1 contradict each other".into(),
+            ));
+        }
         let (launches, warmup, runs) = match (self.quick, self.preset) {
             (true, _) => (3, 10, 30),
             (_, Some(Preset::Seed)) => (self.launches, 10, 100),
@@ -129,33 +186,50 @@ impl OverheadArgs {
         };
         let turn = match self.turn {
             Some(turn) => turn,
-            None if self.delay_us > 0 => 1,
+            None if delay_us > 0 => 1,
             None => runs.div_ceil(4),
         };
         Ok(Plan {
-            arms: self.arms()?,
+            arms: self.arms(made)?,
             operation: self.operation()?,
             protocol: self.protocol,
             launches,
+            launches_max: if self.adaptive {
+                self.launches_max.max(launches)
+            } else {
+                launches
+            },
+            half_width_us: self.half_width_us,
             runs,
             warmup,
             turn,
-            delay_us: self.delay_us,
+            concurrency: self.concurrency,
+            delay_us,
             pin: self.pin,
             seed: self.seed,
             timeout_ms: self.timeout_ms,
             confidence: self.confidence,
             answers: self.answers,
             deny: self.path == Path::Deny,
-            quiet: self.quiet,
         })
     }
 
-    fn arms(&self) -> Result<Vec<Arm>, LabError> {
-        let mut arms = Vec::new();
-        if let Some(line) = &self.direct {
-            arms.push(Arm::parse("direct", line)?);
+    /// The direct command, where there is one.
+    pub(super) fn direct(&self) -> Result<Option<Arm>, LabError> {
+        let line = self.direct.as_deref();
+        line.map(|line| Arm::parse("direct", line)).transpose()
+    }
+
+    /// The tool that rule sets have to let through: the one that is called, or every one for a list.
+    pub(super) fn tool_of_rules(&self) -> &str {
+        match self.op {
+            Op::Call => &self.tool,
+            Op::List => "*",
         }
+    }
+
+    fn arms(&self, made: Vec<Arm>) -> Result<Vec<Arm>, LabError> {
+        let mut arms: Vec<Arm> = self.direct()?.into_iter().collect();
         for (number, line) in (1..).zip(&self.proxied) {
             let name = match number {
                 1 => "proxied".to_owned(),
@@ -170,11 +244,20 @@ impl OverheadArgs {
                 .ok_or_else(|| LabError::Usage(format!("--arm takes NAME=CMD, not {text}")))?;
             arms.push(Arm::parse(name, line)?);
         }
+        arms.extend(made);
         if arms.len() < 2 {
             return Err(LabError::Usage(
                 "a comparison needs two commands: give --direct and --proxied, or --arm NAME=CMD twice"
                     .into(),
             ));
+        }
+        for text in &self.journal {
+            let (name, directory) = text
+                .split_once('=')
+                .ok_or_else(|| LabError::Usage(format!("--journal takes NAME=DIR, not {text}")))?;
+            let arm = arms.iter_mut().find(|arm| arm.name == name);
+            let arm = arm.ok_or_else(|| LabError::Usage(format!("no arm is named {name}")))?;
+            *arm = arm.clone().with_journal(directory.into());
         }
         for (at, arm) in arms.iter().enumerate() {
             if arms.iter().take(at).any(|other| other.name == arm.name) {
@@ -190,12 +273,6 @@ impl OverheadArgs {
         }
         let arguments: Value = serde_json::from_str(&self.tool_args)
             .map_err(|error| LabError::Usage(format!("--tool-args is not JSON: {error}")))?;
-        if !arguments.is_object() {
-            return Err(LabError::Usage("--tool-args is not a JSON object".into()));
-        }
-        Ok(Operation::Call {
-            tool: self.tool.clone(),
-            arguments,
-        })
+        Operation::call(&self.tool, arguments)
     }
 }

@@ -1,18 +1,27 @@
 //! Runs a plan: launches, turns, calls. Gives the raw times.
 
+use super::analysis::Comparison;
+use super::monitor::Monitor;
+use super::stages::{self, Explained};
+use super::usage::{self, Usage};
 use crate::affinity::Pinned;
 use crate::arm::Arm;
 use crate::driver::{
-    self, Answers, Connection, Expectation, Operation, Protocol, Question, difference,
+    self, Answers, Connection, Expectation, Operation, Protocol, Question, Reply, difference,
 };
 use crate::error::LabError;
+use crate::processes::Member;
 use crate::stats::Random;
 use serde_json::Value;
-use std::io::Write;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Calls of a turn that come before its first counted one, so that each turn finds its caches warm.
 const SETTLE_CALLS: u32 = 10;
+/// An adaptive measurement is precise enough when half of each interval is below this share of the
+/// overhead, or below the plan's least width.
+const PRECISE_SHARE: f64 = 0.05;
 
 /// What is to be measured, and how.
 #[derive(Debug, Clone)]
@@ -22,11 +31,17 @@ pub(crate) struct Plan {
     pub(crate) operation: Operation,
     pub(crate) protocol: Protocol,
     pub(crate) launches: u32,
+    /// Launches are added up to this many until the intervals are narrow; the same as `launches` otherwise.
+    pub(crate) launches_max: u32,
+    /// Half an interval that is always narrow enough, in microseconds.
+    pub(crate) half_width_us: f64,
     /// Counted calls per arm and launch.
     pub(crate) runs: u32,
     pub(crate) warmup: u32,
     /// Calls in a row before the next arm's turn.
     pub(crate) turn: u32,
+    /// Calls under way at once.
+    pub(crate) concurrency: u32,
     pub(crate) delay_us: u64,
     pub(crate) pin: Option<usize>,
     pub(crate) seed: u64,
@@ -35,44 +50,123 @@ pub(crate) struct Plan {
     pub(crate) answers: Answers,
     /// Whether all arms but the baseline must refuse.
     pub(crate) deny: bool,
-    pub(crate) quiet: bool,
 }
 
-/// The times of one arm in one launch.
+/// The times of one arm in one launch. The vectors hold one entry per counted call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lap {
     /// From spawn to the answer to the handshake, in microseconds.
     pub(crate) start_us: f64,
-    /// Each counted call in order, in microseconds.
+    /// The first call of all, right after the handshake.
+    pub(crate) first_us: f64,
+    /// Each counted call in the order of its answer, in microseconds.
     pub(crate) calls_us: Vec<f64>,
+    /// When each began, since the beginning of the run.
+    pub(crate) begun_us: Vec<f64>,
+    /// The size of each answer.
+    pub(crate) bytes: Vec<usize>,
+    /// The id that each went out under.
+    pub(crate) ids: Vec<u64>,
+    pub(crate) usage: Vec<Usage>,
+    /// What the arm's journal says of the counted calls, or why it says nothing; nothing without a journal.
+    pub(crate) explained: Option<Result<Explained, String>>,
 }
 
 /// A launch holds a lap for every arm, in the order of the plan.
 pub(crate) type Launch = Vec<Lap>;
+
+/// What was measured.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Measured {
+    pub(crate) launches: Vec<Launch>,
+    /// Whether it was stopped before it was done.
+    pub(crate) aborted: bool,
+}
 
 struct Lane<'a> {
     arm: &'a Arm,
     connection: Connection,
     expectation: Expectation,
     lap: Lap,
+    calls: usize,
+    before: Vec<Member>,
+    segments: BTreeSet<PathBuf>,
 }
 
-/// Measures; gives one entry per launch.
-pub(crate) fn measure(plan: &Plan, progress: &mut dyn Write) -> Result<Vec<Launch>, LabError> {
+/// Measures. After Ctrl-C the launches that were whole are given.
+pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured, LabError> {
     let _pinned = plan.pin.map(Pinned::to).transpose()?;
     let question = plan.operation.question(plan.protocol);
     let mut random = Random::new(plan.seed);
-    let mut launches = Vec::new();
+    let mut measured = Measured::default();
     // What the arms answered in the first launch binds all later ones.
     let mut agreed: Option<Value> = None;
-    for number in 1..=plan.launches {
-        if !plan.quiet {
-            // Progress that nobody reads is not missed.
-            let _ = writeln!(progress, "launch {number}/{}", plan.launches);
+    for number in 1..=plan.launches_max {
+        if number > plan.launches && is_precise(plan, &measured.launches) {
+            break;
         }
-        launches.push(launch(plan, &question, &mut random, &mut agreed)?);
+        tell(plan, number, &measured.launches, monitor);
+        match launch(plan, &question, &mut random, &mut agreed, monitor) {
+            Ok(launch) => measured.launches.push(launch),
+            Err(LabError::Aborted) if !measured.launches.is_empty() => {
+                measured.aborted = true;
+                break;
+            }
+            Err(error) => return Err(error),
+        }
     }
-    Ok(launches)
+    monitor.progress.finish();
+    Ok(measured)
+}
+
+fn comparisons<'a>(
+    plan: &'a Plan,
+    launches: &'a [Launch],
+) -> impl Iterator<Item = Comparison> + 'a {
+    plan.arms
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter_map(move |(at, arm)| {
+            let baseline = &plan.arms.first()?.name;
+            let pairs = launches
+                .iter()
+                .filter_map(|launch| Some((launch.first()?, launch.get(at)?)));
+            let pairs: Vec<(&Lap, &Lap)> = pairs.collect();
+            Some(Comparison::of(&arm.name, baseline, &pairs, plan.confidence))
+        })
+}
+
+fn is_precise(plan: &Plan, launches: &[Launch]) -> bool {
+    comparisons(plan, launches).all(|found| {
+        let wanted = (PRECISE_SHARE * found.overhead_us.point.abs()).max(plan.half_width_us);
+        found
+            .overhead_us
+            .half_width()
+            .is_some_and(|half| half < wanted)
+    })
+}
+
+fn tell(plan: &Plan, number: u32, launches: &[Launch], monitor: &mut Monitor<'_>) {
+    if !monitor.progress.is_due() {
+        return;
+    }
+    let of = if plan.launches_max > plan.launches {
+        format!("{} to {}", plan.launches, plan.launches_max)
+    } else {
+        plan.launches.to_string()
+    };
+    let mut text = format!("launch {number}/{of}");
+    if launches.len() > 1 {
+        for found in comparisons(plan, launches) {
+            let half = found.overhead_us.half_width().unwrap_or_default();
+            text.push_str(&format!(
+                "  {} {:+.1} ±{half:.1} us",
+                found.arm, found.overhead_us.point
+            ));
+        }
+    }
+    monitor.progress.always(&text);
 }
 
 fn launch(
@@ -80,15 +174,25 @@ fn launch(
     question: &Question,
     random: &mut Random,
     agreed: &mut Option<Value>,
+    monitor: &Monitor<'_>,
 ) -> Result<Launch, LabError> {
     let mut order: Vec<usize> = (0..plan.arms.len()).collect();
     random.shuffle(&mut order);
     let mut lanes = open(plan, &order)?;
+    if let Some(sampler) = &monitor.sampler {
+        let targets = lanes
+            .iter()
+            .map(|lane| (lane.arm.name.clone(), lane.connection.process().pid()));
+        sampler.watch(targets.collect());
+    }
     // The warm-up also finds out whether the arms answer alike, before anything is counted.
     for lane in &mut lanes {
-        for _ in 0..plan.warmup.max(1) {
+        lane.lap.first_us = microseconds(lane.call(question)?);
+        for _ in 1..plan.warmup {
+            monitor.go_on()?;
             lane.call(question)?;
         }
+        lane.begin();
     }
     compare_answers(&lanes, agreed)?;
     let mut left = plan.runs;
@@ -97,19 +201,13 @@ fn launch(
         let calls = left.min(plan.turn);
         for at in &order {
             if let Some(lane) = lanes.get_mut(*at) {
-                lane.turn(plan, question, calls)?;
+                lane.turn(plan, question, calls, monitor)?;
             }
         }
         order.reverse();
         left -= calls;
     }
-    Ok(lanes
-        .into_iter()
-        .map(|lane| {
-            lane.connection.close();
-            lane.lap
-        })
-        .collect())
+    lanes.into_iter().map(Lane::finish).collect()
 }
 
 /// Starts every arm in the given order; gives them in the plan's.
@@ -119,22 +217,22 @@ fn open<'a>(plan: &'a Plan, order: &[usize]) -> Result<Vec<Lane<'a>>, LabError> 
         .iter()
         .filter_map(|at| Some((at, plan.arms.get(*at)?)))
     {
+        let segments = arm.journal().map(stages::known).unwrap_or_default();
         let mut connection = Connection::new(driver::spawn(arm, plan.timeout_ms)?);
         let start_ns = connection.open(plan.protocol)?;
-        let lap = Lap {
-            start_us: microseconds(start_ns),
-            calls_us: Vec::with_capacity(plan.runs as usize),
-        };
-        let expectation = Expectation::new(plan.answers, plan.deny && *at > 0);
-        opened.push((
-            *at,
-            Lane {
-                arm,
-                connection,
-                expectation,
-                lap,
+        let lane = Lane {
+            arm,
+            connection,
+            expectation: Expectation::new(plan.answers, plan.deny && *at > 0),
+            lap: Lap {
+                start_us: microseconds(start_ns),
+                ..Lap::with_capacity(plan.runs as usize)
             },
-        ));
+            calls: 0,
+            before: Vec::new(),
+            segments,
+        };
+        opened.push((*at, lane));
     }
     opened.sort_by_key(|(at, _)| *at);
     Ok(opened.into_iter().map(|(_, lane)| lane).collect())
@@ -159,26 +257,103 @@ fn compare_answers(lanes: &[Lane<'_>], agreed: &mut Option<Value>) -> Result<(),
     Ok(())
 }
 
+impl Lap {
+    fn with_capacity(calls: usize) -> Self {
+        Self {
+            calls_us: Vec::with_capacity(calls),
+            begun_us: Vec::with_capacity(calls),
+            bytes: Vec::with_capacity(calls),
+            ids: Vec::with_capacity(calls),
+            ..Self::default()
+        }
+    }
+
+    fn push(&mut self, run: Instant, begun: Instant, elapsed_ns: u64, id: u64, bytes: usize) {
+        self.calls_us.push(microseconds(elapsed_ns));
+        let since = begun.saturating_duration_since(run);
+        self.begun_us.push(since.as_secs_f64() * 1e6);
+        self.bytes.push(bytes);
+        self.ids.push(id);
+    }
+}
+
 impl Lane<'_> {
-    fn turn(&mut self, plan: &Plan, question: &Question, calls: u32) -> Result<(), LabError> {
+    fn turn(
+        &mut self,
+        plan: &Plan,
+        question: &Question,
+        calls: u32,
+        monitor: &Monitor<'_>,
+    ) -> Result<(), LabError> {
+        if plan.concurrency > 1 {
+            monitor.go_on()?;
+            return self.volley(plan, question, calls, monitor.start);
+        }
         if calls > SETTLE_CALLS {
             for _ in 0..SETTLE_CALLS {
                 self.call(question)?;
             }
         }
         for _ in 0..calls {
+            monitor.go_on()?;
             pause(plan.delay_us);
+            let begun = Instant::now();
             let elapsed = self.call(question)?;
-            self.lap.calls_us.push(microseconds(elapsed));
+            let (id, bytes) = self.connection.last();
+            self.lap.push(monitor.start, begun, elapsed, id, bytes);
         }
         Ok(())
     }
 
+    fn volley(
+        &mut self,
+        plan: &Plan,
+        question: &Question,
+        calls: u32,
+        run: Instant,
+    ) -> Result<(), LabError> {
+        let settle = if calls > SETTLE_CALLS {
+            SETTLE_CALLS.max(plan.concurrency)
+        } else {
+            0
+        };
+        self.calls += (settle + calls) as usize;
+        let (mut seen, lap, expectation) = (0, &mut self.lap, &mut self.expectation);
+        let mut each = |reply: &Reply<'_>| {
+            expectation.check(&reply.answer)?;
+            seen += 1;
+            if seen > settle {
+                lap.push(run, reply.begun, reply.elapsed_ns, reply.id, reply.bytes);
+            }
+            Ok(())
+        };
+        let width = plan.concurrency as usize;
+        self.connection
+            .volley(question, settle + calls, width, &mut each)
+    }
+
     fn call(&mut self, question: &Question) -> Result<u64, LabError> {
+        self.calls += 1;
         let elapsed = self.connection.ask(question)?;
         let checked = self.expectation.check(&self.connection.answer()?);
         checked.map_err(|what| self.connection.invalid(what))?;
         Ok(elapsed)
+    }
+
+    /// What the processes use counts from here.
+    fn begin(&mut self) {
+        self.calls = 0;
+        self.before = usage::begin(self.connection.process().pid());
+    }
+
+    fn finish(mut self) -> Result<Lap, LabError> {
+        let pid = self.connection.process().pid();
+        self.lap.usage = usage::end(pid, &self.before, self.calls);
+        self.connection.close();
+        if let Some(directory) = self.arm.journal() {
+            self.lap.explained = Some(stages::explain(directory, &self.segments, &self.lap)?);
+        }
+        Ok(self.lap)
     }
 }
 

@@ -3,13 +3,17 @@
 //! Design: a launch starts every arm afresh. Within it the arms take turns; the order of the turns is
 //! random for each launch and reversed in every second round (ABBA), so that drift and warmth fall on
 //! all arms alike. Call i of an arm is paired with call i of the baseline in the same launch; the launch's
-//! estimate is the median of these differences; the interval is Student's t over launches.
+//! estimate is the median of these differences; the interval is Student's t over launches, from 20 launches
+//! on a bootstrap over them.
 
 mod analysis;
 mod args;
 mod measure;
+mod monitor;
 mod report;
+mod stages;
 mod store;
+mod usage;
 
 #[cfg(test)]
 mod proofs;
@@ -17,10 +21,16 @@ mod proofs;
 pub(crate) use analysis::{Analysis, ArmFigures, Comparison, FORMAT, LaunchFigures};
 pub use args::OverheadArgs;
 pub(crate) use measure::{Plan, measure};
+pub(crate) use monitor::Monitor;
 pub(crate) use report::{loads, point, whole};
 
-use crate::error::LabError;
-use crate::{Context, host};
+use crate::arm::Arm;
+use crate::error::{EXIT_ABORTED, LabError};
+use crate::guarded::Workshop;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::run::{Manifest, RunDirectory, Sampler, write_document};
+use crate::{Context, host, moment, policies};
 use std::io::Write;
 
 /// Runs `lab overhead`.
@@ -30,14 +40,33 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let plan = args.plan()?;
+    let workshop = (!args.rules.is_empty())
+        .then(|| Workshop::set(&context.own_binary))
+        .transpose()?;
+    let plan = args.plan(made(args, workshop.as_ref())?)?;
     let load_before = host::load_average();
-    let samples = measure(&plan, err)?;
-    let analysis = Analysis::of(&plan, &samples, load_before, context);
-    if let Some(place) = &args.out {
-        let directory = store::write(place, &plan, &analysis, &samples)?;
-        // Progress that nobody reads is not missed.
-        let _ = writeln!(err, "stored in {}", directory.display());
+    let place = args.out.as_deref();
+    let run = place
+        .map(|place| RunDirectory::create(place, "overhead"))
+        .transpose()?;
+    let manifest = Manifest::of("overhead", &format!("{plan:?}"), plan.seed, context);
+    let sampler = run.as_ref().map(Sampler::start).transpose()?;
+    let started_ms = moment::now_ms();
+    let progress = Progress::new(&mut *err, args.telling.kind(context));
+    let mut monitor = Monitor::new(progress, Interrupt::listen()?);
+    monitor.sampler = sampler;
+    let measured = measure(&plan, &mut monitor)?;
+    let sampler = monitor.sampler.take();
+    drop(monitor);
+    sampler.map(Sampler::finish).transpose()?;
+    let analysis = Analysis::of(&plan, &measured, load_before, context);
+    if let Some(run) = &run {
+        store::write(run, manifest, &plan, &analysis, &measured, started_ms)?;
+        // Whoever does not read it finds the directory all the same.
+        let _ = writeln!(err, "stored in {}", run.path().display());
+    }
+    if let Some(file) = &args.output {
+        write_document(file, &analysis)?;
     }
     let written = if args.json {
         report::json(&analysis, out)
@@ -48,5 +77,21 @@ pub(crate) fn run(
         what: "write the result",
         source,
     })?;
-    Ok(0)
+    Ok(if measured.aborted { EXIT_ABORTED } else { 0 })
+}
+
+/// The arms of `--rules`.
+fn made(args: &OverheadArgs, workshop: Option<&Workshop>) -> Result<Vec<Arm>, LabError> {
+    let (Some(workshop), Some(direct)) = (workshop, args.direct()?) else {
+        return Ok(Vec::new());
+    };
+    let guard = |count: &u32| {
+        let rules = policies::mixed_for(args.tool_of_rules(), *count as usize);
+        let name = match count {
+            1 => "durward, 1 rule".to_owned(),
+            more => format!("durward, {more} rules"),
+        };
+        workshop.guard(&name, &rules, direct.command())
+    };
+    args.rules.iter().map(guard).collect()
 }

@@ -1,13 +1,13 @@
 //! The estimator against servers whose added delay is known, on a simulated clock with fixed seeds: the
 //! interval must cover the truth as often as it says.
 //!
-//! The issue asks for 93 of 100 in 200 runs; 800 runs a row leave less to luck.
+//! The issue asks for 93 of 100 in 200 runs; 400 runs a row leave less to luck.
 
 use super::analysis::Comparison;
 use super::measure::Lap;
 use crate::stats::{Random, median};
 
-const RUNS: usize = 800;
+const RUNS: usize = 400;
 const LAUNCHES: usize = 10;
 const CALLS: usize = 40;
 const TURN: usize = 10;

@@ -1,93 +1,88 @@
-//! A measurement kept: plain files in a directory of its own.
+//! A measurement kept as a run directory.
 
 use super::Analysis;
-use super::measure::{Launch, Plan};
+use super::measure::{Measured, Plan};
 use crate::error::LabError;
-use crate::moment;
-use serde::Serialize;
-use std::fs;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use crate::run::{Manifest, OpRecord, OpsWriter, Recorded, RunDirectory, Status};
+use std::time::Duration;
 
-/// What was to be done, before what came of it.
-#[derive(Serialize)]
-struct Manifest<'a> {
-    format: &'static str,
-    version: &'a str,
-    build: &'a str,
-    operation: &'a str,
-    arms: Vec<&'a crate::arm::Arm>,
-    seed: u64,
-    host: &'a crate::host::Host,
-    load_average_before: Option<[f64; 3]>,
-    warnings: &'a [String],
-}
-
-/// One counted call, as a line of `ops/w1.jsonl`.
-#[derive(Serialize)]
-struct Call<'a> {
-    launch: usize,
-    pair: usize,
-    arm: &'a str,
-    latency_us: f64,
-}
-
-/// Writes `<place>/<UTC time>-overhead/` with `manifest.json`, `summary.json` and `ops/w1.jsonl`.
+/// Writes what was measured into the run directory. `started_ms` is the Unix time of its beginning.
 pub(super) fn write(
-    place: &Path,
+    run: &RunDirectory,
+    mut manifest: Manifest,
     plan: &Plan,
     analysis: &Analysis,
-    launches: &[Launch],
-) -> Result<PathBuf, LabError> {
-    let directory = place.join(format!("{}-overhead", moment::compact()));
-    let failed = |source| LabError::Path {
-        path: directory.clone(),
-        source,
-    };
-    files(&directory, plan, analysis, launches).map_err(failed)?;
-    Ok(directory)
+    measured: &Measured,
+    started_ms: u64,
+) -> Result<(), LabError> {
+    manifest.warnings.clone_from(&analysis.warnings);
+    run.document("manifest.json", &manifest)?;
+    operations(run, plan, measured, started_ms)?;
+    histograms(run, plan, measured, started_ms)?;
+    // The summary comes last: a directory that has one is whole.
+    run.document("summary.json", analysis)
 }
 
-fn files(
-    directory: &Path,
+fn operations(
+    run: &RunDirectory,
     plan: &Plan,
-    analysis: &Analysis,
-    launches: &[Launch],
-) -> io::Result<()> {
-    fs::create_dir_all(directory.join("ops"))?;
-    let manifest = Manifest {
-        format: "durward-lab-run/1",
-        version: analysis.version,
-        build: analysis.build,
-        operation: &analysis.operation,
-        arms: plan.arms.iter().collect(),
-        seed: plan.seed,
-        host: &analysis.host,
-        load_average_before: analysis.load_average_before,
-        warnings: &analysis.warnings,
-    };
-    document(&directory.join("manifest.json"), &manifest)?;
-    document(&directory.join("summary.json"), analysis)?;
-    let mut calls = BufWriter::new(fs::File::create_new(directory.join("ops/w1.jsonl"))?);
-    for (launch, laps) in (1..).zip(launches) {
-        for (arm, lap) in plan.arms.iter().zip(laps) {
-            for (pair, latency_us) in (1..).zip(&lap.calls_us) {
-                let call = Call {
+    measured: &Measured,
+    started_ms: u64,
+) -> Result<(), LabError> {
+    let mut calls = OpsWriter::create(run, 1, started_ms)?;
+    let op = plan.operation.name();
+    for (launch, laps) in (1..).zip(&measured.launches) {
+        for (at, (arm, lap)) in plan.arms.iter().zip(laps).enumerate() {
+            let status = if plan.deny && at > 0 {
+                Status::Refused
+            } else {
+                Status::Ok
+            };
+            let times = lap.calls_us.iter().zip(&lap.begun_us).zip(&lap.bytes);
+            for (pair, ((latency_us, start_us), bytes)) in (1..).zip(times) {
+                calls.write(&OpRecord {
+                    ts: calls.stamp(*start_us),
+                    worker: 1,
+                    op: op.clone(),
+                    latency_ms: latency_us / 1_000.0,
+                    status,
+                    arm: arm.name.clone(),
                     launch,
                     pair,
-                    arm: &arm.name,
-                    latency_us: *latency_us,
-                };
-                serde_json::to_writer(&mut calls, &call)?;
-                calls.write_all(b"\n")?;
+                    intended_us: *start_us,
+                    start_us: *start_us,
+                    bytes: *bytes as u64,
+                    ttft_us: None,
+                })?;
             }
         }
     }
-    calls.flush()
+    calls.finish()
 }
 
-fn document(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    let mut file = fs::File::create_new(path)?;
-    serde_json::to_writer_pretty(&mut file, value)?;
-    file.write_all(b"\n")
+/// One histogram per launch and arm.
+fn histograms(
+    run: &RunDirectory,
+    plan: &Plan,
+    measured: &Measured,
+    started_ms: u64,
+) -> Result<(), LabError> {
+    let mut recorded = Vec::new();
+    for laps in &measured.launches {
+        for (arm, lap) in plan.arms.iter().zip(laps) {
+            let micros =
+                |us: Option<f64>| Duration::from_secs_f64(us.unwrap_or(0.0).max(0.0) / 1e6);
+            let begin = micros(lap.begun_us.first().copied());
+            let last = lap.begun_us.last().zip(lap.calls_us.last());
+            let end = micros(last.map(|(begun, call)| begun + call));
+            recorded.push(Recorded::of(
+                &plan.operation.name(),
+                &arm.name,
+                begin,
+                end.saturating_sub(begin),
+                lap.calls_us.iter().copied(),
+            )?);
+        }
+    }
+    Recorded::write_all(run, started_ms, &recorded)
 }

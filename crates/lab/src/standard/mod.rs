@@ -1,18 +1,23 @@
 //! The standard set: the hop over stdio beside a bare relay, against the budget. `make bench` runs it.
 
 mod budget;
+mod check;
 mod idle;
 mod markdown;
-mod policies;
+mod own_cost;
+mod plans;
 mod profile;
 mod scene;
 
-use crate::driver::{Answers, Operation, Protocol};
+use crate::compare::EXIT_REGRESSED;
 use crate::error::LabError;
-use crate::overhead::{self, Analysis, Plan};
-use crate::{Context, affinity, host};
+use crate::interrupt::Interrupt;
+use crate::overhead::{self, Analysis, Monitor};
+use crate::progress::{Kind, Progress};
+use crate::{Context, host};
 use idle::Idle;
-use scene::{Rules, Scene, Server, path_error};
+use own_cost::OwnCost;
+use scene::{Rules, Scene, Server};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,6 +37,12 @@ pub struct StandardArgs {
     /// What the order of the turns is drawn from
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// A peer to stand beside: its command, to which the server's is added; repeatable
+    #[arg(long, value_name = "NAME=CMD")]
+    peer: Vec<String>,
+    /// Print the budgets row by row instead of the tables; exit 99 where one is missed
+    #[arg(long, conflicts_with_all = ["json", "write"])]
+    check: bool,
     /// Print one JSON document instead of the tables
     #[arg(long)]
     json: bool,
@@ -54,6 +65,7 @@ struct Standard {
     quick: bool,
     groups: Vec<Group>,
     idle: Idle,
+    own_cost: OwnCost,
     /// What `durward audit verify` said of the journal written meanwhile.
     journal: String,
     /// The name of the profile's file, or why there is none; nothing where no budget was missed.
@@ -86,100 +98,49 @@ pub(crate) fn run(
             warmup: 400,
         },
     };
+    let interrupt = Interrupt::listen()?;
     let mut groups = Vec::new();
-    for (title, budgeted, plan) in plans(args, &scene, &size)? {
+    for (title, budgeted, plan) in plans::plans(args, &scene, &size)? {
         // Progress that nobody reads is not missed.
         let _ = writeln!(err, "{title}");
         let load = host::load_average();
-        let samples = overhead::measure(&plan, err)?;
+        let progress = Progress::new(&mut *err, Kind::Quiet);
+        let mut monitor = Monitor::new(progress, interrupt.clone());
+        let measured = overhead::measure(&plan, &mut monitor)?;
+        if measured.aborted {
+            return Err(LabError::Aborted);
+        }
         groups.push(Group {
             title,
             budgeted,
-            analysis: Analysis::of(&plan, &samples, load, context),
+            analysis: Analysis::of(&plan, &measured, load, context),
         });
     }
     let _ = writeln!(err, "start and rest");
     let idle = idle::measure(&scene, size.launches, 0.95)?;
+    let own_cost = own_cost::measure(&scene)?;
     let journal = verify(&scene, context)?;
     let mut standard = Standard {
         format: "durward-lab-standard/1",
         quick: args.quick,
         groups,
         idle,
+        own_cost,
         journal,
         profile: None,
     };
+    if args.check {
+        let kept = check::write(&standard, out).map_err(|source| LabError::System {
+            what: "write the result",
+            source,
+        })?;
+        return Ok(if kept { 0 } else { EXIT_REGRESSED });
+    }
     if budget::short(&standard) {
         standard.profile = Some(profile_beside(args.write.as_deref(), &scene)?);
     }
     finish(args, &standard, out)?;
     Ok(0)
-}
-
-fn plans(
-    args: &StandardArgs,
-    scene: &Scene,
-    size: &Size,
-) -> Result<Vec<(&'static str, bool, Plan)>, LabError> {
-    let plan = |arms, operation, deny| Plan {
-        arms,
-        operation,
-        protocol: Protocol::Legacy,
-        launches: size.launches,
-        runs: size.runs,
-        warmup: size.warmup,
-        turn: size.runs.div_ceil(4),
-        delay_us: 0,
-        pin: args.pin.or_else(affinity::last_core),
-        seed: args.seed,
-        timeout_ms: 10_000,
-        confidence: 0.95,
-        answers: Answers::Same,
-        deny,
-        quiet: true,
-    };
-    let guarded = |server, rules| scene.guarded(server, rules);
-    let hello = Operation::Call {
-        tool: "echo".into(),
-        arguments: serde_json::json!({ "text": "hello" }),
-    };
-    let (echo, files) = (Server::Echo, Server::Files);
-    let files_arms = vec![
-        scene.direct(files),
-        scene.relayed(files),
-        guarded(files, Rules::AllowAll)?,
-        guarded(files, Rules::Four)?,
-        guarded(files, Rules::Mixed(50))?,
-        guarded(files, Rules::Mixed(1_000))?,
-    ];
-    let echo_arms = vec![
-        scene.direct(echo),
-        scene.relayed(echo),
-        guarded(echo, Rules::AllowAll)?,
-    ];
-    let deny_arms = vec![scene.direct(files), guarded(files, Rules::Four)?];
-    Ok(vec![
-        (
-            "`tools/call echo`",
-            true,
-            plan(echo_arms.clone(), hello, false),
-        ),
-        (
-            "`tools/call read_file`, allowed",
-            true,
-            plan(files_arms, scene.read(), false),
-        ),
-        (
-            "`tools/list` (echo)",
-            false,
-            plan(echo_arms, Operation::List, false),
-        ),
-        (
-            "`tools/call read_file`, denied by a rule",
-            false,
-            plan(deny_arms, scene.read_forbidden(), true),
-        ),
-    ])
 }
 
 /// Asks our own binary whether the journal of the 50-rule arm is what was written.
@@ -190,7 +151,7 @@ fn verify(scene: &Scene, context: &Context) -> Result<String, LabError> {
         .arg(&state)
         .args(["audit", "verify"])
         .output()
-        .map_err(|source| path_error(&context.own_binary, source))?;
+        .map_err(|source| LabError::path(&context.own_binary, source))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let last = text.lines().last().unwrap_or_default().to_owned();
     if output.status.success() {
@@ -217,14 +178,14 @@ fn profile_beside(beside: Option<&Path>, scene: &Scene) -> Result<String, LabErr
     let file = beside.with_file_name(&name);
     // The directory's name changes with every run and tells nothing.
     let text = text.replace(&*scene.file("").to_string_lossy(), "/tmp/");
-    std::fs::write(&file, text).map_err(|source| path_error(&file, source))?;
+    std::fs::write(&file, text).map_err(|source| LabError::path(&file, source))?;
     Ok(name)
 }
 
 fn finish(args: &StandardArgs, standard: &Standard, out: &mut dyn Write) -> Result<(), LabError> {
     let tables = markdown::render(standard);
     if let Some(file) = &args.write {
-        std::fs::write(file, &tables).map_err(|source| path_error(file, source))?;
+        std::fs::write(file, &tables).map_err(|source| LabError::path(file, source))?;
     }
     let written = if args.json {
         serde_json::to_writer_pretty(&mut *out, standard)

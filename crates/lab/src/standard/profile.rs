@@ -1,6 +1,6 @@
 //! Where the time goes, by `perf` where the system has it.
 
-use super::scene::{Scene, path_error};
+use super::scene::Scene;
 use crate::arm::Arm;
 use crate::driver::{self, Connection, Operation, Protocol};
 use crate::error::LabError;
@@ -71,7 +71,7 @@ pub(super) fn summary(
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
-        .map_err(|source| path_error(&data, source))?;
+        .map_err(|source| LabError::path(&data, source))?;
     let text = String::from_utf8_lossy(&report.stdout);
     if !report.status.success() || text.trim().is_empty() {
         return Ok(Err("perf recorded nothing (no permission?)".into()));

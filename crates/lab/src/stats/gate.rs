@@ -1,10 +1,10 @@
 //! The three verdicts on a change between two measurements, each given as one positive value per launch.
 
-use super::{mean, student, variance};
-use serde::Serialize;
+use super::{Interval, mean, student, variance};
+use serde::{Deserialize, Serialize};
 
 /// What is said of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum Verdict {
     /// The estimate is beyond the limit, and the interval excludes no change.
@@ -13,6 +13,17 @@ pub(crate) enum Verdict {
     Ok,
     /// Neither: more launches are needed.
     Inconclusive,
+}
+
+impl Verdict {
+    /// The word for it, as documents and pages have it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Regressed => "REGRESSED",
+            Self::Ok => "OK",
+            Self::Inconclusive => "INCONCLUSIVE",
+        }
+    }
 }
 
 /// A relative change with its interval; 0.1 stands for ten per cent more.
@@ -54,6 +65,16 @@ impl Change {
             ci_high: (point + half).exp_m1(),
             n: base.len() + new.len(),
         })
+    }
+
+    /// As an estimate like any other.
+    pub(crate) fn interval(&self) -> Interval {
+        Interval {
+            point: self.point,
+            ci_low: Some(self.ci_low),
+            ci_high: Some(self.ci_high),
+            n: self.n,
+        }
     }
 
     /// The verdict for a limit on the increase, 0.1 for ten per cent.

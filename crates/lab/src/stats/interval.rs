@@ -1,11 +1,14 @@
 //! An estimate over launches with its confidence interval. The launch is the unit: calls within a
 //! launch share its fate, so pooling them would promise far too narrow an interval.
 
-use super::{mean, student, variance};
-use serde::Serialize;
+use super::{bootstrap, mean, student, variance};
+use serde::{Deserialize, Serialize};
+
+/// From how many launches on they are drawn again and again instead of trusted to be normal.
+const BOOTSTRAP_LAUNCHES_MIN: usize = 20;
 
 /// A compared quantity. The unit is in the name of the field that holds it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Interval {
     /// The estimate.
     pub(crate) point: f64,
@@ -18,7 +21,8 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    /// Mean and Student's t interval of one value per launch; no interval below two launches.
+    /// Mean and interval of one value per launch: Student's t, from 20 launches on a bootstrap over
+    /// launches; no interval below two.
     pub(crate) fn over_launches(values: &[f64], confidence: f64) -> Self {
         let (n, point) = (values.len(), mean(values));
         if n < 2 {
@@ -29,6 +33,15 @@ impl Interval {
                 n,
             };
         }
+        if n >= BOOTSTRAP_LAUNCHES_MIN {
+            let (low, high) = bootstrap::ends(values, confidence);
+            return Self {
+                point,
+                ci_low: Some(low),
+                ci_high: Some(high),
+                n,
+            };
+        }
         let half =
             student::two_sided(confidence, (n - 1) as f64) * (variance(values) / n as f64).sqrt();
         Self {
@@ -36,6 +49,21 @@ impl Interval {
             ci_low: Some(point - half),
             ci_high: Some(point + half),
             n,
+        }
+    }
+
+    /// Half the width of the interval; nothing where there is none.
+    pub(crate) fn half_width(&self) -> Option<f64> {
+        Some((self.ci_high? - self.ci_low?) / 2.0)
+    }
+
+    /// The same in another unit.
+    pub(crate) fn scaled(&self, factor: f64) -> Self {
+        Self {
+            point: self.point * factor,
+            ci_low: self.ci_low.map(|end| end * factor),
+            ci_high: self.ci_high.map(|end| end * factor),
+            n: self.n,
         }
     }
 

@@ -1,12 +1,17 @@
 //! The statistics of the lab. Pure functions over numbers: no clock, no process, no file.
 
+mod bootstrap;
 pub(crate) mod gate;
+mod hodges_lehmann;
 pub(crate) mod interval;
+mod order;
 pub(crate) mod percentile;
 pub(crate) mod random;
 mod student;
 
+pub(crate) use hodges_lehmann::hodges_lehmann;
 pub(crate) use interval::Interval;
+pub(crate) use order::share;
 pub(crate) use percentile::{Sorted, median};
 pub(crate) use random::Random;
 

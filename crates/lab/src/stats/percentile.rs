@@ -12,6 +12,11 @@ impl Sorted {
         Self(samples)
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The sample at rank ⌈q·n⌉ for a share `q` of (0, 1]; nothing for no samples.
     pub(crate) fn at(&self, q: f64) -> Option<f64> {
         // The product of a share like 0.95 and a count may land a hair above the whole number it means.

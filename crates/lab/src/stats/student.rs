@@ -1,6 +1,9 @@
 //! Quantiles of Student's t distribution, by the regularised incomplete beta function (its continued
 //! fraction, evaluated by Lentz's method) and bisection.
 
+/// Degrees of freedom from which Student's t is as good as normal.
+const NORMAL: f64 = 1e6;
+
 /// The t with P(|T| ≤ t) = `confidence` for `freedom` ≥ 1 degrees of freedom.
 pub(super) fn two_sided(confidence: f64, freedom: f64) -> f64 {
     let tail = 1.0 - confidence;
@@ -17,6 +20,16 @@ pub(super) fn two_sided(confidence: f64, freedom: f64) -> f64 {
         }
     }
     f64::midpoint(low, high)
+}
+
+/// The z with P(|Z| ≤ z) = `confidence`.
+pub(super) fn normal_quantile(confidence: f64) -> f64 {
+    two_sided(confidence, NORMAL)
+}
+
+/// P(Z > z) of a standard normal number, as Student's t of so many degrees of freedom that it is one.
+pub(super) fn normal_tail(z: f64) -> f64 {
+    outside(z, NORMAL) / 2.0
 }
 
 /// P(|T| > t).

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use gate::approval::Channel;
 use gate::facts::Facts;
 use gate::journal::{ResponseSummary, Status};
-use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason};
-use wire::jsonrpc::member;
+use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason, Ticket};
+use tokio::sync::Notify;
+use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 use wire::{Era, Id, Revision};
 
@@ -207,14 +209,22 @@ impl Asker {
                     origin: *origin,
                     request: Frame(frame),
                 };
-                let refusal = match self.server.gate.admit(call).await {
+                let mut deadline_ns = deadline_ns;
+                let mut admission = self.server.gate.admit(call).await;
+                while let Admission::Pending(ticket) = admission {
+                    admission = self.approved(ticket, guard.as_ref()).await;
+                    // The server's time begins now.
+                    let timeout_ns = self.server.call_timeout_ms.saturating_mul(1_000_000);
+                    deadline_ns = self.server.gate.mono_ns().saturating_add(timeout_ns);
+                }
+                let refusal = match admission {
                     Admission::Permit(permit) => {
                         let sent = self.dispatch(permit, &marks, deadline_ns).await;
                         let sent = sent.map(|(e, flight)| (e, After::Call(flight)));
                         return self.begun(face, sent, names, guard);
                     }
                     Admission::Pending(ticket) => {
-                        self.server.gate.decline(*ticket, Reason::ApprovalNotBuilt)
+                        self.server.gate.decline(*ticket, Reason::Undecidable)
                     }
                     Admission::Refused(refusal) => refusal,
                 };
@@ -222,6 +232,45 @@ impl Asker {
             }
         };
         self.begun(face, sent, names, guard)
+    }
+
+    /// Waits for a person's answer to a question about a call. A client that goes away takes the
+    /// question with it.
+    async fn approved(
+        &self,
+        ticket: Box<Ticket<Frame>>,
+        guard: Option<&CallGuard>,
+    ) -> Admission<Frame> {
+        if only_client(&ticket) {
+            let reason = Reason::ApprovalUnreachable;
+            return Admission::Refused(self.server.gate.decline(*ticket, reason));
+        }
+        let cancelled = Arc::new(Notify::new());
+        if let Some(guard) = guard {
+            guard.waits(&cancelled);
+        }
+        tokio::select! {
+            () = ticket.settled() => {}
+            () = cancelled.notified() => {
+                let reason = Reason::ApprovalWithdrawn;
+                return Admission::Refused(self.server.gate.decline(*ticket, reason));
+            }
+        }
+        let now = ticket.request().and_then(|frame| {
+            let scan = wire::scan_request(&frame.0, &wire::Bounds::default()).ok()?;
+            let method = string(member(&scan.members, "method")?)?;
+            let described = self.server.with_context(&self.caller, |context| {
+                request::described(&method, &scan, context)
+            });
+            let mut facts = described?;
+            self.server.refresh_quarantine(&mut facts);
+            Some(facts)
+        });
+        match now {
+            Some(now) => self.server.gate.resume(ticket, now),
+            // It was described before, so it can be again.
+            None => Admission::Refused(self.server.gate.decline(*ticket, Reason::Undecidable)),
+        }
     }
 
     fn begun(
@@ -476,23 +525,39 @@ impl Asker {
         let call = Call {
             facts,
             origin,
-            request: frame,
+            request: Frame(frame),
         };
-        let refusal = match self.server.gate.admit(call).await {
+        let mut admission = self.server.gate.admit(call).await;
+        while let Admission::Pending(ticket) = admission {
+            if only_client(&ticket) {
+                let reason = Reason::ApprovalUnreachable;
+                admission = Admission::Refused(self.server.gate.decline(*ticket, reason));
+                break;
+            }
+            ticket.settled().await;
+            let now = self.server.with_context(&self.caller, |context| {
+                describe::server_request(&method, context)
+            });
+            admission = self.server.gate.resume(ticket, now);
+        }
+        let refusal = match admission {
             Admission::Permit(permit) => {
                 let (frame, flight) = permit.spend();
                 place.judged(flight);
-                return Some(frame);
+                return Some(frame.0);
             }
-            Admission::Pending(ticket) => {
-                self.server.gate.decline(*ticket, Reason::ApprovalNotBuilt)
-            }
+            Admission::Pending(ticket) => self.server.gate.decline(*ticket, Reason::Undecidable),
             Admission::Refused(refusal) => refusal,
         };
         drop(place);
         refuse(frames::refused(&id, &refusal));
         None
     }
+}
+
+/// Whether nobody but the client may answer, which is not asked over HTTP yet.
+fn only_client(ticket: &Ticket<Frame>) -> bool {
+    ticket.approvers().iter().all(|c| *c == Channel::Client)
 }
 
 /// The revision in a request's header, where it is a published one of the Legacy era.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use gate::journal::Status;
 use gate::{ControlKind, Gate, InFlight, Outcome};
+use tokio::sync::Notify;
 use wire::id::IdKey;
 use wire::{Id, Revision};
 
@@ -18,8 +19,29 @@ use crate::upstream::Frame;
 /// Most requests of a server that its client has not answered.
 pub const SERVER_REQUESTS_MAX: usize = 256;
 
-/// Calls by id: at which process and under which number, once they are sent.
-type Calls = HashMap<IdKey, Option<(Arc<Link>, u64)>>;
+/// Calls by id.
+type Calls = HashMap<IdKey, Stage>;
+
+/// How far a call has come.
+#[derive(Debug, Clone)]
+enum Stage {
+    /// It has been read.
+    Begun,
+    /// It waits for a person; told when the client no longer does.
+    Waits(Arc<Notify>),
+    /// At which process it is, and under which number.
+    Sent(Arc<Link>, u64),
+}
+
+impl Stage {
+    fn cancel(&self, why: &str) {
+        match self {
+            Self::Begun => {}
+            Self::Waits(cancelled) => cancelled.notify_one(),
+            Self::Sent(link, number) => link.cancel(*number, why),
+        }
+    }
+}
 
 /// A session.
 #[derive(Debug)]
@@ -118,7 +140,7 @@ impl Session {
         if calls.contains_key(&key) {
             return None;
         }
-        calls.insert(key.clone(), None);
+        calls.insert(key.clone(), Stage::Begun);
         drop(calls);
         Some(CallGuard {
             session: Arc::clone(self),
@@ -128,9 +150,9 @@ impl Session {
 
     /// Cancels a call of the client.
     pub fn cancel(&self, key: &IdKey) {
-        let call = self.calls().get(key).cloned().flatten();
-        if let Some((link, number)) = call {
-            link.cancel(number, "the client cancelled");
+        let stage = self.calls().get(key).cloned();
+        if let Some(stage) = stage {
+            stage.cancel("the client cancelled");
         }
     }
 
@@ -178,9 +200,9 @@ impl Session {
 
     /// Ends the session: streams, calls, and its process where nobody else shares it.
     fn end(&self) {
-        let calls: Vec<(Arc<Link>, u64)> = self.calls().values().flatten().cloned().collect();
-        for (link, number) in calls {
-            link.cancel(number, "the session has ended");
+        let stages: Vec<Stage> = self.calls().values().cloned().collect();
+        for stage in stages {
+            stage.cancel("the session has ended");
         }
         self.asked().clear();
         self.streams.close();
@@ -198,7 +220,14 @@ impl CallGuard {
     /// The call was sent: this is how to cancel it.
     pub fn sent(&self, link: &Arc<Link>, number: u64) {
         if let Some(call) = self.session.calls().get_mut(&self.key) {
-            *call = Some((Arc::clone(link), number));
+            *call = Stage::Sent(Arc::clone(link), number);
+        }
+    }
+
+    /// The call waits for a person: this is how to say that its client no longer does.
+    pub fn waits(&self, cancelled: &Arc<Notify>) {
+        if let Some(call) = self.session.calls().get_mut(&self.key) {
+            *call = Stage::Waits(Arc::clone(cancelled));
         }
     }
 }

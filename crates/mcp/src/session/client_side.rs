@@ -2,19 +2,20 @@
 
 use gate::facts::Facts;
 use gate::journal::Status;
-use gate::{Admission, Call, ControlKind, Origin, Outcome, Reason};
+use gate::{Call, ControlKind, Origin, Outcome};
 use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::revision::META_PROTOCOL_VERSION;
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, WireError, WireErrorKind, scan_request};
 
-use crate::describe;
 use crate::frames::{self, UpstreamFault};
 use crate::method::{self, Class};
 use crate::request;
 use crate::upstream::Frame;
+use crate::{ask_client, describe};
 
+use super::asking::Side;
 use super::open::{Batch, Open, OpenKind};
 use super::{Flow, Session, sent};
 
@@ -26,6 +27,7 @@ enum Step {
     Request {
         id: String,
         key: IdKey,
+        deadline_ns: u64,
         step: RequestStep,
     },
     Notify(ControlKind, Option<IdKey>),
@@ -109,16 +111,14 @@ impl Session {
         };
         match step {
             Step::Nothing => Flow::Go,
-            Step::Notify(kind, cancelled) => {
-                if let Some(open) = cancelled.and_then(|key| self.table.take(&key)) {
-                    self.close_batch_part(&open);
-                    drop(open);
-                }
-                let pass = self.gate.control(kind, Frame(frame));
-                sent(self.upstream.send(pass))
-            }
+            Step::Notify(kind, cancelled) => self.on_client_notification(kind, cancelled, frame),
             Step::Answer(key) => self.on_client_answer(&key, frame),
-            Step::Request { id, key, step } => {
+            Step::Request {
+                id,
+                key,
+                deadline_ns,
+                step,
+            } => {
                 self.expect_batch_part(batch);
                 let open = |kind, deadline_ns| Open {
                     id: id.clone(),
@@ -126,8 +126,6 @@ impl Session {
                     batch,
                     deadline_ns,
                 };
-                let deadline_ns = received_ns
-                    .saturating_add(self.options.call_timeout_ms.saturating_mul(1_000_000));
                 match step {
                     RequestStep::Refuse(answer) => self.deliver(batch, answer),
                     RequestStep::Pass(control, kind, facts, origin) => {
@@ -156,31 +154,30 @@ impl Session {
         }
     }
 
-    /// Through the gate: sent and noted as open, or answered with a refusal.
+    fn on_client_notification(
+        &mut self,
+        kind: ControlKind,
+        cancelled: Option<IdKey>,
+        frame: Vec<u8>,
+    ) -> Flow {
+        // The server has not heard of a call that still waits, nor will it.
+        if let Some(key) = &cancelled
+            && self.withdraw(&(Side::Client, key.clone()))
+        {
+            return Flow::Go;
+        }
+        if let Some(open) = cancelled.and_then(|key| self.table.take(&key)) {
+            self.close_batch_part(&open);
+            drop(open);
+        }
+        let pass = self.gate.control(kind, Frame(frame));
+        sent(self.upstream.send(pass))
+    }
+
+    /// Through the gate: sent and noted as open, kept until a person has answered, or refused.
     async fn judge(&mut self, call: Call<Frame>, key: IdKey, open: Open) -> Flow {
-        let refusal = match self.gate.admit(call).await {
-            Admission::Permit(permit) => {
-                return match self.upstream.send(permit) {
-                    Ok(flight) => {
-                        self.table.insert(
-                            key,
-                            Open {
-                                kind: OpenKind::Call(flight),
-                                ..open
-                            },
-                        );
-                        Flow::Go
-                    }
-                    Err(_) => {
-                        let answer = frames::upstream_fault(&open.id, UpstreamFault::Died);
-                        self.deliver(open.batch, answer).or(Flow::UpstreamGone)
-                    }
-                };
-            }
-            Admission::Pending(ticket) => self.gate.decline(*ticket, Reason::ApprovalNotBuilt),
-            Admission::Refused(refusal) => refusal,
-        };
-        self.deliver(open.batch, frames::refused(&open.id, &refusal))
+        let admission = self.gate.admit(call).await;
+        self.admitted(admission, (Side::Client, key), open)
     }
 
     /// Reads a message and decides what it asks for, without sending anything.
@@ -225,9 +222,11 @@ impl Session {
         received_ns: u64,
     ) -> Step {
         let key = id.key();
+        let deadline_ns = self.deadline_ns(method, scan, received_ns);
         let refuse = |answer| Step::Request {
             id: id.raw().to_owned(),
             key: id.key(),
+            deadline_ns,
             step: RequestStep::Refuse(answer),
         };
         if self.table.has(&key) {
@@ -279,14 +278,31 @@ impl Session {
         Step::Request {
             id: id.raw().to_owned(),
             key,
+            deadline_ns,
             step,
         }
+    }
+
+    /// When a request is given up.
+    fn deadline_ns(&self, method: &str, scan: &Scan<'_>, received_ns: u64) -> u64 {
+        let wait_ms = match method {
+            // A subscription lasts until one side ends it.
+            "subscriptions/listen" => return u64::MAX,
+            "tools/call" => member(&scan.params, "name")
+                .and_then(wire::jsonrpc::string)
+                .and_then(|tool| self.options.tool_timeouts_ms.get(&*tool).copied()),
+            _ => None,
+        };
+        let wait_ms = wait_ms.unwrap_or(self.options.call_timeout_ms);
+        received_ns.saturating_add(wait_ms.saturating_mul(1_000_000))
     }
 
     /// Learns era and client program from what every first request says.
     fn learn_of_client(&mut self, method: &str, scan: &Scan<'_>) {
         let info = if method == "initialize" {
             self.era = Some(Era::Legacy);
+            self.client_elicits =
+                member(&scan.params, "capabilities").is_some_and(ask_client::can_elicit);
             member(&scan.params, "clientInfo").map(str::to_owned)
         } else if self.era == Some(Era::Modern) {
             return;
@@ -325,6 +341,9 @@ impl Session {
             self.table.server_pings.remove(at);
             let pass = self.gate.control(ControlKind::Ping, Frame(frame));
             return sent(self.upstream.send(pass));
+        }
+        if let Some(about) = self.table.elicitations.get(key).cloned() {
+            return self.on_elicited(key, &about, &frame);
         }
         let Some(flight) = self.table.server_requests.remove(key) else {
             self.note(

@@ -3,11 +3,13 @@
 //! Everything happens on one task: frames are read from both sides, judged, written at once where
 //! the other side takes them, else queued; a side that does not read stops the other side's reader.
 
+mod asking;
 mod client_side;
 mod open;
 mod run;
 mod server_side;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -22,6 +24,7 @@ use crate::finding::{Finding, Told};
 use crate::notes::Notes;
 use crate::upstream::Upstream;
 
+use asking::Bell;
 use open::{Open, Table};
 
 /// What a session is told at its start.
@@ -35,6 +38,8 @@ pub struct SessionOptions {
     pub session_id: Arc<str>,
     /// How long a server may take to answer, in milliseconds.
     pub call_timeout_ms: u64,
+    /// The same for single tools, by name.
+    pub tool_timeouts_ms: HashMap<String, u64>,
     /// How long calls under way may take to end at the end, in milliseconds.
     pub drain_ms: u64,
     /// The file system that the server sees, where it is ours.
@@ -87,6 +92,10 @@ pub struct Session {
     era: Option<Era>,
     revision: Option<Revision>,
     client_id: Option<Arc<str>>,
+    /// The client can show a form to its person.
+    client_elicits: bool,
+    /// Rung when the question about a waiting call has ended.
+    bell: Arc<Bell>,
     next_batch: u64,
     dropped_notifications: u64,
 }
@@ -135,6 +144,8 @@ impl Session {
             era: None,
             revision: None,
             client_id: None,
+            client_elicits: false,
+            bell: Arc::default(),
             next_batch: 0,
             dropped_notifications: 0,
         }

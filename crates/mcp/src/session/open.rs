@@ -5,7 +5,10 @@ use std::collections::{HashMap, VecDeque};
 use gate::InFlight;
 use wire::id::IdKey;
 
+use crate::era::Asked;
 use crate::method::List;
+
+use super::asking::{Asking, Key, Side};
 
 /// Most calls of the client under way at once.
 pub const IN_FLIGHT_MAX: usize = 1_024;
@@ -41,10 +44,21 @@ pub enum OpenKind {
     },
     /// Learn the revision from it, screen its instructions, then pass it on.
     Initialize,
-    /// Screen its instructions, then pass it on.
+    /// Screen its instructions, then pass it on: `server/discover`.
     Discover,
     /// Pass it on.
     Plain,
+}
+
+impl OpenKind {
+    /// What was asked, as far as the eras are concerned.
+    pub fn asked(&self) -> Asked {
+        match self {
+            Self::Initialize => Asked::Initialize,
+            Self::Discover => Asked::Discover,
+            Self::Call(_) | Self::List { .. } | Self::Plain => Asked::Other,
+        }
+    }
 }
 
 /// A batch whose answers are being collected.
@@ -65,6 +79,10 @@ pub struct Table {
     pub server_requests: HashMap<IdKey, InFlight>,
     /// Pings of the server that the client has not answered.
     pub server_pings: VecDeque<IdKey>,
+    /// Requests of either side that wait for a person.
+    pub asking: HashMap<Key, Asking>,
+    /// Our own open questions to the client's person, and what they are about.
+    pub elicitations: HashMap<IdKey, Key>,
     /// Batches being collected.
     pub batches: HashMap<u64, Batch>,
 }
@@ -73,16 +91,17 @@ impl Table {
     /// Whether this id is in use.
     pub fn has(&self, key: &IdKey) -> bool {
         self.calls.contains_key(key)
+            || (!self.asking.is_empty() && self.asking.contains_key(&(Side::Client, key.clone())))
     }
 
     /// Whether no further call may be under way.
     pub fn is_full(&self) -> bool {
-        self.calls.len() >= IN_FLIGHT_MAX
+        self.calls.len() + self.asking.len() >= IN_FLIGHT_MAX
     }
 
     /// Whether no call is under way.
     pub fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.calls.is_empty() && self.asking.is_empty()
     }
 
     /// Notes a call that was sent.

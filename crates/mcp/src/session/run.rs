@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use gate::Reason;
 use gate::journal::{Record, System};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::FrameEvent;
@@ -28,6 +29,7 @@ enum Event {
     Server(io::Result<bool>),
     ClientFlushed(io::Result<()>),
     ServerFlushed(io::Result<()>),
+    Answered,
     Tick,
     Signal,
 }
@@ -76,6 +78,12 @@ impl Session {
             }
             if ending.is_some() && drain_until_ns == u64::MAX {
                 self.gate.drain();
+                let reason = match &ending {
+                    Some(Ending::ClientClosed) => Reason::ApprovalWithdrawn,
+                    _ => Reason::Draining,
+                };
+                // A client that no longer reads is noticed by the next read.
+                let _ = self.refuse_waiting(reason);
                 drain_until_ns = later(self.gate.mono_ns(), self.options.drain_ms);
             }
             if let Some(ending) = &ending {
@@ -116,6 +124,7 @@ impl Session {
         signals: &mut Signals,
     ) -> Event {
         let client_congested = self.client_writer.is_congested();
+        let waiting = !self.table.asking.is_empty();
         let client_paused =
             client_congested || self.client_reader.has_ended() || self.upstream.is_congested();
         // In no fixed order: a side that always has something to say must not silence the others.
@@ -126,6 +135,7 @@ impl Session {
             },
             read = self.client_reader.fill(), if !client_paused => Event::Client(read),
             flushed = self.client_writer.flush(), if !self.client_writer.is_empty() => Event::ClientFlushed(flushed),
+            () = self.bell.heard(), if waiting => Event::Answered,
             () = signals.any() => Event::Signal,
             _ = tick.tick() => Event::Tick,
         }
@@ -163,6 +173,7 @@ impl Session {
                     Flow::UpstreamGone
                 }
             }
+            Event::Answered => self.on_bell(),
             Event::Signal => return Some(Ending::Signal),
             Event::Tick => self.on_tick(),
         };
@@ -259,7 +270,7 @@ impl Session {
         }
         self.upstream.tick();
         let overdue = self.table.take_overdue(self.gate.mono_ns());
-        let mut flow = Flow::Go;
+        let mut flow = self.tell_progress();
         for open in overdue {
             let cancel = format!(
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"timeout\"}}}}",
@@ -289,6 +300,7 @@ impl Session {
     async fn end(mut self, ending: Ending) -> Ending {
         /// How long the client may take to read what is left, in milliseconds.
         const LAST_FLUSH_MS: u64 = 1_000;
+        let _ = self.refuse_waiting(Reason::Draining);
         for open in self.table.take_all() {
             match ending {
                 Ending::ServerEnded(_) => {

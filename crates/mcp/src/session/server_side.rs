@@ -1,16 +1,18 @@
 //! Frames from the server.
 
 use gate::journal::{ResponseSummary, Status};
-use gate::{Admission, Call, ControlKind, Origin, Outcome, Pass as _, Reason};
-use wire::jsonrpc::{Envelope, Kind};
+use gate::{Call, ControlKind, Origin, Outcome, Pass as _};
+use wire::id::IdKey;
+use wire::jsonrpc::{Envelope, Kind, member};
 use wire::scan::Scan;
 use wire::{Bounds, Era, Id, scan_reply, scan_request};
 
 use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{self, Class, List};
 use crate::upstream::Frame;
-use crate::{describe, descriptions, listing, reply, request};
+use crate::{ask_client, describe, descriptions, era, listing, reply, request};
 
+use super::asking::Side;
 use super::open::{Open, OpenKind, SERVER_REQUESTS_MAX};
 use super::{Flow, Session, sent};
 
@@ -66,7 +68,17 @@ impl Session {
                 );
                 Flow::Go
             }
-            Kind::Notification { method } => self.on_server_notification(&frame, method),
+            Kind::Notification { method } => {
+                let cancelled = (method == "notifications/cancelled")
+                    .then(|| scan_request(&frame, &bounds).ok())
+                    .flatten()
+                    .and_then(|scan| Id::from_raw(member(&scan.params, "requestId")?).map(Id::key));
+                // The client has not heard of a request that still waits, nor will it.
+                if cancelled.is_some_and(|key| self.withdraw(&(Side::Server, key))) {
+                    return Flow::Go;
+                }
+                self.on_server_notification(&frame, method)
+            }
             Kind::Request { id, method } => {
                 let (raw, method) = (id.raw().to_owned(), method.to_string());
                 if let Err(fault) = scan_request(&frame, &bounds) {
@@ -87,18 +99,7 @@ impl Session {
     ) -> Flow {
         let key = id.key();
         let Some(open) = self.table.take(&key) else {
-            let (event, message) = if self.table.has_ended(&key) {
-                (
-                    "server_answered_again",
-                    "a second or late answer to a call was dropped",
-                )
-            } else {
-                (
-                    "server_answer_unknown",
-                    "an answer to no call under way was dropped",
-                )
-            };
-            self.note(event, message);
+            self.note_stray_answer(&key);
             return Flow::Go;
         };
         let Open {
@@ -115,6 +116,13 @@ impl Session {
         } else {
             Some(frames::with_id(scan, &wanted))
         };
+        if is_error
+            && let Some(era) = self.era
+            && era::is_mismatch(era, kind.asked(), payload)
+        {
+            self.note(UpstreamFault::EraMismatch.label(), &era::sentence(era));
+            answer = Some(era::refusal(&wanted, era, payload));
+        }
         match kind {
             OpenKind::Initialize | OpenKind::Discover | OpenKind::List { .. } if is_error => {}
             OpenKind::Plain => {}
@@ -146,6 +154,16 @@ impl Session {
             }
         }
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
+    }
+
+    fn note_stray_answer(&mut self, key: &IdKey) {
+        if self.table.has_ended(key) {
+            let message = "a second or late answer to a call was dropped";
+            self.note("server_answered_again", message);
+        } else {
+            let message = "an answer to no call under way was dropped";
+            self.note("server_answer_unknown", message);
+        }
     }
 
     /// Hands the call back if its reply may be passed on; else the call is answered with an error.
@@ -199,9 +217,12 @@ impl Session {
         let Some(key) = Id::from_raw(id).map(Id::key) else {
             return Flow::Go;
         };
-        let full =
-            self.table.server_requests.len() + self.table.server_pings.len() >= SERVER_REQUESTS_MAX;
-        if full || self.table.server_requests.contains_key(&key) {
+        let waiting = self.table.asking.keys().filter(|k| k.0 == Side::Server);
+        let under_way = self.table.server_requests.len() + self.table.server_pings.len();
+        let full = under_way + waiting.count() >= SERVER_REQUESTS_MAX;
+        let ours = matches!(&key, IdKey::Text(text) if text.starts_with(ask_client::ID_PREFIX));
+        let waits = self.table.asking.contains_key(&(Side::Server, key.clone()));
+        if full || ours || waits || self.table.server_requests.contains_key(&key) {
             let message = "too many requests under way, or this id is in use";
             return self.answer_server(frames::error(id, -32600, message, None));
         }
@@ -220,28 +241,26 @@ impl Session {
             arguments_digest: Some(self.gate.digest(&frame)),
             received_ns: self.gate.mono_ns(),
         };
-        let refusal = match self
+        let open = Open {
+            id: id.to_owned(),
+            kind: OpenKind::Plain,
+            batch: None,
+            deadline_ns: u64::MAX,
+        };
+        let request = Frame(frame);
+        let admission = self
             .gate
             .admit(Call {
                 facts,
                 origin,
-                request: Frame(frame),
+                request,
             })
-            .await
-        {
-            Admission::Permit(permit) => {
-                let (frame, flight) = permit.spend();
-                self.table.server_requests.insert(key, flight);
-                return self.tell_client(&frame.0);
-            }
-            Admission::Pending(ticket) => self.gate.decline(*ticket, Reason::ApprovalNotBuilt),
-            Admission::Refused(refusal) => refusal,
-        };
-        self.answer_server(frames::refused(id, &refusal))
+            .await;
+        self.admitted(admission, (Side::Server, key), open)
     }
 
     /// Tells the server that its request did not pass.
-    fn answer_server(&mut self, answer: Vec<u8>) -> Flow {
+    pub(super) fn answer_server(&mut self, answer: Vec<u8>) -> Flow {
         let pass = self.gate.control(ControlKind::Complaint, Frame(answer));
         sent(self.upstream.send(pass))
     }

@@ -3,12 +3,15 @@
 pub mod http;
 mod stdio;
 
+use std::borrow::Cow;
 use std::io;
 use std::process::ExitStatus;
 
 use gate::Pass;
+use gate::approval::Shown;
 use net::outbound::ChildSpec;
-use wire::FrameEvent;
+use wire::jsonrpc::{Envelope, member};
+use wire::{Bounds, FrameEvent, scan_request};
 
 use crate::frames::Failure;
 use http::Link;
@@ -17,6 +20,17 @@ use stdio::Stdio;
 /// A frame on its way, as bytes without their newline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame(pub Vec<u8>);
+
+impl Shown for Frame {
+    /// The arguments of a tool or prompt; else all that the method is given.
+    fn arguments(&self) -> Option<Cow<'_, str>> {
+        let scan = scan_request(&self.0, &Bounds::default()).ok()?;
+        let all = || Envelope::of(&scan).ok()?.payload;
+        member(&scan.params, "arguments")
+            .or_else(all)
+            .map(Cow::Borrowed)
+    }
+}
 
 /// What to start as the server. Built by the binary, spent here.
 pub type ServerCommand = ChildSpec;

@@ -4,7 +4,7 @@ use crate::json::{self, quote, text_result_raw};
 use crate::server::{Called, Fault, Identity, Surface};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest wait a call may ask for, in microseconds (ten minutes).
 const DELAY_US_MAX: u64 = 600_000_000;
@@ -23,6 +23,28 @@ pub(crate) struct Echo {
     pub(crate) delay: Duration,
     /// How long the text of `sized` is when the call names no size, in bytes.
     pub(crate) reply_bytes: u64,
+    /// When it stands still.
+    pub(crate) stall: Option<Stall>,
+}
+
+/// A server that stands still for `length` at the end of every `period` since `since`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stall {
+    pub(crate) since: Instant,
+    pub(crate) period: Duration,
+    pub(crate) length: Duration,
+}
+
+impl Stall {
+    /// How long a call that comes `elapsed` after the start waits.
+    fn wait(&self, elapsed: Duration) -> Duration {
+        let period = self.period.as_nanos().max(1);
+        let into = elapsed.as_nanos() % period;
+        if into < period.saturating_sub(self.length.as_nanos()) {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos(u64::try_from(period - into).unwrap_or(u64::MAX))
+    }
 }
 
 #[derive(Deserialize)]
@@ -69,7 +91,7 @@ impl Surface for Echo {
         Ok(match answer {
             Ok((members, delay)) => Called {
                 members,
-                after: delay.unwrap_or(self.delay),
+                after: delay.unwrap_or(self.delay) + self.standstill(),
             },
             Err(complaint) => Called::now(json::text_result(&format!("{tool}: {complaint}"), true)),
         })
@@ -136,6 +158,11 @@ fn echo(arguments: &str, may_delay: bool) -> Result<(String, Option<Duration>), 
 }
 
 impl Echo {
+    fn standstill(&self) -> Duration {
+        self.stall
+            .map_or(Duration::ZERO, |stall| stall.wait(stall.since.elapsed()))
+    }
+
     fn sized(&self, arguments: &str) -> Result<(String, Option<Duration>), String> {
         let Size { bytes } =
             json::object(arguments.as_bytes()).map_err(|error| error.to_string())?;
@@ -145,5 +172,30 @@ impl Echo {
         }
         let text = "x".repeat(usize::try_from(bytes).map_err(|error| error.to_string())?);
         Ok((text_result_raw(&format!("\"{text}\""), false), None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_holds_the_end_of_every_period() {
+        let ms = Duration::from_millis;
+        let stall = Stall {
+            since: Instant::now(),
+            period: ms(1_000),
+            length: ms(100),
+        };
+        for (elapsed, wait) in [
+            (0, 0),
+            (899, 0),
+            (900, 100),
+            (999, 1),
+            (1_000, 0),
+            (1_950, 50),
+        ] {
+            assert_eq!(stall.wait(ms(elapsed)), ms(wait), "{elapsed}");
+        }
     }
 }

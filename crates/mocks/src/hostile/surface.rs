@@ -50,6 +50,7 @@ impl Bait {
             echo: Echo {
                 delay: Duration::ZERO,
                 reply_bytes: 1024,
+                stall: None,
             },
         }
     }

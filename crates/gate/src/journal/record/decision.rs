@@ -110,12 +110,16 @@ pub struct Decision<'a> {
     pub session_id: Option<&'a str>,
     /// Class digest: the arguments.
     pub arguments_digest: Option<Digest>,
-    /// `user_allowed`, `user_denied`, `timeout`.
+    /// `user_allowed`, `user_denied`, `timeout`, `withdrawn`.
     pub hitl_outcome: Option<&'a str>,
+    /// The answer was an earlier one that still holds.
+    pub hitl_cache_hit: Option<bool>,
     /// Who answered.
     pub hitl_approver_id: Option<&'a str>,
     /// On which channel.
     pub hitl_channel: Option<&'a str>,
+    /// How long the call waited for a person.
+    pub policy_hitl_us: Option<Micros>,
     /// Names of the facts that could not be known.
     pub unknown_facts: &'a [&'a str],
     /// How many refusals of this caller for this reason the record stands for, where they are counted:
@@ -162,8 +166,14 @@ impl Decision<'_> {
         members.maybe("session_id", self.session_id);
         members.digest("arguments_digest", self.arguments_digest);
         members.maybe("hitl_outcome", self.hitl_outcome);
+        if let Some(hit) = self.hitl_cache_hit {
+            members.flag("hitl_cache_hit", hit);
+        }
         members.maybe("hitl_approver_id", self.hitl_approver_id);
         members.maybe("hitl_channel", self.hitl_channel);
+        if let Some(micros) = self.policy_hitl_us {
+            members.micros("policy_hitl_us", micros);
+        }
         members.list("unknown_facts", self.unknown_facts);
         if self.refusals > 0 {
             members.count("refusals", self.refusals);

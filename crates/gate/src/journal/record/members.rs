@@ -80,6 +80,12 @@ impl<'a> Members<'a> {
         hex::push_decimal(self.out, count);
     }
 
+    pub(super) fn flag(&mut self, name: &str, value: bool) {
+        self.name(name);
+        self.out
+            .extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
     pub(super) fn micros(&mut self, name: &str, micros: Micros) {
         self.name(name);
         hex::push_decimal(self.out, micros.nanos() / 1_000);

@@ -10,18 +10,20 @@ use bytes::Bytes;
 use wire::jsonrpc::{Envelope, Kind, member, string};
 use wire::{Bounds, Era, scan_reply};
 
-use super::open::{self, Events, Opened};
+use super::open::{self, Events, Opened, Outcome};
 use super::outline::Outline;
 use super::session::HttpSession;
 use crate::frames::{self, Failure, UpstreamFault as Fault};
 
+/// Most times that a message is sent again although it may have been worked on, where that does no harm.
+const RETRIES_MAX: u8 = 1;
 /// Most times that a broken stream is resumed without anything new on it.
 const RESUMES_MAX: u8 = 5;
 /// Shortest, usual and longest wait before a stream is resumed, in milliseconds.
 const RESUME_MS: (u64, u64, u64) = (50, 1_000, 30_000);
 /// How long the end of a stream is waited for after its answer, in milliseconds, so that the
 /// connection can be used again.
-const LINGER_MS_MAX: u64 = 1_000;
+const LINGER_MS_MAX: u64 = 250;
 
 /// What comes from the server on an exchange.
 #[derive(Debug)]
@@ -49,7 +51,7 @@ pub struct Exchange {
 }
 
 enum Stage {
-    Opening(Pin<Box<dyn Future<Output = Result<Opened, Failure>> + Send>>),
+    Opening(Pin<Box<dyn Future<Output = Outcome> + Send>>),
     Stream(Box<Events>),
     /// The answer was given out; the stream may not have ended.
     Answered(Option<Box<Events>>),
@@ -58,7 +60,12 @@ enum Stage {
 impl Exchange {
     pub(super) fn new(session: Arc<HttpSession>, outline: Outline, body: Bytes) -> Self {
         let outline = Arc::new(outline);
-        let opening = open::open(Arc::clone(&session), Arc::clone(&outline), body.clone(), 1);
+        let opening = open::open(
+            Arc::clone(&session),
+            Arc::clone(&outline),
+            body.clone(),
+            RETRIES_MAX,
+        );
         Self {
             session,
             outline,
@@ -66,7 +73,7 @@ impl Exchange {
             stage: Stage::Opening(Box::pin(opening)),
             queue: VecDeque::new(),
             resumes_left: RESUMES_MAX,
-            retries_left: 1,
+            retries_left: 0,
         }
     }
 
@@ -111,8 +118,12 @@ impl Exchange {
         drop(tokio::time::timeout(Duration::from_millis(LINGER_MS_MAX), end).await);
     }
 
-    fn on_opened(&mut self, outcome: Result<Opened, Failure>) {
-        match outcome {
+    fn on_opened(&mut self, outcome: Outcome) {
+        let opened = outcome.map(|(opened, retries_left)| {
+            self.retries_left = retries_left;
+            opened
+        });
+        match opened {
             Ok(Opened::Accepted) if self.outline.is_request() => {
                 self.queue
                     .push_back(Incoming::Failed(Fault::NoAnswer.into()));
@@ -236,12 +247,11 @@ impl Exchange {
                 self.stage = Stage::Opening(Box::pin(resume(session, place, wait, failure)));
             }
             None if lost && self.retries_left > 0 && self.is_repeatable() => {
-                self.retries_left -= 1;
                 let again = open::open(
                     Arc::clone(&self.session),
                     Arc::clone(&self.outline),
                     self.body.clone(),
-                    0,
+                    self.retries_left - 1,
                 );
                 self.stage = Stage::Opening(Box::pin(again));
             }
@@ -266,7 +276,7 @@ async fn resume(
     place: String,
     wait: Duration,
     failure: Failure,
-) -> Result<Opened, Failure> {
+) -> Outcome {
     tokio::time::sleep(wait).await;
     let Ok(reply) = session.get(Some(&place)).await else {
         return Err(failure);
@@ -274,7 +284,7 @@ async fn resume(
     match open::stream_of(reply) {
         Ok(mut events) => {
             events.parser.resume_after(place);
-            Ok(Opened::Stream(Box::new(events)))
+            Ok((Opened::Stream(Box::new(events)), 0))
         }
         Err(_) => Err(failure),
     }

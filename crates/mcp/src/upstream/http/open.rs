@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use net::outbound::http::{HttpFault, Reply, StatusCode, header};
 use wire::frame::FRAME_BYTES_MAX;
-use wire::jsonrpc::{Envelope, Kind};
+use wire::jsonrpc::member;
 use wire::{Bounds, Era, SseParser, scan_reply};
 
 use super::outline::Outline;
 use super::session::{HttpSession, session_id_of};
 use super::{ERROR_BYTES_MAX, RECONNECT_PAUSE_MS, renew};
-use crate::frames::{Failure, UpstreamFault as Fault};
+use crate::era;
+use crate::frames::{self, Failure, UpstreamFault as Fault};
 
 /// What has begun to come back.
 pub(super) enum Opened {
@@ -61,13 +62,16 @@ impl Events {
     }
 }
 
+/// What has begun to come back, and how many more tries may be made.
+pub(super) type Outcome = Result<(Opened, u8), Failure>;
+
 /// Sends the message. `retries` more tries are made where they can do no harm.
 pub(super) async fn open(
     session: Arc<HttpSession>,
     outline: Arc<Outline>,
     body: Bytes,
     mut retries: u8,
-) -> Result<Opened, Failure> {
+) -> Outcome {
     let mut renewed = false;
     loop {
         let generation = session.generation();
@@ -83,7 +87,7 @@ pub(super) async fn open(
             Err(fault) => return Err(failure_of(&fault)),
         };
         match read(&session, &outline, reply).await? {
-            Read::Opened(opened) => return Ok(opened),
+            Read::Opened(opened) => return Ok((opened, retries)),
             Read::SessionUnknown if renewed => return Err(Fault::SessionLost.into()),
             Read::SessionUnknown => {
                 renew::renew(&session, generation).await?;
@@ -250,8 +254,14 @@ async fn refused(
     if in_session && (status == StatusCode::NOT_FOUND || complains_of_session(status, &body)) {
         return Ok(Read::SessionUnknown);
     }
-    if json && outline.is_request() && is_error_message(&body) {
-        return Ok(Read::Opened(Opened::Body(body)));
+    if let (true, Some((id, _))) = (json, &outline.id)
+        && let Some(error) = error_message(&body, id)
+    {
+        return Ok(Read::Opened(Opened::Body(error)));
+    }
+    let modern = outline.version.is_some();
+    if modern && complains_of_session(status, &body) {
+        return Err(Fault::EraMismatch.because(era::sentence(Era::Modern)));
     }
     Err(status_failure(status))
 }
@@ -264,15 +274,15 @@ fn complains_of_session(status: StatusCode, body: &[u8]) -> bool {
             .contains("session")
 }
 
-fn is_error_message(body: &[u8]) -> bool {
+/// The body, if it is an error message. Whatever id it has, it is about our request: servers that
+/// have not read the request do not know its id, and not all say `null`.
+fn error_message(body: &[u8], id: &str) -> Option<Bytes> {
     let bounds = Bounds::default();
-    let Ok(scan) = scan_reply(body, &bounds) else {
-        return false;
-    };
-    matches!(
-        Envelope::of(&scan).map(|envelope| envelope.kind),
-        Ok(Kind::Response { is_error: true, .. })
-    )
+    let scan = scan_reply(body, &bounds).ok()?;
+    member(&scan.members, "id")?;
+    let error = scan_reply(member(&scan.members, "error")?.as_bytes(), &bounds).ok()?;
+    member(&error.members, "code")?;
+    Some(frames::with_id(&scan, id).into())
 }
 
 fn status_failure(status: StatusCode) -> Failure {

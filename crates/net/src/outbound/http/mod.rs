@@ -18,6 +18,8 @@ use std::time::Duration;
 use ::http::Request;
 use bytes::Bytes;
 use http_body_util::Full;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, timeout_at};
 
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 pub use credential::Credential;
@@ -122,15 +124,20 @@ impl HttpClient {
     /// # Errors
     /// [`HttpFault`]; [`HttpFault::was_sent`] says whether the server may have seen the request.
     pub async fn send(&self, outgoing: &Outgoing) -> Result<Reply, HttpFault> {
-        let wait = Duration::from_millis(outgoing.head_ms_max);
-        match tokio::time::timeout(wait, self.send_now(outgoing)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(HttpFault::HeadTimeout),
-        }
+        let until = Instant::now() + Duration::from_millis(outgoing.head_ms_max);
+        let permit = timeout_at(until, self.pool.permit(outgoing.lane))
+            .await
+            .unwrap_or(Err(HttpFault::Busy))?;
+        timeout_at(until, self.send_now(outgoing, permit))
+            .await
+            .unwrap_or(Err(HttpFault::HeadTimeout))
     }
 
-    async fn send_now(&self, outgoing: &Outgoing) -> Result<Reply, HttpFault> {
-        let permit = self.pool.permit(outgoing.lane).await?;
+    async fn send_now(
+        &self,
+        outgoing: &Outgoing,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Result<Reply, HttpFault> {
         loop {
             let (mut connection, kept) = match self.pool.take_idle() {
                 Some(connection) => (connection, true),

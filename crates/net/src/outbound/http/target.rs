@@ -107,6 +107,12 @@ impl Target {
     pub fn host(&self) -> &str {
         &self.host
     }
+
+    /// Whether connections stay on this machine.
+    #[must_use]
+    pub fn is_on_this_machine(&self) -> bool {
+        is_this_machine(&self.host)
+    }
 }
 
 /// Whether a connection to this host stays on this machine.

@@ -4,14 +4,14 @@
 use serde_json::{Value, json};
 
 /// One rule that allows everything.
-pub(super) fn allow_all() -> Value {
+pub(crate) fn allow_all() -> Value {
     document(vec![json!({
         "id": "allow-all", "effect": "allow", "conditions": { "tool_name": "*" },
     })])
 }
 
 /// The paper's four rules.
-pub(super) fn four() -> Value {
+pub(crate) fn four() -> Value {
     document(vec![
         allow_read_tmp(),
         json!({
@@ -30,7 +30,19 @@ pub(super) fn four() -> Value {
 }
 
 /// `count` rules: the first allows the read, none of the others matches it.
-pub(super) fn mixed(count: usize) -> Value {
+pub(crate) fn mixed(count: usize) -> Value {
+    mixed_behind(allow_read_tmp(), count)
+}
+
+/// The same with a first rule that lets one tool through, whatever its arguments.
+pub(crate) fn mixed_for(tool: &str, count: usize) -> Value {
+    let first = json!({
+        "id": "allow-the-measured", "effect": "allow", "conditions": { "tool_name": tool },
+    });
+    mixed_behind(first, count)
+}
+
+fn mixed_behind(first: Value, count: usize) -> Value {
     let others = (2..=count).map(|number| match number % 4 {
         0 => json!({
             "id": format!("allow-area-{number}"), "effect": "allow",
@@ -55,7 +67,7 @@ pub(super) fn mixed(count: usize) -> Value {
             "conditions": { "tool_name": format!("query_{number}_*"), "path_pattern": "/data/**" },
         }),
     });
-    document(std::iter::once(allow_read_tmp()).chain(others).collect())
+    document(std::iter::once(first).chain(others).collect())
 }
 
 fn allow_read_tmp() -> Value {
@@ -88,6 +100,10 @@ mod tests {
                 .collect();
             assert_eq!((rules.len(), ids.len()), (count, count));
         }
+        assert_eq!(
+            mixed_for("echo", 3)["rules"][0]["conditions"]["tool_name"],
+            "echo"
+        );
         let mixed = mixed(50);
         assert_eq!(mixed["rules"][0]["id"], "allow-read-tmp");
         for effect in ["allow", "deny", "hitl"] {

@@ -1,0 +1,183 @@
+//! `durward approvals allow | once | deny`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use gate::approval::Choice;
+use serde_json::{Value, json};
+
+use crate::control::Request;
+use crate::control::client::{self, Found, NoAnswer};
+use crate::places::Places;
+
+use super::{EXIT_CANNOT, EXIT_NOT_TAKEN, text, warn};
+
+/// Arguments of `durward approvals allow` and `once`.
+#[derive(Debug, Args)]
+pub struct DecideArgs {
+    /// The waiting call, or the beginning of its id
+    #[arg(value_name = "ID", value_parser = id)]
+    id: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `durward approvals deny`.
+#[derive(Debug, Args)]
+pub struct DenyArgs {
+    #[command(flatten)]
+    pub decide: DecideArgs,
+    /// Why, in words that the caller is told
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+}
+
+fn id(text: &str) -> Result<String, String> {
+    let fine =
+        !text.is_empty() && text.len() <= 8 && text.chars().all(|c| c.is_ascii_alphanumeric());
+    if fine {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        Err("an id has up to eight letters and digits; `durward approvals list` shows them".into())
+    }
+}
+
+/// What became of an answer.
+pub enum Taken {
+    /// It stands: the instance's words.
+    Yes(Value),
+    /// It does not: label and sentence.
+    No(String, String),
+}
+
+/// Gives an answer to the one instance that holds the call.
+pub fn give(
+    found: &mut Found,
+    id: &str,
+    choice: Choice,
+    reason: Option<String>,
+    err: &mut dyn Write,
+) -> (Taken, bool) {
+    let mut failed = false;
+    // Several instances may have ids that begin so: nothing is answered before that is known.
+    let mut fitting: Vec<(usize, String)> = Vec::new();
+    for (number, instance) in found.instances.iter_mut().enumerate() {
+        let mut look = |question: Value| {
+            let name = question.get("id").and_then(Value::as_str);
+            fitting.extend(
+                name.filter(|name| name.starts_with(id))
+                    .map(|name| (number, name.to_owned())),
+            );
+        };
+        if let Err(error) = instance.ask(&Request::Approvals, &mut look) {
+            let _ = writeln!(err, "warning: {}: {error}", instance.socket.display());
+            failed = true;
+        }
+    }
+    let request = |id: &str| Request::Answer {
+        id: id.to_owned(),
+        answer: choice.label().to_owned(),
+        reason: reason.clone(),
+    };
+    if fitting.len() > 1 {
+        let names: Vec<String> = fitting.into_iter().map(|(_, name)| name).collect();
+        let message = format!(
+            "several waiting calls begin so: {}; give more of the id",
+            names.join(", ")
+        );
+        return (Taken::No("ambiguous".into(), message), failed);
+    }
+    // Where none waits, the instance that knew it says what became of it.
+    let chosen = fitting.pop();
+    let mut best = (
+        "unknown".to_owned(),
+        "no call of this id waits for approval".to_owned(),
+    );
+    for (number, instance) in found.instances.iter_mut().enumerate() {
+        if chosen.as_ref().is_some_and(|(holder, _)| *holder != number) {
+            continue;
+        }
+        let name = chosen.as_ref().map_or(id, |(_, name)| name);
+        match instance.ask(&request(name), |_| {}) {
+            Ok(value) => return (Taken::Yes(value), failed),
+            Err(NoAnswer::Refused { label, message }) => {
+                if best.0 == "unknown" {
+                    best = (label, message);
+                }
+            }
+            Err(NoAnswer::Io(error)) => {
+                let _ = writeln!(err, "warning: {}: {error}", instance.socket.display());
+                failed = true;
+            }
+        }
+    }
+    (Taken::No(best.0, best.1), failed)
+}
+
+/// Answers and says what came of it.
+pub fn run(
+    args: &DecideArgs,
+    choice: Choice,
+    reason: Option<String>,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let mut found = client::instances(places);
+    let mut failed = warn(&found, err);
+    let (taken, failed_too) = give(&mut found, &args.id, choice, reason, err);
+    failed |= failed_too;
+    match taken {
+        Taken::Yes(value) => {
+            if args.json {
+                writeln!(out, "{value}")?;
+            } else {
+                writeln!(out, "{}", sentence(choice, &value))?;
+            }
+            Ok(0)
+        }
+        Taken::No(label, message) => {
+            if args.json {
+                writeln!(
+                    out,
+                    "{}",
+                    json!({ "error": { "label": label, "message": message } })
+                )?;
+            }
+            let _ = writeln!(err, "error: {message}");
+            Ok(if failed && label == "unknown" {
+                EXIT_CANNOT
+            } else {
+                EXIT_NOT_TAKEN
+            })
+        }
+    }
+}
+
+/// What an answer that stands has done.
+pub fn sentence(choice: Choice, value: &Value) -> String {
+    let question = value.get("question").unwrap_or(&Value::Null);
+    let word = |name: &str| question.get(name).and_then(Value::as_str).unwrap_or("?");
+    let what = question
+        .get("tool_name")
+        .or_else(|| question.get("uri"))
+        .and_then(Value::as_str)
+        .unwrap_or_else(|| word("mcp_method"));
+    let about = format!("{}: {what} on {}", word("id"), word("backend_id"));
+    let remembered = value.get("remembered").and_then(Value::as_bool) == Some(true);
+    match choice {
+        Choice::Deny => format!("{about} denied"),
+        Choice::Once => format!("{about} allowed once"),
+        Choice::Allow if remembered => {
+            let seconds = text::number(question, "cache_ttl_seconds");
+            format!(
+                "{about} allowed; the same call passes for {}",
+                text::duration(seconds)
+            )
+        }
+        Choice::Allow => format!(
+            "{about} allowed once: its side effects are not known, or its rule does not say that they may be remembered"
+        ),
+    }
+}

@@ -1,0 +1,85 @@
+//! `durward approvals`: see which calls wait for a person, and answer them.
+
+mod decide;
+mod list;
+mod text;
+mod watch;
+
+use std::io::{self, Write};
+
+use clap::{Args, Subcommand};
+use gate::approval::Choice;
+
+use crate::control::client::Found;
+use crate::places::Places;
+
+/// Nothing was changed, because nothing of that id waits or it was answered before.
+const EXIT_NOT_TAKEN: u8 = 1;
+/// The question could not be asked: a socket that cannot be used, an answer that cannot be printed.
+const EXIT_CANNOT: u8 = 2;
+
+/// After the help of `durward approvals`.
+pub const HELP: &str = "\
+A call waits where a hitl rule matches it. Nobody answering within the time (60 s unless `durward run
+--approval-timeout` says otherwise) is a no; the first answer stands.
+
+  durward approvals list                 what waits, in every running instance of this user
+  durward approvals watch                see calls as they come, and answer with a, o or d
+  durward approvals allow k7f2m9qa       yes, and the same call again without asking for a while
+  durward approvals once k7f             yes, this once; the beginning of an id will do
+  durward approvals deny k7f --reason \"not on a Friday\"
+
+Exit codes: 0 done; 1 nothing of that id waits, or it was answered before; 2 an instance could not be
+asked.";
+
+/// Arguments of `durward approvals`.
+#[derive(Debug, Args)]
+pub struct ApprovalsArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show what waits
+    List(list::ListArgs),
+    /// Show calls as they begin to wait, and answer them at a terminal
+    Watch(watch::WatchArgs),
+    /// Let a call pass, and the same call for a while
+    Allow(decide::DecideArgs),
+    /// Let a call pass, this once
+    Once(decide::DecideArgs),
+    /// Refuse a call
+    Deny(decide::DenyArgs),
+}
+
+/// Runs the command and gives its exit code.
+pub fn run(args: &ApprovalsArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let done = match &args.command {
+        Command::List(args) => list::run(args, places, out, err),
+        Command::Watch(args) => watch::run(args, places, out, err),
+        Command::Allow(args) => decide::run(args, Choice::Allow, None, places, out, err),
+        Command::Once(args) => decide::run(args, Choice::Once, None, places, out, err),
+        Command::Deny(args) => {
+            let reason = args.reason.clone();
+            decide::run(&args.decide, Choice::Deny, reason, places, out, err)
+        }
+    };
+    match done {
+        Ok(code) => code,
+        // A reader that closes the pipe has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            let _ = writeln!(err, "error: {error}");
+            EXIT_CANNOT
+        }
+    }
+}
+
+/// Says what could not be looked at; whether that was anything.
+fn warn(found: &Found, err: &mut dyn Write) -> bool {
+    for warning in &found.warnings {
+        let _ = writeln!(err, "warning: {warning}");
+    }
+    !found.warnings.is_empty()
+}

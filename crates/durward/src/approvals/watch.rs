@@ -1,0 +1,247 @@
+//! `durward approvals watch`: calls as they begin and end to wait, in every running instance; at a
+//! terminal, answers by one letter.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead as _, IsTerminal as _, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use gate::approval::Choice;
+use serde_json::{Value, json};
+
+use crate::control::Request;
+use crate::control::client::{self, Instance};
+use crate::places::Places;
+
+use super::decide::{Taken, give, sentence};
+use super::{text, warn};
+
+/// How often new instances are looked for, in milliseconds.
+const LOOK_MS: u64 = 500;
+/// How long a call has to have been on the screen before it can be answered without its id, in
+/// milliseconds: what is typed is meant for what was read.
+const READ_MS: u64 = 1_000;
+/// Most events that wait to be printed; whoever sends more waits.
+const EVENTS_MAX: usize = 256;
+
+/// Arguments of `durward approvals watch`.
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// Print one JSON object a line, and read no answers
+    #[arg(long)]
+    json: bool,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: Option<u64>,
+}
+
+/// What a reading thread has to say.
+enum Event {
+    /// An instance's news.
+    News(PathBuf, Value),
+    /// An instance ended.
+    Gone(PathBuf),
+    /// A line typed by the person.
+    Typed(String),
+    /// No more lines will be typed.
+    InputEnded,
+}
+
+/// What is known while watching.
+struct Watch<'a> {
+    places: &'a Places,
+    json: bool,
+    answering: bool,
+    watched: HashSet<PathBuf>,
+    warned: HashSet<String>,
+    /// Waiting calls, oldest first: instance, id and when it was shown.
+    waiting: Vec<(PathBuf, String, Instant)>,
+}
+
+/// Watches until interrupted, or until the time is over.
+pub fn run(
+    args: &WatchArgs,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let (send, events) = sync_channel(EVENTS_MAX);
+    let answering = !args.json && io::stdin().is_terminal();
+    let mut watch = Watch {
+        places,
+        json: args.json,
+        answering,
+        watched: HashSet::new(),
+        warned: HashSet::new(),
+        waiting: Vec::new(),
+    };
+    if answering {
+        writeln!(
+            out,
+            "watching; answer with a (allow), o (once) or d (deny) and the id, which may be left out where only one call waits; q ends\n"
+        )?;
+        let typed = send.clone();
+        std::thread::spawn(move || read_lines(&typed));
+    } else if !args.json {
+        writeln!(
+            out,
+            "watching; answer with: durward approvals allow|once|deny ID"
+        )?;
+    }
+    out.flush()?;
+    let end = args
+        .timeout
+        .map(|s| Instant::now() + Duration::from_secs(s));
+    watch.follow(&send, &events, end, out, err)
+}
+
+fn read_lines(events: &SyncSender<Event>) {
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        if events.send(Event::Typed(line)).is_err() {
+            return;
+        }
+    }
+    let _ = events.send(Event::InputEnded);
+}
+
+fn read_news(mut instance: Instance, events: &SyncSender<Event>) {
+    let socket = instance.socket.clone();
+    let begun = instance
+        .send(&Request::WatchApprovals)
+        .and_then(|()| instance.wait_without_end());
+    if begun.is_ok() {
+        while let Ok(Some(mut line)) = instance.next() {
+            let Some(item) = line.get_mut("item").map(Value::take) else {
+                break;
+            };
+            if events.send(Event::News(socket.clone(), item)).is_err() {
+                return;
+            }
+        }
+    }
+    let _ = events.send(Event::Gone(socket));
+}
+
+impl Watch<'_> {
+    fn follow(
+        &mut self,
+        send: &SyncSender<Event>,
+        events: &Receiver<Event>,
+        end: Option<Instant>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> io::Result<u8> {
+        let mut look = Instant::now();
+        loop {
+            let now = Instant::now();
+            if end.is_some_and(|end| now >= end) {
+                return Ok(0);
+            }
+            if now >= look {
+                self.look_for_instances(send, err);
+                look = now + Duration::from_millis(LOOK_MS);
+            }
+            let until = end.map_or(look, |end| end.min(look));
+            match events.recv_timeout(until.saturating_duration_since(now)) {
+                Ok(Event::News(socket, news)) => self.news(socket, &news, out)?,
+                Ok(Event::Gone(socket)) => {
+                    self.watched.remove(&socket);
+                    self.waiting.retain(|(holder, ..)| *holder != socket);
+                }
+                Ok(Event::Typed(line)) => {
+                    if !self.typed(&line, out, err)? {
+                        return Ok(0);
+                    }
+                }
+                Ok(Event::InputEnded) => return Ok(0),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+            }
+            out.flush()?;
+        }
+    }
+
+    fn look_for_instances(&mut self, send: &SyncSender<Event>, err: &mut dyn Write) {
+        let mut found = client::instances(self.places);
+        found.warnings.retain(|w| self.warned.insert(w.clone()));
+        warn(&found, err);
+        for instance in found.instances {
+            if self.watched.insert(instance.socket.clone()) {
+                let send = send.clone();
+                std::thread::spawn(move || read_news(instance, &send));
+            }
+        }
+    }
+
+    fn news(&mut self, socket: PathBuf, news: &Value, out: &mut dyn Write) -> io::Result<()> {
+        if self.json {
+            let mut news = news.clone();
+            if let Some(members) = news.as_object_mut() {
+                members.insert("socket".into(), json!(socket.display().to_string()));
+            }
+            return writeln!(out, "{news}");
+        }
+        if let Some(question) = news.get("asked") {
+            text::question(question, out)?;
+            if let Some(id) = question.get("id").and_then(Value::as_str) {
+                if self.answering {
+                    writeln!(out, "    answer    a, o or d {id}")?;
+                }
+                self.waiting.push((socket, id.to_owned(), Instant::now()));
+            }
+            writeln!(out)?;
+        } else if let Some(ended) = news.get("ended") {
+            let word = |name: &str| ended.get(name).and_then(Value::as_str).unwrap_or("?");
+            self.waiting.retain(|(_, id, _)| id != word("id"));
+            writeln!(out, "{}  {}\n", word("id"), word("outcome"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a typed line; `false` where the person wants to end.
+    fn typed(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
+        let mut words = line.split_whitespace();
+        let choice = match words.next() {
+            None => return Ok(true),
+            Some("q" | "quit") => return Ok(false),
+            Some("a" | "allow") => Choice::Allow,
+            Some("o" | "once") => Choice::Once,
+            Some("d" | "deny") => Choice::Deny,
+            Some(other) => {
+                let other = gate::approval::display::text(other, 32);
+                writeln!(out, "{other} is none of a, o, d, q")?;
+                return Ok(true);
+            }
+        };
+        let id = match (words.next(), self.waiting.as_slice()) {
+            (Some(id), _) => id.to_owned(),
+            (None, []) => {
+                writeln!(out, "nothing waits")?;
+                return Ok(true);
+            }
+            (None, [(_, id, shown)]) if shown.elapsed() >= Duration::from_millis(READ_MS) => {
+                id.clone()
+            }
+            (None, [_]) => {
+                writeln!(
+                    out,
+                    "this call has only just come; look at it, and answer again"
+                )?;
+                return Ok(true);
+            }
+            (None, _) => {
+                writeln!(out, "several calls wait; give the id of the one you mean")?;
+                return Ok(true);
+            }
+        };
+        let mut found = client::instances(self.places);
+        match give(&mut found, &id, choice, None, err).0 {
+            Taken::Yes(value) => writeln!(out, "{}", sentence(choice, &value))?,
+            Taken::No(_, message) => writeln!(out, "{message}")?,
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,237 @@
+//! The instance's end of the control socket.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use gate::Gate;
+use gate::approval::{Answer, Channel, Choice, Outcome};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+
+use super::{CONNECTIONS_MAX, IDLE_MS_MAX, REQUEST_BYTES_MAX, Request, item, ok, refused};
+
+/// How long accepting pauses after it failed (no descriptors left), in milliseconds.
+const ACCEPT_PAUSE_MS: u64 = 250;
+
+/// What the instance tells of itself.
+#[derive(Debug)]
+pub struct Control {
+    /// The door.
+    pub gate: Arc<Gate>,
+    /// The server that is guarded.
+    pub server: String,
+    /// Our user, who is whoever may connect.
+    pub user: String,
+    /// When the instance started, UTC.
+    pub since: String,
+}
+
+/// Listens until it is dropped. Every connection is served beside the calls, never before them.
+pub async fn serve(listener: std::os::unix::net::UnixListener, control: Arc<Control>) {
+    let Ok(listener) = listener
+        .set_nonblocking(true)
+        .and_then(|()| UnixListener::from_std(listener))
+    else {
+        tracing::error!("the control socket cannot be listened to; nobody can approve");
+        return;
+    };
+    let open = Arc::new(AtomicUsize::new(0));
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let seat = Seat::take(&open);
+                tokio::spawn(connection(stream, seat, Arc::clone(&control)));
+            }
+            Err(error) => {
+                tracing::warn!("control socket: {error}");
+                tokio::time::sleep(Duration::from_millis(ACCEPT_PAUSE_MS)).await;
+            }
+        }
+    }
+}
+
+/// One of the places for connections; free again when dropped.
+struct Seat {
+    open: Arc<AtomicUsize>,
+    number: usize,
+}
+
+impl Seat {
+    fn take(open: &Arc<AtomicUsize>) -> Self {
+        Self {
+            number: open.fetch_add(1, Ordering::Relaxed),
+            open: Arc::clone(open),
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The two halves of a connection.
+struct Peer {
+    reader: BufReader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+}
+
+async fn connection(stream: UnixStream, seat: Seat, control: Arc<Control>) {
+    let user = stream.peer_cred().map(|peer| peer.uid());
+    let (reader, writer) = stream.into_split();
+    let mut peer = Peer {
+        reader: BufReader::new(reader),
+        writer,
+    };
+    // A peer that went away is told nothing.
+    let _ = match user {
+        Ok(user) if user == rustix::process::geteuid().as_raw() => {
+            if seat.number < CONNECTIONS_MAX {
+                peer.serve(&control).await
+            } else {
+                peer.say(&refused("busy", "too many connections; try again"))
+                    .await
+            }
+        }
+        Ok(user) => {
+            tracing::warn!(
+                user,
+                "a process of another user was refused at the control socket"
+            );
+            let message = "only processes of the same user may use the control socket";
+            peer.say(&refused("another_user", message)).await
+        }
+        Err(error) => Err(error),
+    };
+}
+
+impl Peer {
+    async fn serve(&mut self, control: &Control) -> io::Result<()> {
+        loop {
+            let idle = Duration::from_millis(IDLE_MS_MAX);
+            let Ok(line) = tokio::time::timeout(idle, self.line()).await else {
+                return Ok(());
+            };
+            let request = match line? {
+                None => return Ok(()),
+                Some(line) => serde_json::from_slice::<Request>(&line),
+            };
+            let answer = match request {
+                Ok(Request::WatchApprovals) => return self.watch(control).await,
+                Ok(Request::Approvals) => {
+                    let waiting = control.gate.approvals().list();
+                    for question in &waiting {
+                        self.say(&item(&json!(question))).await?;
+                    }
+                    ok(&json!({ "waiting": waiting.len() }))
+                }
+                Ok(request) => control.answer(request),
+                Err(error) => refused("bad_request", &error.to_string()),
+            };
+            self.say(&answer).await?;
+        }
+    }
+
+    /// The next line; `None` at the end. A line beyond the bound is answered and ends the connection.
+    async fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        let bytes_max = REQUEST_BYTES_MAX as u64 + 1;
+        (&mut self.reader)
+            .take(bytes_max)
+            .read_until(b'\n', &mut line)
+            .await?;
+        if line.len() > REQUEST_BYTES_MAX {
+            self.say(&refused("too_long", "a request has at most 64 KiB"))
+                .await?;
+            return Ok(None);
+        }
+        Ok((!line.is_empty()).then_some(line))
+    }
+
+    async fn say(&mut self, answer: &Value) -> io::Result<()> {
+        let mut line = answer.to_string().into_bytes();
+        line.push(b'\n');
+        let idle = Duration::from_millis(IDLE_MS_MAX);
+        tokio::time::timeout(idle, self.writer.write_all(&line)).await?
+    }
+
+    /// Tells of every question that comes and every one that ends, until the peer closes.
+    async fn watch(&mut self, control: &Control) -> io::Result<()> {
+        let approvals = control.gate.approvals();
+        let mut shown: HashSet<String> = HashSet::new();
+        loop {
+            let seen = approvals.version();
+            let waiting = approvals.list();
+            for question in &waiting {
+                if shown.insert(question.id.clone()) {
+                    self.say(&item(&json!({ "asked": question }))).await?;
+                }
+            }
+            let ended: Vec<String> = shown
+                .iter()
+                .filter(|id| !waiting.iter().any(|q| q.id == **id))
+                .cloned()
+                .collect();
+            for id in ended {
+                shown.remove(&id);
+                let how = approvals.outcome(&id).unwrap_or(Outcome::TimedOut);
+                let ended = json!({ "ended": { "id": id, "outcome": how.to_string() } });
+                self.say(&item(&ended)).await?;
+            }
+            tokio::select! {
+                _ = approvals.changed(seen) => {}
+                byte = self.reader.read_u8() => return byte.map(|_| ()),
+            }
+        }
+    }
+}
+
+impl Control {
+    /// Answers what needs one line.
+    fn answer(&self, request: Request) -> Value {
+        match request {
+            Request::Status => {
+                let approvals = self.gate.approvals();
+                ok(&json!({
+                    "server": self.server,
+                    "pid": std::process::id(),
+                    "version": env!("CARGO_PKG_VERSION"),
+                    "since": self.since,
+                    "policy_version": self.gate.world().version,
+                    "policy_digest": self.gate.world().policy.digest(),
+                    "approvals_waiting": approvals.waiting(),
+                    "approvals_remembered": approvals.grants(),
+                    "healthy": !self.gate.has_failed(),
+                }))
+            }
+            Request::Answer { id, answer, reason } => self.decide(&id, &answer, reason),
+            // These have more than one line; whoever reads the requests sends them.
+            Request::Approvals | Request::WatchApprovals => refused("bad_request", "not here"),
+        }
+    }
+
+    fn decide(&self, id: &str, answer: &str, reason: Option<String>) -> Value {
+        let Some(choice) = Choice::parse(answer) else {
+            return refused("bad_request", "the answer is none of allow, once, deny");
+        };
+        let answer = Answer {
+            choice,
+            channel: Channel::Cli,
+            approver: self.user.clone(),
+            reason,
+        };
+        match self.gate.approvals().answer(id, answer) {
+            Ok(question) => {
+                let remembered = choice == Choice::Allow && question.can_cache;
+                ok(&json!({ "question": question, "remembered": remembered }))
+            }
+            Err(declined) => refused(declined.label(), &declined.to_string()),
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! A call that waits for a person, and how it goes on.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::approval::{
+    Approvals, Asking, Binding, Channel, Choice, Full, Id, Outcome, Shown, Slot,
+};
+use crate::facts::{Fact, Facts};
+use crate::journal::{Micros, Stages};
+use crate::limits::Standing;
+use crate::policy::Effect;
+
+use super::call::Call;
+use super::decide::{Decided, Hitl};
+use super::reason::{Reason, Refusal};
+use super::recorder::Recorder;
+use super::{Admission, Gate, World, micros};
+
+/// A call that waits for a person. Nothing of it has been sent or written. Dropped, it is withdrawn and
+/// recorded as such.
+#[must_use = "a ticket that is dropped withdraws its call"]
+pub struct Ticket<R> {
+    held: Option<Box<Held<R>>>,
+    id: Id,
+    slot: Arc<Slot>,
+    deadline_ns: u64,
+    approvers: Vec<Channel>,
+}
+
+/// What a ticket holds until its call goes on.
+struct Held<R> {
+    recorder: Arc<Recorder>,
+    approvals: Arc<Approvals>,
+    world: Arc<World>,
+    call: Call<R>,
+    decided: Decided,
+    stages: Stages,
+    binding: Option<Binding>,
+    asked_ns: u64,
+}
+
+impl<R> Ticket<R> {
+    /// The question's name, as every channel shows it.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        self.id
+    }
+
+    /// When nobody answering becomes a no, on the gate's monotonic clock.
+    #[must_use]
+    pub fn deadline_ns(&self) -> u64 {
+        self.deadline_ns
+    }
+
+    /// Whether a person is asked because a tool was called too often. An answer to that is never
+    /// remembered, and no remembered answer replaces it.
+    #[must_use]
+    pub fn is_escalated(&self) -> bool {
+        self.held
+            .as_ref()
+            .is_some_and(|held| held.decided.escalated)
+    }
+
+    /// Who may answer.
+    #[must_use]
+    pub fn approvers(&self) -> &[Channel] {
+        &self.approvers
+    }
+
+    /// The request, to look at.
+    #[must_use]
+    pub fn request(&self) -> Option<&R> {
+        self.held.as_ref().map(|held| &held.call.request)
+    }
+
+    /// Whether [`Gate::resume`] has something to go on with.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.slot.outcome().is_some()
+    }
+
+    /// As [`Ticket::is_settled`]; else the context's waker is woken when it
+    /// has.
+    pub fn poll_settled(&self, cx: &Context<'_>) -> Poll<()> {
+        self.slot.poll(cx)
+    }
+
+    /// Waits until [`Gate::resume`] has something to go on with.
+    pub async fn settled(&self) {
+        poll_fn(|cx| self.slot.poll(cx)).await;
+    }
+}
+
+impl<R> Held<R> {
+    /// Ends the call here, for this reason.
+    fn decline(mut self, reason: Reason, hitl: Option<Hitl>) -> Refusal {
+        self.decided.reason = Some(reason);
+        self.decided.hitl = hitl;
+        let reason = match self.decided.write(
+            &self.recorder,
+            &self.world,
+            &self.call.facts,
+            &self.call.origin,
+        ) {
+            Ok(_) => reason,
+            Err(_) => Reason::Journal,
+        };
+        self.decided.refusal(&self.call.facts, reason)
+    }
+
+    fn waited(&self) -> Micros {
+        let now_ns = self.recorder.clock.mono_ns();
+        Micros::from_nanos(now_ns.saturating_sub(self.asked_ns))
+    }
+}
+
+impl<R> Drop for Ticket<R> {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take() {
+            held.approvals.withdraw(self.id);
+            let hitl = Hitl::without_answer("withdrawn", held.waited());
+            // Nobody is left to be told.
+            drop(held.decline(Reason::ApprovalWithdrawn, Some(hitl)));
+        }
+    }
+}
+
+impl<R> std::fmt::Debug for Ticket<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ticket({})", self.id)
+    }
+}
+
+/// A verdict of *hitl* on its way to a person.
+pub(super) struct ToAsk<R> {
+    pub call: Call<R>,
+    pub decided: Decided,
+    pub world: Arc<World>,
+    pub stages: Stages,
+    /// Since when the call has waited for people, where it has before.
+    pub asked_ns: u64,
+    /// Until when, where it has before.
+    pub deadline_ns: Option<u64>,
+}
+
+impl Gate {
+    /// Asks a person, unless a grant answers at once or the queue has no room.
+    pub(super) fn ask<R: Shown>(&self, ask: ToAsk<R>) -> Admission<R> {
+        let ToAsk {
+            call,
+            mut decided,
+            world,
+            stages,
+            asked_ns,
+            deadline_ns,
+        } = ask;
+        let binding = decided.remember.then(|| {
+            let digest = call.origin.arguments_digest;
+            let policy = world.policy.digest();
+            Binding::of(&call.facts, digest, policy, &decided.final_rule)
+        });
+        let binding = binding.flatten();
+        if let Some(grant) = binding.and_then(|b| self.approvals.granted(&b)) {
+            decided.hitl = Some(Hitl::remembered(grant.channel, grant.approver));
+            return self.conclude(call, decided, &world, stages, self.mono_ns());
+        }
+        let rules = world.policy.rules();
+        let rule = rules.iter().find(|rule| rule.id == decided.final_rule);
+        let approvers = rule.map_or(&Channel::DEFAULT[..], |rule| &rule.approvers);
+        let asking = Asking {
+            facts: &call.facts,
+            request_id: &call.origin.request_id,
+            session_id: &call.origin.session_id,
+            client_id: call.origin.client_id.as_deref(),
+            arguments: call.request.arguments(),
+            rule: &decided.final_rule,
+            description: rule.and_then(|rule| rule.description.as_deref()),
+            side_effects: decided.side_effects,
+            approvers,
+            binding,
+            created_ms: self.recorder.clock.wall_ms(),
+            deadline_ns,
+        };
+        let (id, deadline_ns, slot) = match self.approvals.ask(&asking) {
+            Ok(asked) => asked,
+            Err(full) => {
+                decided.reason = Some(match full {
+                    Full::Queue => Reason::ApprovalQueueFull,
+                    Full::Caller => Reason::ApprovalTooManyWaiting,
+                    Full::Rate => Reason::ApprovalTooManyAsked,
+                });
+                return self.conclude(call, decided, &world, stages, self.mono_ns());
+            }
+        };
+        let approvers = approvers.to_vec();
+        Admission::Pending(Box::new(Ticket {
+            id,
+            slot,
+            deadline_ns,
+            approvers,
+            held: Some(Box::new(Held {
+                recorder: Arc::clone(&self.recorder),
+                approvals: Arc::clone(&self.approvals),
+                world,
+                call,
+                decided,
+                stages,
+                binding,
+                asked_ns,
+            })),
+        }))
+    }
+
+    /// Goes on with a call whose question has ended. `now` are the facts of the same request as they
+    /// are now: what was approved must be what is sent, so a link that leads elsewhere by now, or a
+    /// tool that is another one, makes the answer void. The decision is in the journal before this
+    /// returns. A ticket that is not settled comes back as it is.
+    ///
+    /// Where the policy has changed meanwhile, the current one judges: a deny wins, an allow passes,
+    /// and where a person still has to be asked they are asked anew, until the first question's
+    /// deadline.
+    pub fn resume<R: Shown>(&self, mut ticket: Box<Ticket<R>>, now: Facts) -> Admission<R> {
+        let Some(outcome) = ticket.slot.outcome() else {
+            return Admission::Pending(ticket);
+        };
+        let deadline_ns = ticket.deadline_ns;
+        let Some(mut held) = ticket.held.take() else {
+            return Admission::Pending(ticket);
+        };
+        let waited = held.waited();
+        held.stages.approval_us = waited;
+        let answer = match outcome {
+            Outcome::Answered(answer) if answer.choice == Choice::Deny => {
+                let hitl = Hitl::answered("user_denied", &answer, waited);
+                let mut refusal = held.decline(Reason::ApprovalDenied, Some(hitl));
+                refusal.said = answer.reason;
+                return Admission::Refused(refusal);
+            }
+            Outcome::TimedOut => {
+                let hitl = Hitl::without_answer("timeout", waited);
+                return Admission::Refused(held.decline(Reason::ApprovalTimeout, Some(hitl)));
+            }
+            Outcome::Withdrawn => {
+                let hitl = Hitl::without_answer("withdrawn", waited);
+                return Admission::Refused(held.decline(Reason::ApprovalWithdrawn, Some(hitl)));
+            }
+            Outcome::Answered(answer) => Some(answer),
+            Outcome::Void => None,
+        };
+        if self.is_draining() {
+            return Admission::Refused(held.decline(Reason::Draining, None));
+        }
+        let world = self.world();
+        let same =
+            world.policy.digest() == held.world.policy.digest() && is_same(&held.call.facts, &now);
+        match answer {
+            Some(answer) if same => {
+                if let (Choice::Allow, Some(binding)) = (answer.choice, held.binding) {
+                    self.approvals.grant(binding, &answer);
+                }
+                held.decided.hitl = Some(Hitl::answered("user_allowed", &answer, waited));
+                self.note_approved(&held.world, &held.call, &held.decided);
+                self.conclude(
+                    held.call,
+                    held.decided,
+                    &held.world,
+                    held.stages,
+                    self.mono_ns(),
+                )
+            }
+            _ => {
+                held.call.facts = now;
+                self.judge_again(*held, world, deadline_ns)
+            }
+        }
+    }
+
+    /// The answer, if there was one, was to another question: the call is judged as if it had come now,
+    /// but may not wait longer than it was told at first.
+    fn judge_again<R: Shown>(
+        &self,
+        held: Held<R>,
+        world: Arc<World>,
+        deadline_ns: u64,
+    ) -> Admission<R> {
+        let now_ns = self.recorder.clock.mono_ns();
+        let standing = if held.decided.escalated {
+            Standing::Breach
+        } else {
+            Standing::Within
+        };
+        let mut decided = self.judge(&world, &held.call.facts).joined_by(standing);
+        decided.policy_us = micros(self.recorder.clock.mono_ns().saturating_sub(now_ns));
+        if decided.effect != Effect::Hitl {
+            return self.conclude(held.call, decided, &world, held.stages, self.mono_ns());
+        }
+        if deadline_ns <= now_ns {
+            let waited = held.stages.approval_us;
+            decided.hitl = Some(Hitl::without_answer("timeout", waited));
+            decided.reason = Some(Reason::ApprovalTimeout);
+            return self.conclude(held.call, decided, &world, held.stages, self.mono_ns());
+        }
+        self.ask(ToAsk {
+            call: held.call,
+            decided,
+            world,
+            stages: held.stages,
+            asked_ns: held.asked_ns,
+            deadline_ns: Some(deadline_ns),
+        })
+    }
+
+    /// Answers a ticket with no, for a reason of the face's own.
+    pub fn decline<R>(&self, mut ticket: Ticket<R>, reason: Reason) -> Refusal {
+        let Some(held) = ticket.held.take() else {
+            return Decided::refused(reason).refusal(&Facts::default(), reason);
+        };
+        held.approvals.withdraw(ticket.id);
+        let hitl = Hitl::without_answer("withdrawn", held.waited());
+        held.decline(reason, Some(hitl))
+    }
+}
+
+/// Whether a call still means what was asked about. A definition that has become known meanwhile is no
+/// other one.
+fn is_same(before: &Facts, now: &Facts) -> bool {
+    let redefined = match (&before.definition, &now.definition) {
+        (Fact::Known(before), Fact::Known(now)) => before != now,
+        _ => false,
+    };
+    let now = Facts {
+        definition: before.definition.clone(),
+        ..now.clone()
+    };
+    !redefined && *before == now
+}

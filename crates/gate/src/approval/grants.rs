@@ -1,0 +1,205 @@
+//! What has been allowed for a while. A grant fits exactly what was approved: the same caller, tool and
+//! definition, the same arguments leading to the same places, under the same policy.
+
+use std::collections::HashMap;
+
+use crate::facts::{Fact, Facts};
+use crate::journal::Digest;
+
+use super::answer::Channel;
+
+/// Most grants that are kept; beyond, the one that ends first goes.
+const GRANTS_MAX: usize = 10_000;
+
+/// Side effects of which no yes is ever remembered: whoever may run code once must not run other code
+/// later, and the name of the code says nothing of what it does.
+pub const NEVER_REMEMBERED: [&str; 4] = [
+    "code_exec",
+    "process_spawn",
+    "sudo_elevate",
+    "container_exec",
+];
+
+/// What a grant is bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Binding([u8; 32]);
+
+impl Binding {
+    /// `None` where the paths are not known: nothing could be compared.
+    pub fn of(
+        facts: &Facts,
+        arguments: Option<Digest>,
+        policy_digest: &str,
+        rule: &str,
+    ) -> Option<Self> {
+        let paths = facts.paths.known()?;
+        let mut hasher = blake3::Hasher::new();
+        let mut put = |part: &str| {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        };
+        put("durward grant 1");
+        put(policy_digest);
+        put(rule);
+        put(&facts.subject_id);
+        put(&facts.backend_id);
+        put(facts.direction.label());
+        put(&facts.method);
+        for fact in [&facts.tool_name, &facts.uri] {
+            put(match fact {
+                Fact::Known(_) => "known",
+                Fact::Unknown => "unknown",
+                Fact::Absent => "absent",
+            });
+            put(fact.known().map_or("", String::as_str));
+        }
+        put(facts.definition.known().map_or("", |digest| digest));
+        for argument in paths {
+            put(argument.role.label());
+            for place in &argument.meaning.places {
+                put(place);
+            }
+        }
+        put(&arguments.map_or_else(String::new, |digest| digest.to_string()));
+        Some(Self(*hasher.finalize().as_bytes()))
+    }
+}
+
+/// A yes that still holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub expires_ns: u64,
+    pub channel: Channel,
+    pub approver: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Grants {
+    by_binding: HashMap<Binding, Grant>,
+}
+
+impl Grants {
+    pub fn add(&mut self, binding: Binding, grant: Grant, now_ns: u64) {
+        if self.by_binding.len() >= GRANTS_MAX {
+            self.expire(now_ns);
+        }
+        if self.by_binding.len() >= GRANTS_MAX {
+            let first = self
+                .by_binding
+                .iter()
+                .min_by_key(|(_, grant)| grant.expires_ns)
+                .map(|(binding, _)| *binding);
+            if let Some(first) = first {
+                self.by_binding.remove(&first);
+            }
+        }
+        self.by_binding.insert(binding, grant);
+    }
+
+    pub fn get(&mut self, binding: &Binding, now_ns: u64) -> Option<Grant> {
+        let grant = self.by_binding.get(binding)?;
+        if now_ns < grant.expires_ns {
+            return Some(grant.clone());
+        }
+        self.by_binding.remove(binding);
+        None
+    }
+
+    pub fn expire(&mut self, now_ns: u64) {
+        self.by_binding.retain(|_, grant| now_ns < grant.expires_ns);
+    }
+
+    pub fn clear(&mut self) {
+        self.by_binding.clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_binding.len()
+    }
+}
+
+/// Whether a yes to a tool with these side effects may be remembered: they are known, none of them
+/// runs code, and every hitl rule that asks bears them.
+pub(crate) fn may_be_remembered<'r>(
+    side_effects: Option<&[&str]>,
+    mut rules: impl Iterator<Item = &'r [String]>,
+) -> bool {
+    let Some(effects) = side_effects else {
+        return false;
+    };
+    !effects.iter().any(|e| NEVER_REMEMBERED.contains(e))
+        && rules.all(|borne| effects.iter().all(|e| borne.iter().any(|b| b == e)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(expires_ns: u64) -> Grant {
+        Grant {
+            expires_ns,
+            channel: Channel::Cli,
+            approver: "p".into(),
+        }
+    }
+
+    #[test]
+    fn remembered_only_where_effects_are_known_and_borne() {
+        let borne = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        type Case<'c> = (Option<&'c [&'c str]>, Vec<Vec<String>>, bool);
+        let cases: [Case<'_>; 7] = [
+            (None, vec![borne(&["fs_write"])], false),
+            (Some(&[]), vec![borne(&[])], true),
+            (Some(&["fs_write"]), vec![borne(&[])], false),
+            (Some(&["fs_write"]), vec![borne(&["fs_write"])], true),
+            (
+                Some(&["fs_read", "fs_write"]),
+                vec![borne(&["fs_write"])],
+                false,
+            ),
+            (
+                Some(&["code_exec"]),
+                vec![borne(&["code_exec", "process_spawn"])],
+                false,
+            ),
+            // Every rule that asks has to bear it.
+            (
+                Some(&["fs_write"]),
+                vec![borne(&["fs_write"]), borne(&[])],
+                false,
+            ),
+        ];
+        for (effects, rules, expected) in cases {
+            assert_eq!(
+                may_be_remembered(effects, rules.iter().map(Vec::as_slice)),
+                expected,
+                "{effects:?} {rules:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_number_of_grants_is_bounded() {
+        let mut grants = Grants::default();
+        let binding = |n: usize| {
+            let mut bytes = [0; 32];
+            bytes[..8].copy_from_slice(&n.to_le_bytes());
+            Binding(bytes)
+        };
+        for n in 0..=GRANTS_MAX {
+            grants.add(binding(n), grant(n as u64 + 10), 0);
+        }
+        assert_eq!(grants.len(), GRANTS_MAX);
+        assert_eq!(grants.get(&binding(0), 1), None, "the first to end went");
+        assert!(grants.get(&binding(GRANTS_MAX), 1).is_some());
+    }
+
+    #[test]
+    fn a_grant_ends_exactly() {
+        let mut grants = Grants::default();
+        grants.add(Binding([1; 32]), grant(100), 0);
+        assert!(grants.get(&Binding([1; 32]), 99).is_some());
+        assert_eq!(grants.get(&Binding([1; 32]), 100), None);
+        assert_eq!(grants.len(), 0);
+    }
+}

@@ -1,0 +1,447 @@
+//! Asking a person: a bounded queue of questions, answers from several channels, and what has been
+//! allowed for a while.
+//!
+//! Nothing here waits, sleeps or knows a runtime: a question's asker registers a standard waker and is
+//! woken when there is an answer, when time is over (seen at the next [`Approvals::expire`]), or when
+//! the rules change. No lock is held longer than a look or a change.
+
+pub mod answer;
+pub mod display;
+mod grants;
+mod options;
+pub mod question;
+mod slot;
+
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use crate::clock::Clock;
+
+pub use answer::{Answer, Channel, Choice, Declined, Outcome, REASON_CHARS_MAX};
+pub use grants::NEVER_REMEMBERED;
+pub use options::{Options, PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
+pub use question::{Id, Question, Shown};
+
+pub(crate) use grants::{Binding, Grant, may_be_remembered};
+pub(crate) use question::Asking;
+pub(crate) use slot::Slot;
+
+use grants::Grants;
+use question::ID_BITS;
+
+/// Most questions that have ended and are remembered, so that a late answer is told what became of it.
+const ENDED_MAX: usize = 1_000;
+/// Most callers that are counted apart.
+const CALLERS_MAX: usize = 10_000;
+/// Most tasks that wait for news of the queue; beyond, all of them look again.
+const WATCHERS_MAX: usize = 64;
+/// The time over which a caller's questions are counted, in nanoseconds.
+const RATE_WINDOW_NS: u64 = 60_000_000_000;
+
+/// Why a question was not taken into the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// As many wait as may.
+    Queue,
+    /// As many of this caller wait as may.
+    Caller,
+    /// This caller has asked often enough for a minute.
+    Rate,
+}
+
+/// The queue.
+pub struct Approvals {
+    options: Options,
+    clock: Arc<dyn Clock>,
+    salt: u64,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    waiting: HashMap<Id, Entry>,
+    ended: VecDeque<(Id, Outcome)>,
+    callers: HashMap<String, Caller>,
+    grants: Grants,
+    asked: u64,
+    version: u64,
+    watchers: Vec<Waker>,
+}
+
+struct Entry {
+    number: u64,
+    question: Question,
+    caller: String,
+    approvers: Vec<Channel>,
+    deadline_ns: u64,
+    slot: Arc<Slot>,
+}
+
+#[derive(Default)]
+struct Caller {
+    waiting: usize,
+    /// When this caller asked, within the last minute.
+    asked_ns: VecDeque<u64>,
+}
+
+impl Approvals {
+    pub(crate) fn new(options: Options, clock: Arc<dyn Clock>, salt: u64) -> Self {
+        Self {
+            options,
+            clock,
+            salt,
+            inner: Mutex::default(),
+        }
+    }
+
+    /// The bounds.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a question into the queue.
+    pub(crate) fn ask(&self, asking: &Asking<'_>) -> Result<(Id, u64, Arc<Slot>), Full> {
+        let now_ns = self.clock.mono_ns();
+        let mut inner = self.lock();
+        inner.admit_caller(&self.options, asking, now_ns)?;
+        let id = self.fresh_id(&mut inner);
+        let timeout_ms = self.options.timeout_ms;
+        let deadline_ns = asking
+            .deadline_ns
+            .unwrap_or_else(|| now_ns.saturating_add(timeout_ms.saturating_mul(1_000_000)));
+        let slot = Arc::new(Slot::default());
+        let number = inner.asked;
+        inner.waiting.insert(
+            id,
+            Entry {
+                number,
+                question: Question::new(id, asking, timeout_ms, self.options.remember_ms),
+                caller: asking.facts.subject_id.clone(),
+                approvers: asking.approvers.to_vec(),
+                deadline_ns,
+                slot: Arc::clone(&slot),
+            },
+        );
+        let woken = inner.changed();
+        drop(inner);
+        woken.into_iter().for_each(Waker::wake);
+        Ok((id, deadline_ns, slot))
+    }
+
+    /// A name that no waiting question has: the count, scattered (SplitMix64's finisher).
+    fn fresh_id(&self, inner: &mut Inner) -> Id {
+        loop {
+            inner.asked = inner.asked.wrapping_add(1);
+            let mut z = self
+                .salt
+                .wrapping_add(inner.asked.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let id = Id((z ^ (z >> 31)) >> (64 - ID_BITS));
+            if !inner.waiting.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// All that wait, oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<Question> {
+        let now_ns = self.clock.mono_ns();
+        let inner = self.lock();
+        let mut entries: Vec<&Entry> = inner
+            .waiting
+            .values()
+            .filter(|entry| now_ns < entry.deadline_ns)
+            .collect();
+        entries.sort_by_key(|entry| entry.number);
+        entries
+            .into_iter()
+            .map(|entry| Question {
+                remaining_ms: entry.deadline_ns.saturating_sub(now_ns) / 1_000_000,
+                ..entry.question.clone()
+            })
+            .collect()
+    }
+
+    /// A question that waits.
+    #[must_use]
+    pub fn question(&self, id: Id) -> Option<Question> {
+        self.lock()
+            .waiting
+            .get(&id)
+            .map(|entry| entry.question.clone())
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
+    /// How many grants hold.
+    #[must_use]
+    pub fn grants(&self) -> usize {
+        let now_ns = self.clock.mono_ns();
+        let mut inner = self.lock();
+        inner.grants.expire(now_ns);
+        inner.grants.len()
+    }
+
+    /// What became of a question that no longer waits, where that is still remembered.
+    #[must_use]
+    pub fn outcome(&self, id: &str) -> Option<Outcome> {
+        let inner = self.lock();
+        let mut ended = inner.ended.iter().rev();
+        ended
+            .find(|(ended, _)| ended.to_string() == id)
+            .map(|(_, outcome)| outcome.clone())
+    }
+
+    /// Answers the question of this name, or of the only name that begins so. The first answer stands.
+    ///
+    /// # Errors
+    /// Where there is no such question, it has ended, or the channel may not answer it.
+    pub fn answer(&self, id: &str, mut answer: Answer) -> Result<Question, Declined> {
+        if let Some(reason) = &mut answer.reason {
+            *reason = display::text(reason, REASON_CHARS_MAX);
+        }
+        let now_ns = self.clock.mono_ns();
+        let mut inner = self.lock();
+        let id = inner.find(id)?;
+        let Some(entry) = inner.waiting.get(&id) else {
+            return Err(Declined::Unknown);
+        };
+        if !entry.approvers.contains(&answer.channel) {
+            return Err(Declined::Channel(entry.approvers.clone()));
+        }
+        // Exact, however long ago the last look at deadlines was.
+        let outcome = if now_ns < entry.deadline_ns {
+            Outcome::Answered(answer)
+        } else {
+            Outcome::TimedOut
+        };
+        let late = outcome == Outcome::TimedOut;
+        let mut woken = inner.changed();
+        let question = inner.end(id, outcome.clone(), &mut woken);
+        drop(inner);
+        woken.into_iter().for_each(Waker::wake);
+        match question {
+            Some(question) if !late => Ok(question),
+            _ => Err(Declined::Ended {
+                id: id.to_string(),
+                outcome,
+            }),
+        }
+    }
+
+    /// Ends every question whose time is over.
+    pub fn expire(&self) {
+        let now_ns = self.clock.mono_ns();
+        self.end_all(&Outcome::TimedOut, |entry| entry.deadline_ns <= now_ns);
+    }
+
+    /// Takes a question back; nothing happens where it has ended.
+    pub(crate) fn withdraw(&self, id: Id) {
+        let mut inner = self.lock();
+        let mut woken = inner.changed();
+        inner.end(id, Outcome::Withdrawn, &mut woken);
+        drop(inner);
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// New rules: grants end, and every question is void, so that its call is judged again.
+    pub(crate) fn rules_changed(&self) {
+        self.lock().grants.clear();
+        self.end_all(&Outcome::Void, |_| true);
+    }
+
+    fn end_all(&self, outcome: &Outcome, which: impl Fn(&Entry) -> bool) {
+        let mut inner = self.lock();
+        let ids: Vec<Id> = inner
+            .waiting
+            .iter()
+            .filter(|(_, entry)| which(entry))
+            .map(|(id, _)| *id)
+            .collect();
+        if ids.is_empty() {
+            return;
+        }
+        let mut woken = inner.changed();
+        for id in ids {
+            inner.end(id, outcome.clone(), &mut woken);
+        }
+        drop(inner);
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// Remembers a yes.
+    pub(crate) fn grant(&self, binding: Binding, answer: &Answer) {
+        if self.options.remember_ms == 0 {
+            return;
+        }
+        let now_ns = self.clock.mono_ns();
+        let held_ns = self.options.remember_ms.saturating_mul(1_000_000);
+        let grant = Grant {
+            expires_ns: now_ns.saturating_add(held_ns),
+            channel: answer.channel,
+            approver: answer.approver.clone(),
+        };
+        self.lock().grants.add(binding, grant, now_ns);
+    }
+
+    /// A yes that was given before and still holds.
+    pub(crate) fn granted(&self, binding: &Binding) -> Option<Grant> {
+        let now_ns = self.clock.mono_ns();
+        self.lock().grants.get(binding, now_ns)
+    }
+
+    /// A number that grows with every change of the queue.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.lock().version
+    }
+
+    /// Waits until the queue is no longer at `seen`; gives the new version.
+    pub fn changed(&self, seen: u64) -> Changed<'_> {
+        Changed {
+            approvals: self,
+            seen,
+        }
+    }
+}
+
+impl Inner {
+    /// Whether this caller may raise one more question; counts it.
+    fn admit_caller(
+        &mut self,
+        options: &Options,
+        asking: &Asking<'_>,
+        now_ns: u64,
+    ) -> Result<(), Full> {
+        if self.waiting.len() >= options.pending_max {
+            return Err(Full::Queue);
+        }
+        let recent = |asked: &u64| now_ns.saturating_sub(*asked) < RATE_WINDOW_NS;
+        let caller = &asking.facts.subject_id;
+        if self.callers.len() >= CALLERS_MAX && !self.callers.contains_key(caller) {
+            self.callers
+                .retain(|_, c| c.waiting > 0 || c.asked_ns.back().is_some_and(recent));
+            if self.callers.len() >= CALLERS_MAX {
+                return Err(Full::Queue);
+            }
+        }
+        let caller = self.callers.entry(caller.clone()).or_default();
+        while caller.asked_ns.front().is_some_and(|asked| !recent(asked)) {
+            caller.asked_ns.pop_front();
+        }
+        if caller.waiting >= options.waiting_per_caller_max {
+            return Err(Full::Caller);
+        }
+        // A question that takes the place of a void one was counted when it was first asked.
+        if asking.deadline_ns.is_none() {
+            if caller.asked_ns.len() >= options.asked_per_minute_max {
+                return Err(Full::Rate);
+            }
+            caller.asked_ns.push_back(now_ns);
+        }
+        caller.waiting += 1;
+        Ok(())
+    }
+
+    /// The question of this name, or the only waiting one that begins so.
+    fn find(&self, name: &str) -> Result<Id, Declined> {
+        let name = name.to_ascii_lowercase();
+        let mut fitting: Vec<Id> = self
+            .waiting
+            .keys()
+            .filter(|id| !name.is_empty() && id.to_string().starts_with(&name))
+            .copied()
+            .collect();
+        match fitting.as_slice() {
+            [id] => return Ok(*id),
+            [] => {}
+            _ => {
+                fitting.sort_unstable();
+                return Err(Declined::Ambiguous(
+                    fitting.iter().map(ToString::to_string).collect(),
+                ));
+            }
+        }
+        let ended = self
+            .ended
+            .iter()
+            .rev()
+            .find(|(id, _)| !name.is_empty() && id.to_string().starts_with(&name));
+        Err(
+            ended.map_or(Declined::Unknown, |(id, outcome)| Declined::Ended {
+                id: id.to_string(),
+                outcome: outcome.clone(),
+            }),
+        )
+    }
+
+    /// Ends a waiting question: whoever asked is to be woken, outside of the lock.
+    fn end(&mut self, id: Id, outcome: Outcome, woken: &mut Vec<Waker>) -> Option<Question> {
+        let entry = self.waiting.remove(&id)?;
+        if let Some(caller) = self.callers.get_mut(&entry.caller) {
+            caller.waiting = caller.waiting.saturating_sub(1);
+        }
+        if self.ended.len() >= ENDED_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((id, outcome.clone()));
+        woken.extend(entry.slot.settle(outcome));
+        Some(entry.question)
+    }
+
+    /// The queue is another one: whoever watches it is to be woken, outside of the lock.
+    fn changed(&mut self) -> Vec<Waker> {
+        self.version = self.version.wrapping_add(1);
+        std::mem::take(&mut self.watchers)
+    }
+}
+
+impl std::fmt::Debug for Approvals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Approvals")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Waits for a change of the queue.
+#[derive(Debug)]
+pub struct Changed<'a> {
+    approvals: &'a Approvals,
+    seen: u64,
+}
+
+impl Future for Changed<'_> {
+    type Output = u64;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<u64> {
+        let mut inner = self.approvals.lock();
+        if inner.version != self.seen {
+            return Poll::Ready(inner.version);
+        }
+        let mut crowd = Vec::new();
+        if !inner.watchers.iter().any(|w| w.will_wake(cx.waker())) {
+            if inner.watchers.len() >= WATCHERS_MAX {
+                crowd = std::mem::take(&mut inner.watchers);
+            }
+            inner.watchers.push(cx.waker().clone());
+        }
+        drop(inner);
+        crowd.into_iter().for_each(Waker::wake);
+        Poll::Pending
+    }
+}

@@ -1,0 +1,162 @@
+//! Latencies as a log has them: the journal of `durward`, or the two audit files of the access proxy.
+//!
+//! A log sees what its writer sees: the transport and the wake-ups on the way are not in it. What a client
+//! waits is measured by `lab overhead`; the difference between the two is its *unexplained*.
+
+mod args;
+mod jobs;
+mod record;
+mod report;
+mod source;
+
+pub use args::AuditArgs;
+
+use crate::error::LabError;
+use crate::stats::{Sorted, mean};
+use record::Call;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// The name and version of the document.
+const FORMAT: &str = "durward-lab-audit-latency/1";
+
+/// All that is told.
+#[derive(Debug, Serialize)]
+struct Latencies {
+    format: &'static str,
+    /// Where the records came from.
+    sources: Vec<String>,
+    /// Decisions that were read.
+    decisions: usize,
+    /// Decisions whose operation was found.
+    joined: usize,
+    /// Decisions that were left out by `--exclude` or `--date`.
+    excluded: usize,
+    groups: Vec<Group>,
+    /// What jobs waited and ran, where they were asked for.
+    jobs: Option<Group>,
+    notes: Vec<String>,
+}
+
+/// The calls of one decision, or all of them.
+#[derive(Debug, Serialize)]
+struct Group {
+    name: String,
+    n: usize,
+    rows: Vec<Row>,
+}
+
+/// One quantity.
+#[derive(Debug, Serialize)]
+struct Row {
+    metric: &'static str,
+    n: usize,
+    median_ms: Option<f64>,
+    mean_ms: Option<f64>,
+    /// Nearest rank: a value that was measured, never above the largest.
+    p95_ms: Option<f64>,
+    min_ms: Option<f64>,
+    max_ms: Option<f64>,
+    /// Why the p95 is missing or says little.
+    note: Option<String>,
+}
+
+impl Row {
+    fn of(metric: &'static str, values: Vec<f64>) -> Self {
+        let average = mean(&values);
+        let sorted = Sorted::new(values);
+        let ends = sorted.ends();
+        let n = sorted.len();
+        let enough = sorted.told(0.95).is_some();
+        Self {
+            metric,
+            n,
+            median_ms: sorted.at(0.5),
+            mean_ms: ends.map(|_| average),
+            p95_ms: sorted.at(0.95),
+            min_ms: ends.map(|(min, _)| min),
+            max_ms: ends.map(|(_, max)| max),
+            note: (n > 0 && !enough)
+                .then(|| format!("p95 of {n}: too few for an interval, 72 are needed")),
+        }
+    }
+}
+
+/// Runs `lab audit-latency`.
+pub(crate) fn run(args: &AuditArgs, out: &mut dyn Write) -> Result<u8, LabError> {
+    let read = source::read(args)?;
+    let (kept, excluded) = select(read.calls, args);
+    let mut groups = Vec::new();
+    if args.by_decision {
+        let mut parts: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
+        for call in &kept {
+            parts.entry(&call.decision).or_default().push(call);
+        }
+        groups.extend(parts.into_iter().map(|(name, calls)| group(name, &calls)));
+    } else {
+        groups.push(group("all", &kept.iter().collect::<Vec<_>>()));
+    }
+    let latencies = Latencies {
+        format: FORMAT,
+        sources: read.sources,
+        decisions: kept.len(),
+        joined: kept
+            .iter()
+            .filter(|call| call.duration_ms.is_some())
+            .count(),
+        excluded,
+        groups,
+        jobs: args.jobs.as_deref().map(jobs::read).transpose()?,
+        notes: read.notes,
+    };
+    if latencies.decisions == 0 && latencies.jobs.is_none() {
+        return Err(LabError::Invalid {
+            arm: "log".into(),
+            what: "it holds no decision that was asked for".into(),
+        });
+    }
+    if let Some(file) = &args.output {
+        crate::run::write_document(file, &latencies)?;
+    }
+    let written = if args.json {
+        report::json(&latencies, out)
+    } else {
+        report::text(&latencies, out)
+    };
+    written.map_err(|source| LabError::System {
+        what: "write the result",
+        source,
+    })?;
+    Ok(0)
+}
+
+fn select(calls: Vec<Call>, args: &AuditArgs) -> (Vec<Call>, usize) {
+    let all = calls.len();
+    let kept: Vec<Call> = calls
+        .into_iter()
+        .filter(|call| !(args.excludes_approval() && call.is_approval()))
+        .filter(|call| {
+            args.date
+                .as_ref()
+                .is_none_or(|date| call.time.starts_with(date))
+        })
+        .collect();
+    let excluded = all - kept.len();
+    (kept, excluded)
+}
+
+fn group(name: &str, calls: &[&Call]) -> Group {
+    let column = |of: fn(&Call) -> Option<f64>| calls.iter().filter_map(|call| of(call)).collect();
+    Group {
+        name: name.to_owned(),
+        n: calls.len(),
+        rows: vec![
+            Row::of("policy eval", column(|call| call.eval_ms)),
+            Row::of("approval wait", column(|call| call.approval_ms)),
+            Row::of("policy total", column(|call| call.policy_ms)),
+            Row::of("end to end", column(|call| call.duration_ms)),
+            Row::of("upstream", column(Call::upstream_ms)),
+        ],
+    }
+}

@@ -1,0 +1,57 @@
+//! The latencies of a log for people, and as one JSON document.
+
+use super::{Group, Latencies};
+use std::io::{self, Write};
+
+pub(super) fn json(latencies: &Latencies, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, latencies)?;
+    writeln!(out)
+}
+
+pub(super) fn text(latencies: &Latencies, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} decisions, {} with their operation, {} left out",
+        latencies.decisions, latencies.joined, latencies.excluded
+    )?;
+    for group in latencies.groups.iter().chain(&latencies.jobs) {
+        table(group, out)?;
+    }
+    for note in &latencies.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    Ok(())
+}
+
+fn table(group: &Group, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\n{} (n={})", group.name, group.n)?;
+    writeln!(
+        out,
+        "{:14} {:>7} {:>10} {:>10} {:>10} {:>10} {:>10}",
+        "ms", "n", "median", "mean", "p95", "min", "max"
+    )?;
+    let cell = |value: Option<f64>| value.map_or("-".to_owned(), |ms| format!("{ms:.3}"));
+    for row in &group.rows {
+        writeln!(
+            out,
+            "{:14} {:>7} {:>10} {:>10} {:>10} {:>10} {:>10}",
+            row.metric,
+            row.n,
+            cell(row.median_ms),
+            cell(row.mean_ms),
+            cell(row.p95_ms),
+            cell(row.min_ms),
+            cell(row.max_ms)
+        )?;
+    }
+    let mut notes: Vec<&str> = group
+        .rows
+        .iter()
+        .filter_map(|row| row.note.as_deref())
+        .collect();
+    notes.dedup();
+    for note in notes {
+        writeln!(out, "note: {note}")?;
+    }
+    Ok(())
+}

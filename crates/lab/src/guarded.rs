@@ -1,0 +1,103 @@
+//! Arms that the lab makes itself: a command behind `durward run`, with rules and a state directory that
+//! are gone afterwards.
+
+use crate::arm::Arm;
+use crate::error::LabError;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where such directories are made. The rules of the access proxy's paper name /tmp, so files that they are
+/// to let through must be there.
+const BASE: &str = "/tmp";
+
+/// Limits stay in force; a measurement asks for more than an ordinary agent may.
+const RAISED_LIMITS: [&str; 8] = [
+    "--limit-requests",
+    "1000000/s",
+    "--limit-burst",
+    "1000000",
+    "--limit-tool-calls",
+    "1000000",
+    "--limit-concurrency",
+    "1024",
+];
+
+/// A directory of its own, removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    root: PathBuf,
+    own_binary: PathBuf,
+}
+
+impl Workshop {
+    /// Makes the directory.
+    pub(crate) fn set(own_binary: &Path) -> Result<Self, LabError> {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let moment = since.map_or(0, |d| d.as_nanos());
+        let name = format!("durward-lab-{}-{moment}", std::process::id());
+        let root = Path::new(BASE).join(name);
+        // `create_dir` refuses what exists already, a link included.
+        fs::create_dir(&root).map_err(|source| LabError::path(&root, source))?;
+        Ok(Self {
+            root,
+            own_binary: own_binary.to_path_buf(),
+        })
+    }
+
+    /// A place for a file or directory in it.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// A command of our own binary.
+    pub(crate) fn own(&self, words: &[&str]) -> Vec<OsString> {
+        std::iter::once(self.own_binary.clone().into())
+            .chain(words.iter().map(OsString::from))
+            .collect()
+    }
+
+    /// Where the arm of this name keeps its journal and keys.
+    pub(crate) fn state(&self, name: &str) -> PathBuf {
+        self.file(&format!("state-{}", slug(name)))
+    }
+
+    /// `command` behind `durward run` with these rules, its journal on.
+    pub(crate) fn guard(
+        &self,
+        name: &str,
+        rules: &Value,
+        command: &[OsString],
+    ) -> Result<Arm, LabError> {
+        let policy = self.file(&format!("policy-{}.json", slug(name)));
+        fs::write(&policy, rules.to_string()).map_err(|source| LabError::path(&policy, source))?;
+        let mut words = self.own(&["--no-config", "--state-dir"]);
+        words.push(self.state(name).into());
+        words.extend(["run", "--name", "mock", "--policy"].map(OsString::from));
+        words.push(policy.into());
+        words.extend(RAISED_LIMITS.map(OsString::from));
+        words.push("--".into());
+        words.extend(command.iter().cloned());
+        Ok(Arm::new(name, words).with_journal(self.state(name).join("journal")))
+    }
+}
+
+/// A name that needs no quotes.
+fn slug(name: &str) -> String {
+    let mut slug: String = name
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '-' })
+        .collect();
+    while slug.contains("--") {
+        slug = slug.replace("--", "-");
+    }
+    slug
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        // What cannot be removed is small and lies in a directory for temporary files.
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}

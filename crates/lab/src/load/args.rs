@@ -1,0 +1,295 @@
+//! The command line of `lab load`.
+
+use super::pace::Pace;
+use super::target::Aim;
+use crate::arm::Arm;
+use crate::compare::{Rule, parse};
+use crate::driver::{Answers, Operation, Protocol};
+use crate::error::LabError;
+use crate::telling::Telling;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The longest phase.
+const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// The highest rate, in calls a second.
+const RATE_MAX: f64 = 10_000_000.0;
+/// How many workers serve a rate when none are asked for.
+const WORKERS_OF_A_RATE: u32 = 32;
+
+/// Put a target under load, at a rate or with a number of clients
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  durward lab load tool --target 'durward lab mock echo' --workers 4 --duration 5s
+  durward lab load tool --target 'durward run -- my-server' --rate 50/s --threshold 'response.p95 < 150ms'
+  durward lab load http --target http://127.0.0.1:8080/health --rate 500 --duration 30s
+
+Exit codes: 0 measured, thresholds kept; 1 failed, or no call was answered; 2 wrong usage; 97 stopped by Ctrl-C,
+what there was is written; 99 a threshold is broken.")]
+pub struct LoadArgs {
+    /// What is called
+    #[arg(value_enum)]
+    scenario: Scenario,
+    /// A command (each worker starts its own) or an http:// address (each worker has its own connection)
+    #[arg(long, value_name = "CMD|URL")]
+    target: String,
+    /// How long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    duration: Duration,
+    /// Clients that call again as soon as they are answered; with --rate, the most calls under way at once
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    workers: Option<u32>,
+    /// Calls that are due per second, whatever became of those before
+    #[arg(long, value_name = "N[/s]", value_parser = rate)]
+    rate: Option<f64>,
+    /// One phase after the other instead of --duration, --workers and --rate; repeatable
+    #[arg(long, value_name = "NAME=TIME@N[/s|w]", value_parser = phase, conflicts_with_all = ["rate", "duration"])]
+    phase: Vec<Phase>,
+    /// Calls of each worker that come first and are not counted
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    warm: u32,
+    /// Pause of a worker between answer and next call, without --rate, in milliseconds
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
+    think_ms: u64,
+    /// The tool that is called
+    #[arg(long, value_name = "NAME", default_value = "echo")]
+    tool: String,
+    /// Its arguments
+    #[arg(long, value_name = "JSON", default_value = r#"{"text":"hello"}"#)]
+    tool_args: String,
+    /// List the tools instead of calling one
+    #[arg(long)]
+    list: bool,
+    /// What must be the same in every answer
+    #[arg(long, value_enum, default_value_t = Answers::Same)]
+    answers: Answers,
+    /// The protocol revision
+    #[arg(long, value_enum, default_value_t = Protocol::Legacy)]
+    protocol: Protocol,
+    /// The body of HTTP requests, which are then POST
+    #[arg(long, value_name = "TEXT")]
+    body: Option<String>,
+    /// A header of HTTP requests; repeatable
+    #[arg(long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
+    /// How long an answer may take, in milliseconds
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    timeout_ms: u64,
+    /// A rule that the last phase must keep, as `lab gate` has them; repeatable
+    #[arg(long, value_name = "RULE", value_parser = parse)]
+    pub(super) threshold: Vec<Rule>,
+    /// Recorded with the run; the schedule itself draws nothing
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Keep everything in a new directory below this one
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(super) json: bool,
+    /// How progress is told
+    #[command(flatten)]
+    pub(super) telling: Telling,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Scenario {
+    /// A tool of an MCP server, over stdio or HTTP
+    Tool,
+    /// Plain HTTP requests
+    Http,
+}
+
+/// A stretch of the run with one pace.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Phase {
+    pub(crate) name: String,
+    pub(crate) duration: Duration,
+    pub(crate) pace: Pace,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) aim: Aim,
+    /// As it was given.
+    pub(crate) target: String,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) workers: u32,
+    pub(crate) warm: u32,
+    pub(crate) think: Duration,
+    pub(crate) timeout_ms: u64,
+    pub(crate) seed: u64,
+}
+
+/// Reads 250ms, 10s, 5m, 2h.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text} is no time; it is like 500ms, 10s, 5m or 2h");
+    let (digits, seconds) = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)]
+        .into_iter()
+        .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))
+        .ok_or_else(wrong)?;
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    let span = Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())?;
+    if span.is_zero() || span > DURATION_MAX {
+        return Err(format!("{text} is not between 1ms and 168h"));
+    }
+    Ok(span)
+}
+
+/// Reads 50, 50/s.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches("/s").parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate <= RATE_MAX => Ok(rate),
+        _ => Err(format!(
+            "{text} is no rate; it is calls per second above 0, like 50/s"
+        )),
+    }
+}
+
+/// Reads `peak=10s@500/s` and `steady=1m@8w`.
+fn phase(text: &str) -> Result<Phase, String> {
+    let wrong = || format!("{text} is no phase; it is like peak=10s@500/s or steady=1m@8w");
+    let (name, rest) = text.split_once('=').ok_or_else(wrong)?;
+    let (time, pace) = rest.split_once('@').ok_or_else(wrong)?;
+    if name.is_empty() {
+        return Err(wrong());
+    }
+    let pace = match pace.strip_suffix('w') {
+        Some(workers) => match workers.parse() {
+            Ok(workers @ 1..=1_024) => Pace::Closed { workers },
+            _ => return Err(wrong()),
+        },
+        None => Pace::Open { rate: rate(pace)? },
+    };
+    Ok(Phase {
+        name: name.into(),
+        duration: duration(time)?,
+        pace,
+    })
+}
+
+impl LoadArgs {
+    /// What is to be done.
+    pub(super) fn plan(&self) -> Result<Plan, LabError> {
+        if let Some(rule) = self.threshold.iter().find(|rule| rule.is_relative()) {
+            return Err(LabError::Usage(format!(
+                "the threshold {rule} compares with a baseline; store the run and use lab gate"
+            )));
+        }
+        let phases = self.phases();
+        let busiest = phases.iter().map(|phase| match phase.pace {
+            Pace::Closed { workers } => workers,
+            Pace::Open { .. } => self.workers.unwrap_or(WORKERS_OF_A_RATE),
+        });
+        Ok(Plan {
+            aim: self.aim()?,
+            target: self.target.clone(),
+            workers: busiest.max().unwrap_or(1),
+            phases,
+            warm: self.warm,
+            think: Duration::from_millis(self.think_ms),
+            timeout_ms: self.timeout_ms,
+            seed: self.seed,
+        })
+    }
+
+    fn phases(&self) -> Vec<Phase> {
+        if !self.phase.is_empty() {
+            return self.phase.clone();
+        }
+        let pace = match self.rate {
+            Some(rate) => Pace::Open { rate },
+            None => Pace::Closed {
+                workers: self.workers.unwrap_or(1),
+            },
+        };
+        vec![Phase {
+            name: "steady".into(),
+            duration: self.duration,
+            pace,
+        }]
+    }
+
+    fn aim(&self) -> Result<Aim, LabError> {
+        let web = self.target.starts_with("http://") || self.target.starts_with("https://");
+        Ok(match (self.scenario, web) {
+            (Scenario::Http, false) => {
+                return Err(LabError::Usage(format!(
+                    "the scenario http needs an http:// address, not {}",
+                    self.target
+                )));
+            }
+            (Scenario::Http, true) => Aim::Http {
+                url: self.target.parse()?,
+                headers: self.headers()?,
+                body: self.body.clone(),
+                answers: self.answers,
+            },
+            (Scenario::Tool, true) => Aim::McpHttp {
+                url: self.target.parse()?,
+                headers: self.headers()?,
+                operation: self.operation()?,
+                protocol: self.protocol,
+                answers: self.answers,
+            },
+            (Scenario::Tool, false) => Aim::Stdio {
+                arm: Arm::parse("target", &self.target)?,
+                operation: self.operation()?,
+                protocol: self.protocol,
+                answers: self.answers,
+            },
+        })
+    }
+
+    fn headers(&self) -> Result<Vec<String>, LabError> {
+        for header in &self.header {
+            let name = header.split_once(':').map(|(name, _)| name);
+            let plain = name
+                .is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic()));
+            if !plain || header.chars().any(char::is_control) {
+                return Err(LabError::Usage(format!(
+                    "--header takes NAME: VALUE, not {header:?}"
+                )));
+            }
+        }
+        Ok(self.header.clone())
+    }
+
+    fn operation(&self) -> Result<Operation, LabError> {
+        if self.list {
+            return Ok(Operation::List);
+        }
+        let arguments: Value = serde_json::from_str(&self.tool_args)
+            .map_err(|error| LabError::Usage(format!("--tool-args is not JSON: {error}")))?;
+        Operation::call(&self.tool, arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_rates_and_phases() {
+        for (text, ms) in [("250ms", 250), ("10s", 10_000), ("1.5m", 90_000)] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(ms)));
+        }
+        for text in ["", "10", "0s", "-1s", "1d", "9999h", "NaNs", "infs"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(rate("50/s"), Ok(50.0));
+        assert_eq!(rate("0.5"), Ok(0.5));
+        for text in ["0", "0/s", "-1", "x", "NaN", "inf", "1e12"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+        let peak = phase("peak=10s@500/s").unwrap();
+        assert_eq!(peak.pace, Pace::Open { rate: 500.0 });
+        assert_eq!(phase("a=1m@8w").unwrap().pace, Pace::Closed { workers: 8 });
+        for text in ["", "a", "a=1s", "=1s@5", "a=1s@0w", "a=@5", "a=1s@5x"] {
+            assert!(phase(text).is_err(), "{text}");
+        }
+    }
+}

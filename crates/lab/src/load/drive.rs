@@ -1,0 +1,184 @@
+//! Starts the workers, leads them through the phases, tells how far it is.
+
+use super::args::{Phase, Plan};
+use super::pace::Schedule;
+use super::worker::{Done, Shared, Worker};
+use crate::error::LabError;
+use crate::interrupt::Interrupt;
+use crate::processes;
+use crate::progress::Progress;
+use crate::run::Sampler;
+use hdrhistogram::Histogram;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often the leader looks.
+const GLANCE: Duration = Duration::from_millis(100);
+/// How far ahead of its first call a phase begins, so that all workers are there.
+const HEAD_START: Duration = Duration::from_millis(5);
+
+/// What was done.
+#[derive(Debug, Default)]
+pub(crate) struct Driven {
+    /// The calls of each worker in order.
+    pub(crate) workers: Vec<Vec<Done>>,
+    /// When each phase began and ended, from the beginning of the run.
+    pub(crate) phases: Vec<(Duration, Duration)>,
+    pub(crate) complaint: Option<String>,
+    pub(crate) aborted: bool,
+    /// Processor time of the generator per second of the phases, as a share of one core.
+    pub(crate) generator_cpu_percent: f64,
+}
+
+/// A phase that runs now: its schedule and its beginning.
+type Current<'a> = (u32, &'a Schedule, Instant);
+
+/// Puts the target under load.
+pub(crate) fn drive(
+    plan: &Plan,
+    interrupt: &Interrupt,
+    sampler: Option<&Sampler>,
+    progress: &mut Progress<'_>,
+) -> Result<Driven, LabError> {
+    let shared = Shared::default();
+    let mut workers = ready(plan, &shared, interrupt)?;
+    if let Some(sampler) = sampler {
+        let pids = shared.pids.lock().unwrap_or_else(PoisonError::into_inner);
+        sampler.watch(pids.iter().map(|pid| ("target".to_owned(), *pid)).collect());
+    }
+    let run = Instant::now();
+    let (cpu_before, mut phases) = (own_cpu_us(), Vec::new());
+    for (number, phase) in (0..).zip(&plan.phases) {
+        if interrupt.is_set() {
+            break;
+        }
+        let schedule = Schedule::new(phase.pace, phase.duration);
+        let begin = Instant::now() + HEAD_START;
+        *lock(&shared.recent) = Histogram::new(3).ok();
+        lead(&mut workers, (number, &schedule, begin), run, || {
+            tell(phase, &shared, begin, progress);
+        });
+        phases.push((
+            begin - run,
+            end(phase, &workers, number, begin - run, interrupt, run),
+        ));
+    }
+    let took = run.elapsed().as_secs_f64().max(1e-9);
+    let complaint = lock(&shared.complaint).take();
+    Ok(Driven {
+        workers: workers.into_iter().map(|worker| worker.done).collect(),
+        phases,
+        complaint,
+        aborted: interrupt.is_set(),
+        generator_cpu_percent: (own_cpu_us() - cpu_before) / (took * 1e4),
+    })
+}
+
+/// When a phase ended: at its time, later where calls were still under way, earlier where it was stopped.
+fn end(
+    phase: &Phase,
+    workers: &[Worker<'_>],
+    number: u32,
+    begin: Duration,
+    interrupt: &Interrupt,
+    run: Instant,
+) -> Duration {
+    if interrupt.is_set() {
+        return run.elapsed();
+    }
+    let done = workers.iter().flat_map(|worker| &worker.done);
+    let last_us = done
+        .filter(|done| done.phase == number)
+        .map(|done| done.start_us + done.latency_us)
+        .fold(0.0, f64::max);
+    (begin + phase.duration).max(Duration::from_secs_f64(last_us / 1e6))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn own_cpu_us() -> f64 {
+    processes::member(std::process::id()).map_or(0.0, |own| own.cpu_us)
+}
+
+/// Workers that are connected and warm. The first that is not makes the run impossible.
+fn ready<'a>(
+    plan: &'a Plan,
+    shared: &'a Shared,
+    interrupt: &'a Interrupt,
+) -> Result<Vec<Worker<'a>>, LabError> {
+    let worker = |number| Worker {
+        number,
+        plan,
+        shared,
+        interrupt,
+        target: None,
+        reconnects: 0,
+        done: Vec::new(),
+    };
+    std::thread::scope(|scope| {
+        let handles: Vec<ScopedJoinHandle<'_, Result<Worker<'a>, LabError>>> = (0..plan.workers)
+            .map(|number| {
+                scope.spawn(move || {
+                    let mut worker = worker(number);
+                    worker.warm()?;
+                    Ok(worker)
+                })
+            })
+            .collect();
+        handles.into_iter().map(joined).collect()
+    })
+}
+
+fn joined<T>(handle: ScopedJoinHandle<'_, Result<T, LabError>>) -> Result<T, LabError> {
+    handle.join().unwrap_or_else(|_| {
+        Err(LabError::System {
+            what: "run a worker",
+            source: std::io::Error::other("it stopped"),
+        })
+    })
+}
+
+/// Lets all workers work through a phase, and looks on.
+fn lead(
+    workers: &mut [Worker<'_>],
+    (number, schedule, begin): Current<'_>,
+    run: Instant,
+    mut look: impl FnMut(),
+) {
+    std::thread::scope(|scope| {
+        let handles: Vec<ScopedJoinHandle<'_, ()>> = workers
+            .iter_mut()
+            .map(|worker| scope.spawn(move || worker.work(number, schedule, run, begin)))
+            .collect();
+        while handles.iter().any(|handle| !handle.is_finished()) {
+            std::thread::park_timeout(GLANCE);
+            look();
+        }
+    });
+}
+
+fn tell(phase: &Phase, shared: &Shared, begin: Instant, progress: &mut Progress<'_>) {
+    if !progress.is_due() {
+        return;
+    }
+    let elapsed = begin.elapsed().as_secs_f64().max(1e-3);
+    let (calls, failures) = (
+        shared.calls.load(Ordering::Relaxed),
+        shared.failures.load(Ordering::Relaxed),
+    );
+    let recent = lock(&shared.recent);
+    let (answered, p50, p99) = recent.as_ref().map_or((0, 0, 0), |recent| {
+        let at = |q| recent.value_at_quantile(q);
+        (recent.len(), at(0.5), at(0.99))
+    });
+    progress.always(&format!(
+        "{} {elapsed:.0}/{:.0} s  {:.0}/s  {calls} calls  {failures} failed  p50 {p50} us  p99 {p99} us",
+        phase.name,
+        phase.duration.as_secs_f64(),
+        answered as f64 / elapsed
+    ));
+}

@@ -1,0 +1,98 @@
+//! When calls are due.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The model of a phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Pace {
+    /// So many workers, each calling again when it was answered.
+    Closed { workers: u32 },
+    /// So many calls a second.
+    Open { rate: f64 },
+}
+
+/// The schedule of one phase, shared by its workers. Times count from the beginning of the phase.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    pace: Pace,
+    length: Duration,
+    next: AtomicU64,
+}
+
+impl Schedule {
+    pub(crate) fn new(pace: Pace, length: Duration) -> Self {
+        Self {
+            pace,
+            length,
+            next: AtomicU64::new(0),
+        }
+    }
+
+    /// When the next call of `worker` is due; nothing when the phase has no more for it. `now` is when the
+    /// worker is free to make it.
+    pub(crate) fn due(&self, worker: u32, now: Duration) -> Option<Duration> {
+        match self.pace {
+            Pace::Closed { workers } => (worker < workers && now < self.length).then_some(now),
+            Pace::Open { rate } => {
+                let number = self.next.fetch_add(1, Ordering::Relaxed);
+                let due = Duration::from_secs_f64(number as f64 / rate);
+                (due < self.length).then_some(due)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Sorted;
+
+    /// Service and response times, in ms, of one worker before a server that answers in 1 ms but stands
+    /// still for the first second of every ten. All times are simulated.
+    fn simulate(pace: Pace) -> (Sorted, Sorted) {
+        let ms = Duration::from_millis;
+        let schedule = Schedule::new(pace, ms(100_000));
+        let (mut now, mut service, mut response) = (Duration::ZERO, Vec::new(), Vec::new());
+        while let Some(due) = schedule.due(0, now) {
+            let begun = now.max(due);
+            let into = ms(u64::try_from(begun.as_millis() % 10_000).unwrap());
+            let end = begun + ms(1) + ms(1_000).saturating_sub(into);
+            service.push((end - begun).as_secs_f64() * 1e3);
+            response.push((end - due).as_secs_f64() * 1e3);
+            now = end;
+        }
+        (Sorted::new(service), Sorted::new(response))
+    }
+
+    #[test]
+    fn a_stall_of_one_second_in_ten_shows_in_response_times() {
+        let (service, response) = simulate(Pace::Open { rate: 100.0 });
+        // One call in a thousand waits for the server itself...
+        assert!(service.at(0.99).unwrap() < 2.0);
+        // ...but a tenth of all calls were due while it stood still.
+        assert!(response.at(0.99).unwrap() > 800.0);
+        assert!(response.at(0.95).unwrap() > 400.0);
+        assert!(response.at(0.5).unwrap() < 2.0);
+    }
+
+    #[test]
+    fn a_closed_loop_hides_the_same_stall() {
+        let (service, response) = simulate(Pace::Closed { workers: 1 });
+        assert!(service.at(0.99).unwrap() < 2.0 && response.at(0.99).unwrap() < 2.0);
+    }
+
+    #[test]
+    fn calls_are_due_at_multiples_of_the_interval() {
+        let second = Duration::from_secs(1);
+        let schedule = Schedule::new(Pace::Open { rate: 4.0 }, second);
+        let due: Vec<u128> = std::iter::from_fn(|| schedule.due(9, second))
+            .map(|due| due.as_millis())
+            .collect();
+        assert_eq!(due, [0, 250, 500, 750]);
+        let closed = Schedule::new(Pace::Closed { workers: 2 }, second);
+        assert_eq!(closed.due(1, second / 2), Some(second / 2));
+        assert_eq!(closed.due(2, second / 2), None);
+        assert_eq!(closed.due(0, second), None);
+    }
+}

@@ -1,0 +1,332 @@
+//! What a load run tells: times, failures by kind, rates, and whether the generator itself was the limit.
+
+use super::args::Plan;
+use super::drive::Driven;
+use super::pace::Pace;
+use super::worker::Done;
+use crate::host::{self, Host};
+use crate::run::{Manifest, Status};
+use crate::stats::{Interval, Sorted, mean, share, variance};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The name and version of the document.
+pub(crate) const FORMAT: &str = "durward-lab-load/1";
+/// Confidence of all intervals.
+const CONFIDENCE: f64 = 0.95;
+/// How late a free worker may leave, its p99 as a share of the median service time.
+const LATE_SHARE_MAX: f64 = 0.1;
+/// How much of a core the generator may use, in per cent.
+const GENERATOR_CPU_MAX: f64 = 80.0;
+/// A load average per core from which a warning is due.
+const BUSY: f64 = 0.8;
+
+/// Everything that is said about one run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Load {
+    pub(crate) format: String,
+    pub(crate) version: String,
+    pub(crate) build: String,
+    pub(crate) target: String,
+    pub(crate) operation: String,
+    pub(crate) seed: u64,
+    pub(crate) workers: u32,
+    pub(crate) warm: u32,
+    pub(crate) aborted: bool,
+    pub(crate) host: Host,
+    pub(crate) load_average_before: Option<[f64; 3]>,
+    pub(crate) load_average_after: Option<[f64; 3]>,
+    pub(crate) generator: Generator,
+    pub(crate) phases: Vec<PhaseFigures>,
+    /// The first of all complaints.
+    pub(crate) complaint: Option<String>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Whether the lab was the limit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Generator {
+    /// Then the figures are the generator's, and a gate refuses them.
+    pub(crate) limited: bool,
+    pub(crate) reasons: Vec<String>,
+    /// Processor time of the lab, as a share of one core.
+    pub(crate) cpu_percent: f64,
+    /// How late a free worker left, p99, in microseconds; nothing in a closed loop.
+    pub(crate) late_p99_us: Option<f64>,
+}
+
+/// One phase.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PhaseFigures {
+    pub(crate) name: String,
+    /// `open` or `closed`.
+    pub(crate) model: String,
+    /// Calls per second that were due; nothing in a closed loop.
+    pub(crate) rate: Option<f64>,
+    pub(crate) workers: u32,
+    pub(crate) seconds: f64,
+    pub(crate) calls: usize,
+    pub(crate) ok: usize,
+    /// Failures by kind, as the records name it.
+    pub(crate) failures: BTreeMap<String, usize>,
+    /// The share of calls that failed.
+    pub(crate) error_rate: Interval,
+    /// Good answers per second.
+    pub(crate) rps: f64,
+    /// The same in its best whole second; nothing in a phase shorter than one.
+    pub(crate) rps_peak: Option<f64>,
+    /// From the write of a request to the read of its answer, good calls only.
+    pub(crate) service: Times,
+    /// The same from the instant at which the call was due.
+    pub(crate) response: Times,
+    /// To the first part of streamed answers.
+    pub(crate) ttft: Option<Times>,
+}
+
+/// Percentiles of times in microseconds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Times {
+    pub(crate) n: usize,
+    pub(crate) min_us: Option<f64>,
+    pub(crate) p50_us: Option<Interval>,
+    pub(crate) p90_us: Option<Interval>,
+    pub(crate) p95_us: Option<Interval>,
+    pub(crate) p99_us: Option<Interval>,
+    pub(crate) p999_us: Option<Interval>,
+    pub(crate) max_us: Option<f64>,
+    pub(crate) mean_us: Option<f64>,
+    pub(crate) stdev_us: Option<f64>,
+    /// Why percentiles are missing, by name.
+    pub(crate) missing: BTreeMap<String, String>,
+}
+
+impl Times {
+    pub(crate) fn of(values: Vec<f64>) -> Self {
+        let (average, spread) = (mean(&values), variance(&values).sqrt());
+        let sorted = Sorted::new(values);
+        let mut missing = BTreeMap::new();
+        let mut told = |name: &str, q| match sorted.interval(q, CONFIDENCE) {
+            Ok(interval) => Some(interval),
+            Err(why) => {
+                missing.insert(name.to_owned(), why);
+                None
+            }
+        };
+        let (p50_us, p90_us, p95_us) = (told("p50", 0.5), told("p90", 0.9), told("p95", 0.95));
+        let (p99_us, p999_us) = (told("p99", 0.99), told("p999", 0.999));
+        let ends = sorted.ends();
+        Self {
+            n: sorted.len(),
+            min_us: ends.map(|(min, _)| min),
+            p50_us,
+            p90_us,
+            p95_us,
+            p99_us,
+            p999_us,
+            max_us: ends.map(|(_, max)| max),
+            mean_us: ends.map(|_| average),
+            stdev_us: (sorted.len() > 1).then_some(spread),
+            missing,
+        }
+    }
+}
+
+impl Load {
+    /// Works out the figures.
+    pub(super) fn of(plan: &Plan, driven: &Driven, manifest: &Manifest) -> Self {
+        let phases: Vec<PhaseFigures> = (0..)
+            .zip(&driven.phases)
+            .filter_map(|(number, (begin, end))| {
+                let done: Vec<&Done> = driven
+                    .workers
+                    .iter()
+                    .flatten()
+                    .filter(|done| done.phase == number)
+                    .collect();
+                let phase = plan.phases.get(number as usize)?;
+                let workers = match phase.pace {
+                    Pace::Closed { workers } => workers,
+                    Pace::Open { .. } => plan.workers,
+                };
+                let seconds = (*end - *begin).as_secs_f64();
+                Some(PhaseFigures::of(
+                    &phase.name,
+                    phase.pace,
+                    workers,
+                    seconds,
+                    &done,
+                ))
+            })
+            .collect();
+        let generator = Generator::of(plan, driven, &phases);
+        Self {
+            format: FORMAT.into(),
+            version: manifest.version.clone(),
+            build: manifest.build.clone(),
+            target: plan.target.clone(),
+            operation: plan.aim.operation(),
+            seed: plan.seed,
+            workers: plan.workers,
+            warm: plan.warm,
+            aborted: driven.aborted,
+            host: manifest.host.clone(),
+            load_average_before: manifest.load_average_before,
+            load_average_after: host::load_average(),
+            warnings: warnings(manifest, driven, &generator),
+            generator,
+            phases,
+            complaint: driven.complaint.clone(),
+        }
+    }
+}
+
+impl PhaseFigures {
+    fn of(name: &str, pace: Pace, workers: u32, seconds: f64, done: &[&Done]) -> Self {
+        let good: Vec<&&Done> = done.iter().filter(|d| d.status == Status::Ok).collect();
+        let mut failures = BTreeMap::new();
+        for bad in done.iter().filter(|d| d.status != Status::Ok) {
+            *failures.entry(bad.status.name()).or_insert(0) += 1;
+        }
+        let response = good
+            .iter()
+            .map(|d| d.start_us + d.latency_us - d.intended_us);
+        let streamed: Option<Vec<f64>> = good.iter().map(|d| d.ttft_us).collect();
+        Self {
+            name: name.into(),
+            model: match pace {
+                Pace::Closed { .. } => "closed".into(),
+                Pace::Open { .. } => "open".into(),
+            },
+            rate: match pace {
+                Pace::Closed { .. } => None,
+                Pace::Open { rate } => Some(rate),
+            },
+            workers,
+            seconds,
+            calls: done.len(),
+            ok: good.len(),
+            error_rate: share(done.len() - good.len(), done.len(), CONFIDENCE),
+            failures,
+            rps: good.len() as f64 / seconds.max(1e-9),
+            rps_peak: peak(&good, seconds),
+            service: Times::of(good.iter().map(|d| d.latency_us).collect()),
+            response: Times::of(response.collect()),
+            ttft: streamed.filter(|all| !all.is_empty()).map(Times::of),
+        }
+    }
+}
+
+/// Good answers in the best whole second.
+fn peak(good: &[&&Done], seconds: f64) -> Option<f64> {
+    let begin = good
+        .iter()
+        .map(|d| d.start_us)
+        .fold(f64::INFINITY, f64::min);
+    let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
+    for done in good {
+        let second = ((done.start_us + done.latency_us - begin) / 1e6) as u64;
+        if ((second + 1) as f64) <= seconds {
+            *counts.entry(second).or_default() += 1;
+        }
+    }
+    counts.values().max().map(|count| f64::from(*count))
+}
+
+impl Generator {
+    fn of(plan: &Plan, driven: &Driven, phases: &[PhaseFigures]) -> Self {
+        let mut reasons = Vec::new();
+        let mut worst = None;
+        for (number, (phase, figures)) in (0..).zip(plan.phases.iter().zip(phases)) {
+            let Pace::Open { .. } = phase.pace else {
+                continue;
+            };
+            let late = driven.workers.iter().flatten();
+            let late = late.filter(|d| d.phase == number).map(|d| d.late_us);
+            let p99 = Sorted::new(late.collect()).at(0.99).unwrap_or_default();
+            worst = Some(f64::max(worst.unwrap_or_default(), p99));
+            let median = figures
+                .service
+                .p50_us
+                .map_or(f64::INFINITY, |p50| p50.point);
+            if p99 > LATE_SHARE_MAX * median {
+                reasons.push(format!(
+                    "{}: calls left up to {p99:.0} us late (p99), more than a tenth of the median of {median:.0} us",
+                    figures.name
+                ));
+            }
+        }
+        if driven.generator_cpu_percent > GENERATOR_CPU_MAX {
+            reasons.push(format!(
+                "the generator used {:.0} % of a core",
+                driven.generator_cpu_percent
+            ));
+        }
+        Self {
+            limited: !reasons.is_empty(),
+            reasons,
+            cpu_percent: driven.generator_cpu_percent,
+            late_p99_us: worst,
+        }
+    }
+}
+
+fn warnings(manifest: &Manifest, driven: &Driven, generator: &Generator) -> Vec<String> {
+    let mut found = Vec::new();
+    if manifest.build == "debug" {
+        found.push("this is a debug build: its figures say nothing about a release".to_owned());
+    }
+    if driven.aborted {
+        found.push("stopped early".to_owned());
+    }
+    if let Some([minute, ..]) = manifest.load_average_before
+        && minute > BUSY * manifest.host.cores as f64
+    {
+        found.push(format!(
+            "the machine was busy before the start: load {minute} on {} cores",
+            manifest.host.cores
+        ));
+    }
+    for reason in &generator.reasons {
+        found.push(format!("generator_limited: {reason}"));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_counted_and_are_no_times() {
+        let done = |latency_us, status| Done {
+            phase: 0,
+            intended_us: 0.0,
+            start_us: 5.0,
+            latency_us,
+            late_us: 0.0,
+            bytes: 1,
+            ttft_us: None,
+            status,
+        };
+        let all: Vec<Done> = (0..80)
+            .map(|n| done(100.0 + f64::from(n), Status::Ok))
+            .chain([
+                done(1.0, Status::ToolError),
+                done(1.0, Status::Timeout),
+                done(2.0, Status::Timeout),
+            ])
+            .collect();
+        let all: Vec<&Done> = all.iter().collect();
+        let found = PhaseFigures::of("a", Pace::Closed { workers: 1 }, 1, 2.0, &all);
+        assert_eq!((found.calls, found.ok), (83, 80));
+        assert_eq!(found.failures["tool_error"], 1);
+        assert_eq!(found.failures["timeout"], 2);
+        assert_eq!(found.service.min_us, Some(100.0));
+        assert_eq!(found.response.min_us, Some(105.0));
+        assert!((found.error_rate.point - 3.0 / 83.0).abs() < 1e-12);
+        assert_eq!(found.service.p99_us, None);
+        assert_eq!(found.service.missing["p99"], "80 of the 368 calls it needs");
+        assert!(found.service.p95_us.is_some());
+        assert_eq!(found.ttft.map(|t| t.n), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! One worker: takes calls from the schedule, makes them, remembers what became of them.
+
+use super::args::Plan;
+use super::pace::Schedule;
+use super::target::{Target, Told};
+use crate::error::LabError;
+use crate::interrupt::Interrupt;
+use crate::run::Status;
+use hdrhistogram::Histogram;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often a worker connects again after it lost its target, in one run.
+const RECONNECTS_MAX: u32 = 1_000;
+/// How long it waits before it tries again.
+const RECONNECT_WAIT: Duration = Duration::from_millis(100);
+/// How many calls one run remembers; it stops there.
+const CALLS_MAX: u64 = 20_000_000;
+/// The longest nap between two looks at Ctrl-C.
+const NAP_MAX: Duration = Duration::from_millis(100);
+
+/// One call, in microseconds from the beginning of the run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Done {
+    pub(crate) phase: u32,
+    pub(crate) intended_us: f64,
+    pub(crate) start_us: f64,
+    pub(crate) latency_us: f64,
+    /// How long after it could have left it left, for no reason of the target's.
+    pub(crate) late_us: f64,
+    pub(crate) bytes: u64,
+    pub(crate) ttft_us: Option<f64>,
+    pub(crate) status: Status,
+}
+
+/// What all workers share while they work.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) calls: AtomicU64,
+    pub(crate) failures: AtomicU64,
+    /// The first complaint of all.
+    pub(crate) complaint: Mutex<Option<String>>,
+    /// Response times of the phase under way, in microseconds.
+    pub(crate) recent: Mutex<Option<Histogram<u64>>>,
+    /// The processes of the targets.
+    pub(crate) pids: Mutex<Vec<u32>>,
+}
+
+/// A worker and its target.
+pub(crate) struct Worker<'a> {
+    pub(crate) number: u32,
+    pub(crate) plan: &'a Plan,
+    pub(crate) shared: &'a Shared,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) target: Option<Box<dyn Target>>,
+    pub(crate) reconnects: u32,
+    pub(crate) done: Vec<Done>,
+}
+
+impl Worker<'_> {
+    /// Makes the calls that are not counted.
+    pub(crate) fn warm(&mut self) -> Result<(), LabError> {
+        let target = self.plan.aim.open(self.plan.timeout_ms)?;
+        self.adopt(target);
+        for _ in 0..self.plan.warm {
+            if self.interrupt.is_set() {
+                break;
+            }
+            let told = self.call();
+            if told.is_lost() {
+                return Err(LabError::Broken {
+                    arm: "target".into(),
+                    what: told.complaint.unwrap_or_default(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Works through a phase that began at `begin`; `run` is when the run began.
+    pub(crate) fn work(&mut self, phase: u32, schedule: &Schedule, run: Instant, begin: Instant) {
+        // Without this the kernel wakes sleepers up to 50 µs late to save power. Where it is refused the
+        // lateness is measured all the same.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        Self::wait_for(begin);
+        let mut free = Duration::ZERO;
+        while let Some(due) = schedule.due(self.number, begin.elapsed()) {
+            if !self.wait_until(begin, due) || self.is_full() {
+                break;
+            }
+            let start = begin.elapsed();
+            let told = self.call();
+            let offset = |since: Duration| (begin + since).duration_since(run).as_secs_f64() * 1e6;
+            let could = due.max(free);
+            self.remember(Done {
+                phase,
+                intended_us: offset(due),
+                start_us: offset(start),
+                latency_us: told.elapsed_ns as f64 / 1e3,
+                late_us: start.saturating_sub(could).as_secs_f64() * 1e6,
+                bytes: told.bytes as u64,
+                ttft_us: told.ttft_ns.map(|ns| ns as f64 / 1e3),
+                status: told.status,
+            });
+            if !self.recover(told) {
+                break;
+            }
+            if !self.plan.think.is_zero() {
+                let until = begin.elapsed() + self.plan.think;
+                self.wait_until(begin, until);
+            }
+            free = begin.elapsed();
+        }
+    }
+
+    fn adopt(&mut self, target: Box<dyn Target>) {
+        if let Some(pid) = target.pid() {
+            let mut pids = self
+                .shared
+                .pids
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            pids.push(pid);
+        }
+        self.target = Some(target);
+    }
+
+    fn call(&mut self) -> Told {
+        match &mut self.target {
+            Some(target) => target.call(),
+            None => Told::failed(Status::Broken, 0, "not connected".into()),
+        }
+    }
+
+    fn remember(&mut self, done: Done) {
+        self.done.push(done);
+        self.shared.calls.fetch_add(1, Ordering::Relaxed);
+        if done.status != Status::Ok {
+            self.shared.failures.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let response_us = done.start_us + done.latency_us - done.intended_us;
+        let mut recent = self
+            .shared
+            .recent
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(recent) = recent.as_mut() {
+            recent.saturating_record(response_us.max(1.0) as u64);
+        }
+    }
+
+    /// Connects again where the target was lost; `false` where that is of no use any more.
+    fn recover(&mut self, told: Told) -> bool {
+        let lost = told.is_lost();
+        if let Some(complaint) = told.complaint {
+            let mut first = self
+                .shared
+                .complaint
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert(complaint);
+        }
+        if !lost {
+            return true;
+        }
+        self.target = None;
+        while self.reconnects < RECONNECTS_MAX && !self.interrupt.is_set() {
+            self.reconnects += 1;
+            match self.plan.aim.open(self.plan.timeout_ms) {
+                Ok(target) => {
+                    self.adopt(target);
+                    return true;
+                }
+                Err(_) => std::thread::park_timeout(RECONNECT_WAIT),
+            }
+        }
+        false
+    }
+
+    fn is_full(&self) -> bool {
+        self.shared.calls.load(Ordering::Relaxed) >= CALLS_MAX
+    }
+
+    /// Waits until `begin` itself, which lies a little ahead.
+    fn wait_for(begin: Instant) {
+        while let Some(left) = begin.checked_duration_since(Instant::now()) {
+            if left.is_zero() {
+                return;
+            }
+            std::thread::park_timeout(left);
+        }
+    }
+
+    /// Waits until then; `false` when an end was asked for meanwhile.
+    fn wait_until(&self, begin: Instant, due: Duration) -> bool {
+        loop {
+            if self.interrupt.is_set() {
+                return false;
+            }
+            let left = due.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::park_timeout(left.min(NAP_MAX));
+        }
+    }
+}

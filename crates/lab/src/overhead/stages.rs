@@ -1,0 +1,190 @@
+//! The watch held against the journal: outside = Σ stages + unexplained, call by call.
+//!
+//! What is unexplained is the way there and back (two pipes, two wake-ups), what the arm does outside its
+//! own stages, and everything that it does not know of itself.
+
+use super::measure::Lap;
+use crate::error::LabError;
+use crate::journal::{self, Body, Stages};
+use crate::stats::{Interval, Sorted, mean};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// One launch of an arm: means over its counted calls.
+#[derive(Debug, Clone)]
+pub(crate) struct Explained {
+    calls: usize,
+    outside_us: f64,
+    stages_us: [f64; 7],
+    unexplained_us: f64,
+    unexplained_p50_us: f64,
+    unexplained_p95_us: Option<f64>,
+}
+
+/// All launches of an arm.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StageFigures {
+    /// Counted calls whose record was found.
+    pub(crate) calls: usize,
+    /// The mean call by the watch.
+    pub(crate) outside_us: Interval,
+    /// Mean time per stage, by the arm's own journal, in the order of a call.
+    pub(crate) stages: Vec<Stage>,
+    /// What no stage explains, the mean of calls.
+    pub(crate) unexplained_us: Interval,
+    pub(crate) unexplained_p50_us: Interval,
+    pub(crate) unexplained_p95_us: Option<Interval>,
+    /// Each launch's percentiles of the unexplained, for rules.
+    pub(crate) per_launch_unexplained_p50_us: Vec<f64>,
+    pub(crate) per_launch_unexplained_p95_us: Vec<Option<f64>>,
+}
+
+/// One stage.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Stage {
+    /// The member of the operation record, such as `policy_us`.
+    pub(crate) name: String,
+    pub(crate) us: Interval,
+}
+
+/// The segments that a journal has now; a journal that does not exist yet has none.
+pub(crate) fn known(directory: &Path) -> BTreeSet<PathBuf> {
+    journal::segments(directory)
+        .map(|found| found.into_iter().collect())
+        .unwrap_or_default()
+}
+
+/// Reads the segments that came since `before` and explains the calls of a lap; the reason where it cannot.
+pub(crate) fn explain(
+    directory: &Path,
+    before: &BTreeSet<PathBuf>,
+    lap: &Lap,
+) -> Result<Result<Explained, String>, LabError> {
+    let mut records: BTreeMap<u64, Body> = BTreeMap::new();
+    for segment in journal::segments(directory)? {
+        if before.contains(&segment) {
+            continue;
+        }
+        journal::bodies(&segment, |body| {
+            let id = body.request_id.as_deref().and_then(|id| id.parse().ok());
+            if let (Some(id), "operation") = (id, body.kind.as_str()) {
+                records.insert(id, body);
+            }
+        })?;
+    }
+    Ok(of(lap, &records))
+}
+
+fn of(lap: &Lap, records: &BTreeMap<u64, Body>) -> Result<Explained, String> {
+    let mut stages: Vec<[f64; 7]> = Vec::with_capacity(lap.calls_us.len());
+    let mut unexplained = Vec::with_capacity(lap.calls_us.len());
+    for (id, outside) in lap.ids.iter().zip(&lap.calls_us) {
+        let body = records.get(id).ok_or_else(|| {
+            format!(
+                "the journal has no operation for call {id} ({} of {} were found)",
+                lap.ids.iter().filter(|id| records.contains_key(id)).count(),
+                lap.ids.len()
+            )
+        })?;
+        let times = body.stages.times();
+        unexplained.push(outside - times.iter().sum::<f64>());
+        stages.push(times);
+    }
+    let column = |at: usize| {
+        let values: Vec<f64> = stages.iter().filter_map(|t| t.get(at).copied()).collect();
+        mean(&values)
+    };
+    let sorted = Sorted::new(unexplained.clone());
+    Ok(Explained {
+        calls: stages.len(),
+        outside_us: mean(&lap.calls_us),
+        stages_us: std::array::from_fn(column),
+        unexplained_us: mean(&unexplained),
+        unexplained_p50_us: sorted.at(0.5).unwrap_or_default(),
+        unexplained_p95_us: sorted.told(0.95),
+    })
+}
+
+impl StageFigures {
+    /// The figures of an arm; nothing without a launch.
+    pub(crate) fn of(launches: &[&Explained], confidence: f64) -> Option<Self> {
+        if launches.is_empty() {
+            return None;
+        }
+        let over = |of: &dyn Fn(&Explained) -> f64| {
+            let values: Vec<f64> = launches.iter().map(|launch| of(launch)).collect();
+            Interval::over_launches(&values, confidence)
+        };
+        let tails: Option<Vec<f64>> = launches.iter().map(|l| l.unexplained_p95_us).collect();
+        Some(Self {
+            calls: launches.iter().map(|launch| launch.calls).sum(),
+            outside_us: over(&|l| l.outside_us),
+            stages: Stages::NAMES
+                .iter()
+                .enumerate()
+                .map(|(at, name)| Stage {
+                    name: (*name).into(),
+                    us: over(&|l| l.stages_us.get(at).copied().unwrap_or_default()),
+                })
+                .collect(),
+            unexplained_us: over(&|l| l.unexplained_us),
+            unexplained_p50_us: over(&|l| l.unexplained_p50_us),
+            unexplained_p95_us: tails.map(|values| Interval::over_launches(&values, confidence)),
+            per_launch_unexplained_p50_us: launches.iter().map(|l| l.unexplained_p50_us).collect(),
+            per_launch_unexplained_p95_us: launches.iter().map(|l| l.unexplained_p95_us).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(policy_us: f64, upstream_us: f64) -> Body {
+        Body {
+            stages: Stages {
+                policy_us,
+                upstream_us,
+                ..Stages::default()
+            },
+            ..Body::default()
+        }
+    }
+
+    #[test]
+    fn outside_is_the_stages_and_what_they_do_not_explain() {
+        let lap = Lap {
+            ids: vec![5, 7],
+            calls_us: vec![30.0, 50.0],
+            ..Lap::default()
+        };
+        let records = BTreeMap::from([
+            (5, body(2.0, 10.0)),
+            (6, body(99.0, 99.0)),
+            (7, body(4.0, 20.0)),
+        ]);
+        let found = of(&lap, &records).unwrap();
+        let figures = StageFigures::of(&[&found], 0.95).unwrap();
+        let sum: f64 = figures.stages.iter().map(|stage| stage.us.point).sum();
+        let whole = sum + figures.unexplained_us.point;
+        assert!((whole - figures.outside_us.point).abs() < 1e-9);
+        assert_eq!(
+            (figures.outside_us.point, figures.unexplained_us.point),
+            (40.0, 22.0)
+        );
+        assert_eq!(figures.stages[3].us.point, 3.0);
+        assert_eq!(figures.calls, 2);
+    }
+
+    #[test]
+    fn a_call_without_a_record_is_named() {
+        let lap = Lap {
+            ids: vec![5, 7],
+            calls_us: vec![30.0, 50.0],
+            ..Lap::default()
+        };
+        let error = of(&lap, &BTreeMap::from([(5, body(1.0, 1.0))])).unwrap_err();
+        assert!(error.contains("call 7 (1 of 2"), "{error}");
+    }
+}

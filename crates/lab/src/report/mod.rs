@@ -1,0 +1,88 @@
+//! A stored measurement as a page: Markdown for a summary, one HTML file that needs nothing else, or JUnit
+//! for a build server.
+
+mod html;
+mod junit;
+mod load;
+mod markdown;
+mod numbers;
+mod overhead;
+mod page;
+mod resources;
+mod style;
+mod svg;
+
+use crate::error::LabError;
+use crate::run::{format_of, summary_file, write_whole};
+use page::Page;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Show a stored measurement as a page
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without --write the page goes into the run directory (report.md, report.html, report.xml), or to standard
+output for a document by itself. JUnit holds the verdicts of `lab gate` where the run was judged.
+
+Exit codes: 0 written; 1 the measurement cannot be read; 2 wrong usage.")]
+pub struct ReportArgs {
+    /// A run directory, or what `overhead --json` printed
+    run: PathBuf,
+    /// The kind of page
+    #[arg(long, value_enum, default_value_t = Format::Md)]
+    format: Format,
+    /// Write it to this file; - for standard output
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Markdown
+    Md,
+    /// One HTML file, charts included
+    Html,
+    /// JUnit XML
+    Junit,
+}
+
+impl Format {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Md => "report.md",
+            Self::Html => "report.html",
+            Self::Junit => "report.xml",
+        }
+    }
+}
+
+/// Runs `lab report`.
+pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<u8, LabError> {
+    let page = read(&args.run)?;
+    let text = match args.format {
+        Format::Md => markdown::render(&page),
+        Format::Html => html::render(&page),
+        Format::Junit => junit::render(&page),
+    };
+    let beside = args.run.is_dir().then(|| args.run.join(args.format.file()));
+    let written = match args.write.clone().or(beside) {
+        Some(file) if file != Path::new("-") => {
+            write_whole(&file, text.as_bytes())?;
+            writeln!(out, "{}", file.display())
+        }
+        _ => out.write_all(text.as_bytes()),
+    };
+    written.map_err(|source| LabError::System {
+        what: "write the page",
+        source,
+    })?;
+    Ok(0)
+}
+
+/// The page of whatever lies there.
+fn read(path: &Path) -> Result<Page, LabError> {
+    match format_of(&summary_file(path))?.as_str() {
+        crate::load::FORMAT => load::read(path),
+        _ => overhead::read(path),
+    }
+}

@@ -1,0 +1,68 @@
+//! What a page says, before it is Markdown, HTML or XML.
+
+use super::svg::Chart;
+use crate::compare::Judgement;
+
+/// A page.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) title: String,
+    /// One sentence under the title.
+    pub(super) lead: String,
+    /// The figures that matter most.
+    pub(super) tiles: Vec<Tile>,
+    pub(super) warnings: Vec<String>,
+    pub(super) sections: Vec<Section>,
+    /// Names and values that say how it was made.
+    pub(super) facts: Vec<(String, String)>,
+    /// What a gate said of it, if one did.
+    pub(super) judged: Option<Judgement>,
+    /// What was measured, one name each, for a page of tests.
+    pub(super) cases: Vec<Case>,
+}
+
+/// One figure, large.
+#[derive(Debug)]
+pub(super) struct Tile {
+    pub(super) name: String,
+    pub(super) value: String,
+    /// The interval or the like.
+    pub(super) note: String,
+    /// Which colour it has in the charts.
+    pub(super) series: usize,
+}
+
+/// A part of the page under a heading.
+#[derive(Debug)]
+pub(super) struct Section {
+    pub(super) title: String,
+    /// How to read it.
+    pub(super) note: String,
+    pub(super) charts: Vec<Chart>,
+    pub(super) table: Option<Table>,
+}
+
+/// A table; all columns but the first hold numbers.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) head: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// One thing that was measured.
+#[derive(Debug)]
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) seconds: f64,
+    pub(super) said: String,
+}
+
+impl Table {
+    /// A table with these column names.
+    pub(super) fn new(head: &[&str]) -> Self {
+        Self {
+            head: head.iter().map(|name| (*name).to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The comparisons of the standard set.
+
+use super::scene::{Rules, Scene, Server};
+use super::{Size, StandardArgs};
+use crate::affinity;
+use crate::arm::Arm;
+use crate::driver::{Answers, Operation, Protocol};
+use crate::error::LabError;
+use crate::overhead::Plan;
+
+/// Timed and untimed calls of a launch beside peers, which take a hundred times as long.
+const PEER_RUNS: u32 = 400;
+const PEER_WARMUP: u32 = 50;
+
+/// A comparison: its title, whether the budget of the hop is held against it, what is measured.
+pub(super) type Named = (&'static str, bool, Plan);
+
+/// All comparisons, in the order of the page.
+pub(super) fn plans(
+    args: &StandardArgs,
+    scene: &Scene,
+    size: &Size,
+) -> Result<Vec<Named>, LabError> {
+    let (echo, files) = (Server::Echo, Server::Files);
+    let guarded = |server, rules| scene.guarded(server, rules);
+    let plan = |arms, operation| plain(args, size, arms, operation);
+    let hello = hello()?;
+    let echo_arms = vec![
+        scene.direct(echo),
+        scene.relayed(echo),
+        guarded(echo, Rules::AllowAll)?,
+    ];
+    let files_arms = vec![
+        scene.direct(files),
+        scene.relayed(files),
+        guarded(files, Rules::AllowAll)?,
+        guarded(files, Rules::Four)?,
+        guarded(files, Rules::Mixed(50))?,
+        guarded(files, Rules::Mixed(1_000))?,
+    ];
+    let denied = Plan {
+        deny: true,
+        ..plan(
+            vec![scene.direct(files), guarded(files, Rules::Four)?],
+            scene.read_forbidden(),
+        )
+    };
+    let abreast = |concurrency| Plan {
+        concurrency,
+        ..plan(echo_arms.clone(), hello.clone())
+    };
+    let mut plans = vec![
+        (
+            "`tools/call echo`",
+            true,
+            plan(echo_arms.clone(), hello.clone()),
+        ),
+        (
+            "`tools/call read_file`, allowed",
+            true,
+            plan(files_arms, scene.read()),
+        ),
+        (
+            "`tools/list` (echo)",
+            false,
+            plan(echo_arms.clone(), Operation::List),
+        ),
+        ("`tools/call read_file`, denied by a rule", false, denied),
+        ("`tools/call echo`, 8 under way at once", false, abreast(8)),
+        (
+            "`tools/call echo`, 32 under way at once",
+            false,
+            abreast(32),
+        ),
+    ];
+    if !args.peer.is_empty() {
+        let beside = beside_peers(args, scene, plan(echo_arms, hello))?;
+        plans.push(("`tools/call echo`, beside peers", false, beside));
+    }
+    Ok(plans)
+}
+
+fn hello() -> Result<Operation, LabError> {
+    Operation::call("echo", serde_json::json!({ "text": "hello" }))
+}
+
+/// What all comparisons have in common.
+fn plain(args: &StandardArgs, size: &Size, arms: Vec<Arm>, operation: Operation) -> Plan {
+    Plan {
+        arms,
+        operation,
+        protocol: Protocol::Legacy,
+        launches: size.launches,
+        launches_max: size.launches,
+        half_width_us: f64::INFINITY,
+        concurrency: 1,
+        runs: size.runs,
+        warmup: size.warmup,
+        turn: size.runs.div_ceil(4),
+        delay_us: 0,
+        pin: args.pin.or_else(affinity::last_core),
+        seed: args.seed,
+        timeout_ms: 10_000,
+        confidence: 0.95,
+        answers: Answers::Same,
+        deny: false,
+    }
+}
+
+/// The same comparison with the peers that were named, each before the echo server.
+fn beside_peers(args: &StandardArgs, scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
+    let peer = |text: &String| {
+        let (name, line) = text
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| LabError::Usage(format!("--peer takes NAME=CMD, not {text}")))?;
+        Ok(Arm::parse(name, line)?.before(scene.direct(Server::Echo).command()))
+    };
+    let peers: Result<Vec<Arm>, LabError> = args.peer.iter().map(peer).collect();
+    let mut arms = plan.arms;
+    arms.extend(peers?);
+    Ok(Plan {
+        arms,
+        runs: PEER_RUNS,
+        warmup: PEER_WARMUP,
+        turn: PEER_RUNS.div_ceil(4),
+        // Some proxies add members of their own to an answer.
+        answers: Answers::Content,
+        ..plan
+    })
+}
