@@ -89,7 +89,7 @@ impl Plan {
         let transport = args.transport.map(Into::into);
         let transport = transport.or(server.map(|server| server.transport));
         let default_name = match (&reached, &command) {
-            (Some(reached), None) => name_of_host(&reached.host),
+            (Some(reached), None) => super::plain_name(&reached.host),
             (_, Some(command)) => super::name_of(&command.program, &command.arguments),
             (None, None) => "server".to_owned(),
         };
@@ -160,7 +160,9 @@ fn means(
         (Some(Transport::Stdio), _, None) => Err(Failure::configuration(
             "--transport stdio needs a server's command behind --",
         )),
-        (_, None, None) => Err(Failure::configuration("no server command was given")),
+        (_, None, None) => Err(Failure::configuration(
+            "there is no server to guard\n  hint: put its own command behind --, name one of durward.yaml, or say where it is with --url",
+        )),
         (Some(Transport::Stdio) | None | Some(Transport::Auto), None, Some(command))
         | (Some(Transport::Stdio), Some(_), Some(command)) => Ok(Means::Command(command)),
         (Some(Transport::Http), Some(reached), _)
@@ -303,20 +305,4 @@ fn pem(given: Option<&PathBuf>, configured: Option<&PathBuf>) -> Result<Option<V
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) => wrong(error.to_string()),
     }
-}
-
-/// The server's name out of its host.
-fn name_of_host(host: &str) -> String {
-    let clean: String = host
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '.' {
-                c
-            } else {
-                '-'
-            }
-        })
-        .take(64)
-        .collect();
-    clean
 }
