@@ -157,6 +157,9 @@ pub enum Command {
         /// commands, reasons, policy or keys
         page: String,
     },
+    /// How many records a second the journal takes
+    #[command(name = "__journal-rate", hide = true)]
+    JournalRate(crate::journal_rate::RateArgs),
 }
 
 const RUN_HELP: &str = "\

@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 /// to let through must be there.
 const BASE: &str = "/tmp";
 
-/// Limits stay in force; a measurement asks for more than an ordinary agent may.
-const RAISED_LIMITS: [&str; 8] = [
+/// What would lead the control socket out of the state directory, to where people look for questions.
+const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
+/// Limits stay in force; a measurement asks for more than an ordinary agent may, and more often for a person.
+const RAISED_LIMITS: [&str; 14] = [
     "--limit-requests",
     "1000000/s",
     "--limit-burst",
@@ -22,6 +24,12 @@ const RAISED_LIMITS: [&str; 8] = [
     "1000000",
     "--limit-concurrency",
     "1024",
+    "--approval-timeout",
+    "300",
+    "--approval-waiting-max",
+    "256",
+    "--approval-per-minute",
+    "100000",
 ];
 
 /// A directory of its own, removed when dropped.
@@ -79,7 +87,10 @@ impl Workshop {
         words.extend(RAISED_LIMITS.map(OsString::from));
         words.push("--".into());
         words.extend(command.iter().cloned());
-        Ok(Arm::new(name, words).with_journal(self.state(name).join("journal")))
+        Ok(Arm::new(name, words)
+            .with_journal(self.state(name).join("journal"))
+            .with_control(self.state(name).join("run"))
+            .without_variable(RUNTIME_VARIABLE))
     }
 }
 

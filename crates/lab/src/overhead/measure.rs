@@ -10,6 +10,7 @@ use crate::driver::{
     self, Answers, Connection, Expectation, Operation, Protocol, Question, Reply, difference,
 };
 use crate::error::LabError;
+use crate::person::{Person, Seat};
 use crate::processes::Member;
 use crate::stats::Random;
 use serde_json::Value;
@@ -50,6 +51,8 @@ pub(crate) struct Plan {
     pub(crate) answers: Answers,
     /// Whether all arms but the baseline must refuse.
     pub(crate) deny: bool,
+    /// Who sits at the control sockets of all arms but the baseline.
+    pub(crate) person: Option<Person>,
 }
 
 /// The times of one arm in one launch. The vectors hold one entry per counted call.
@@ -70,6 +73,8 @@ pub(crate) struct Lap {
     pub(crate) usage: Vec<Usage>,
     /// What the arm's journal says of the counted calls, or why it says nothing; nothing without a journal.
     pub(crate) explained: Option<Result<Explained, String>>,
+    /// How long the approver held each question before the answer, in microseconds; nothing without one.
+    pub(crate) held_us: Vec<f64>,
 }
 
 /// A launch holds a lap for every arm, in the order of the plan.
@@ -85,6 +90,8 @@ pub(crate) struct Measured {
 
 struct Lane<'a> {
     arm: &'a Arm,
+    /// Ends before the process does.
+    seat: Option<Seat>,
     connection: Connection,
     expectation: Expectation,
     lap: Lap,
@@ -207,7 +214,7 @@ fn launch(
         order.reverse();
         left -= calls;
     }
-    lanes.into_iter().map(Lane::finish).collect()
+    lanes.into_iter().map(|lane| lane.finish(plan)).collect()
 }
 
 /// Starts every arm in the given order; gives them in the plan's.
@@ -220,8 +227,11 @@ fn open<'a>(plan: &'a Plan, order: &[usize]) -> Result<Vec<Lane<'a>>, LabError> 
         let segments = arm.journal().map(stages::known).unwrap_or_default();
         let mut connection = Connection::new(driver::spawn(arm, plan.timeout_ms)?);
         let start_ns = connection.open(plan.protocol)?;
+        let person = plan.person.as_ref().filter(|_| *at > 0);
+        let seat = person.map(|person| person.sit(arm, &mut connection, plan.protocol));
         let lane = Lane {
             arm,
+            seat: seat.transpose()?,
             connection,
             expectation: Expectation::new(plan.answers, plan.deny && *at > 0),
             lap: Lap {
@@ -328,13 +338,23 @@ impl Lane<'_> {
             Ok(())
         };
         let width = plan.concurrency as usize;
-        self.connection
-            .volley(question, settle + calls, width, &mut each)
+        let answered = self
+            .connection
+            .volley(question, settle + calls, width, &mut each);
+        answered.map_err(|error| self.explain(error))
+    }
+
+    fn explain(&self, error: LabError) -> LabError {
+        match &self.seat {
+            Some(seat) => seat.explain(&self.arm.name, error),
+            None => error,
+        }
     }
 
     fn call(&mut self, question: &Question) -> Result<u64, LabError> {
         self.calls += 1;
-        let elapsed = self.connection.ask(question)?;
+        let asked = self.connection.ask(question);
+        let elapsed = asked.map_err(|error| self.explain(error))?;
         let checked = self.expectation.check(&self.connection.answer()?);
         checked.map_err(|what| self.connection.invalid(what))?;
         Ok(elapsed)
@@ -344,14 +364,22 @@ impl Lane<'_> {
     fn begin(&mut self) {
         self.calls = 0;
         self.before = usage::begin(self.connection.process().pid());
+        if let Some(seat) = &self.seat {
+            seat.begin();
+        }
     }
 
-    fn finish(mut self) -> Result<Lap, LabError> {
+    fn finish(mut self, plan: &Plan) -> Result<Lap, LabError> {
         let pid = self.connection.process().pid();
         self.lap.usage = usage::end(pid, &self.before, self.calls);
+        if let Some(seat) = self.seat.take() {
+            self.lap.held_us = seat.leave(&self.arm.name)?;
+        }
         self.connection.close();
-        if let Some(directory) = self.arm.journal() {
-            self.lap.explained = Some(stages::explain(directory, &self.segments, &self.lap)?);
+        let recorded = plan.operation != Operation::List;
+        if let Some(directory) = self.arm.journal().filter(|_| recorded) {
+            let explained = stages::explain(directory, &self.segments, &self.lap, plan.deny)?;
+            self.lap.explained = Some(explained);
         }
         Ok(self.lap)
     }

@@ -1,8 +1,10 @@
 //! The standard set: the hop over stdio beside a bare relay, against the budget. `make bench` runs it.
 
+mod approval;
 mod budget;
 mod check;
 mod idle;
+mod journal_rate;
 mod markdown;
 mod own_cost;
 mod plans;
@@ -16,6 +18,7 @@ use crate::overhead::{self, Analysis, Monitor};
 use crate::progress::{Kind, Progress};
 use crate::{Context, host};
 use idle::Idle;
+use journal_rate::JournalRate;
 use own_cost::OwnCost;
 use scene::{Rules, Scene, Server};
 use serde::Serialize;
@@ -66,6 +69,7 @@ struct Standard {
     groups: Vec<Group>,
     idle: Idle,
     own_cost: OwnCost,
+    journal_rate: JournalRate,
     /// What `durward audit verify` said of the journal written meanwhile.
     journal: String,
     /// The name of the profile's file, or why there is none; nothing where no budget was missed.
@@ -119,6 +123,7 @@ pub(crate) fn run(
     let _ = writeln!(err, "start and rest");
     let idle = idle::measure(&scene, size.launches, 0.95)?;
     let own_cost = own_cost::measure(&scene)?;
+    let journal_rate = journal_rate::measure(&scene, context, size.launches, 0.95)?;
     let journal = verify(&scene, context)?;
     let mut standard = Standard {
         format: "durward-lab-standard/1",
@@ -126,6 +131,7 @@ pub(crate) fn run(
         groups,
         idle,
         own_cost,
+        journal_rate,
         journal,
         profile: None,
     };
