@@ -117,7 +117,9 @@ pub fn means(
         (Some(Transport::Stdio), _, None) => Err(Failure::configuration(
             "--transport stdio needs a server's command behind --",
         )),
-        (_, None, None) => Err(Failure::configuration("no server command was given")),
+        (_, None, None) => Err(Failure::configuration(
+            "there is no server to guard\n  hint: put its own command behind --, name one of durward.yaml, or say where it is with --url",
+        )),
         (Some(Transport::Stdio) | None | Some(Transport::Auto), None, Some(command))
         | (Some(Transport::Stdio), Some(_), Some(command)) => Ok(Means::Command(command)),
         (Some(Transport::Http), Some(reached), _)

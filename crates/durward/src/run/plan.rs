@@ -56,7 +56,7 @@ impl Plan {
         let transport = args.transport.map(Into::into);
         let transport = transport.or(server.map(|server| server.transport));
         let default_name = match (&reached, &command) {
-            (Some(reached), None) => name_of_host(&reached.host),
+            (Some(reached), None) => super::plain_name(&reached.host),
             (_, Some(command)) => super::name_of(&command.program, &command.arguments),
             (None, None) => "server".to_owned(),
         };
@@ -120,20 +120,4 @@ fn command(args: &RunArgs, server: Option<&Server>) -> Option<Command> {
     };
     command.environment.extend(args.environment.iter().cloned());
     Some(command)
-}
-
-/// The server's name out of its host.
-fn name_of_host(host: &str) -> String {
-    let clean: String = host
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '.' {
-                c
-            } else {
-                '-'
-            }
-        })
-        .take(64)
-        .collect();
-    clean
 }

@@ -27,7 +27,7 @@ use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use crate::reload::{Asked, Reloader};
 use crate::run::plan::sync_policy;
-use crate::run::{Failure, bind_control, listen, open_journal, split_seed};
+use crate::run::{Failure, bind_control, close_journal, listen, open_journal, split_seed};
 
 use door::Door;
 use guests::Guests;
@@ -273,18 +273,8 @@ fn policies(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<Vec<Loa
 }
 
 fn finish(gates: Vec<Arc<Gate>>, journal: &Journal) -> Result<u8, Failure> {
-    if gates.iter().any(|gate| gate.has_failed()) {
-        let cause = journal
-            .healthy()
-            .err()
-            .map_or_else(String::new, |e| format!(": {e}"));
-        return Err(Failure::journal(format!(
-            "nothing was forwarded after the journal failed{cause}"
-        )));
-    }
-    journal
-        .close(local::now_ms(), "signal")
-        .map_err(Failure::journal)?;
+    let has_failed = gates.iter().any(|gate| gate.has_failed());
+    close_journal(journal, has_failed, "signal")?;
     Ok(0)
 }
 
