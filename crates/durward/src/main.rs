@@ -18,6 +18,7 @@ mod limits;
 mod local;
 mod log;
 mod logs;
+mod means;
 mod pins;
 mod places;
 mod policy;

@@ -43,6 +43,14 @@ impl Failure {
         }
     }
 
+    /// The same, saying first what it is about.
+    pub fn about(self, what: &str) -> Self {
+        Self {
+            code: self.code,
+            message: format!("{what}: {}", self.message),
+        }
+    }
+
     pub fn journal(message: impl std::fmt::Display) -> Self {
         Self {
             code: EXIT_JOURNAL,

@@ -54,7 +54,11 @@ impl Collector for Scrape {
         self.times(&mut encoder)?;
         let gauges = [
             ("sessions", "Legacy sessions that are open", self.sessions),
-            ("servers", "Server processes that run", self.servers),
+            (
+                "servers",
+                "Server processes that run, and sessions that are open with servers over HTTP",
+                self.servers,
+            ),
             (
                 "journal_failed",
                 "1 once the journal has failed",
