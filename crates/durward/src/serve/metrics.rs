@@ -27,6 +27,7 @@ pub fn text(face: &Arc<Face>, gates: &[Arc<Gate>]) -> Result<String, fmt::Error>
         failed: gates.iter().any(|gate| gate.has_failed()),
         sessions: counts.sessions,
         servers: counts.servers,
+        approvals_waiting: gates.iter().map(|gate| gate.approvals().waiting()).sum(),
     }));
     let mut out = String::new();
     encode(&mut out, &registry)?;
@@ -41,6 +42,7 @@ struct Scrape {
     failed: bool,
     sessions: usize,
     servers: usize,
+    approvals_waiting: usize,
 }
 
 impl Collector for Scrape {
@@ -51,6 +53,11 @@ impl Collector for Scrape {
         let gauges = [
             ("sessions", "Legacy sessions that are open", self.sessions),
             ("servers", "Server processes that run", self.servers),
+            (
+                "approvals_waiting",
+                "Calls that wait for a person",
+                self.approvals_waiting,
+            ),
             (
                 "journal_failed",
                 "1 once the journal has failed",

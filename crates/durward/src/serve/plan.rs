@@ -1,15 +1,17 @@
 //! What to serve, where, and by which rules: command line and configuration together.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mcp::serve::FaceOptions;
 use mcp::upstream::ServerCommand;
 use net::environment::Extra;
 use net::http::server::{Names, Options, server_config};
 
-use super::ServeArgs;
+use super::{ServeArgs, descriptors};
 use crate::config::Settings;
 use crate::places::{self, Places};
 use crate::run::Failure;
@@ -25,6 +27,7 @@ pub struct Plan {
     pub servers: Vec<Planned>,
     pub share: mcp::serve::Share,
     pub options: Options,
+    pub face: FaceOptions,
     pub descriptions: mcp::descriptions::Options,
     pub limits: gate::limits::Limits,
     pub approval: gate::approval::Options,
@@ -96,6 +99,7 @@ impl Plan {
             servers,
             share: args.share.into(),
             options,
+            face: face(args),
             approval: args.approval.options(&settings.approval),
             descriptions: screening::descriptions(&args.screening, settings),
             limits: args
@@ -103,6 +107,21 @@ impl Plan {
                 .over(settings.limits.for_gate())
                 .map_err(Failure::configuration)?,
         })
+    }
+
+    /// The same with no more connections than there are file descriptors for; says so where that is
+    /// fewer than usual.
+    pub fn within(mut self, files_max: u64, err: &mut dyn Write) -> Self {
+        let connections_max = descriptors::connections(files_max, self.options.connections_max);
+        if connections_max < self.options.connections_max {
+            // Standard error that is gone keeps nobody from serving.
+            let _ = writeln!(
+                err,
+                "durward: at most {connections_max} connections at once, because this process may have {files_max} files open (ulimit -n)"
+            );
+        }
+        self.options.connections_max = connections_max;
+        self
     }
 
     /// The names of the servers with these rules.
@@ -125,6 +144,18 @@ impl Plan {
             }
         }
         out
+    }
+}
+
+fn face(args: &ServeArgs) -> FaceOptions {
+    let usual = FaceOptions::default();
+    FaceOptions {
+        session_idle_ms_max: args
+            .session_idle
+            .map_or(usual.session_idle_ms_max, |seconds| {
+                seconds.saturating_mul(1_000)
+            }),
+        ..usual
     }
 }
 
