@@ -59,10 +59,23 @@ impl Served {
     }
 
     pub fn start_server(place: Place, server: &str, flags: &[&str]) -> Self {
+        Self::start_with(
+            place,
+            &["--no-config"],
+            &[&["--server", server], flags].concat(),
+        )
+    }
+
+    /// Serves what the place's `durward.yaml` names.
+    pub fn start_configured(place: Place) -> Self {
+        Self::start_with(place, &["--config", "durward.yaml"], &[])
+    }
+
+    fn start_with(place: Place, before: &[&str], flags: &[&str]) -> Self {
         let mut process = Command::new(binary())
-            .args(["--no-config", "--state-dir", "state", "serve"])
+            .args(before)
+            .args(["--state-dir", "state", "serve"])
             .args(["--policy", "policy.json", "--listen", "127.0.0.1:0"])
-            .args(["--server", server])
             .args(LIMITS)
             .args(flags)
             .current_dir(&place.dir)
@@ -248,6 +261,23 @@ pub fn modern(id: &str, method: &str, params: &str) -> String {
 pub fn call(id: &str, text: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{text}"}}}}}}"#
+    )
+}
+
+/// What a Modern request for the tool `echo` says in its headers.
+pub fn modern_headers(method: &str) -> [(&str, &str); 3] {
+    [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", method),
+        ("mcp-name", "echo"),
+    ]
+}
+
+/// `tools/call` of `echo` as a Modern message.
+pub fn modern_call(id: &str, text: &str) -> String {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{text}"}},{meta}}}}}"#
     )
 }
 

@@ -61,6 +61,11 @@ impl Asked {
     pub fn id(&self) -> &str {
         &self.id
     }
+
+    /// Takes along the client's headers that repeat arguments.
+    pub fn mirror(&mut self, headers: &http::HeaderMap) {
+        self.marks.mirror(headers);
+    }
 }
 
 /// What to do with the answer.

@@ -162,7 +162,8 @@ impl Face {
                     slot: server.pool.slot(Era::Modern, &caller.subject_id, None),
                     shown: server.shown_to(&caller.subject_id),
                 };
-                let asked = asker.read(self, frame, &scan, *id, method, received_ns);
+                let mut asked = asker.read(self, frame, &scan, *id, method, received_ns);
+                asked.mirror(headers);
                 Message::Request(asker, asked, None)
             }
             Kind::Notification { .. } if is_modern(headers, &meta) => Message::Stray,
