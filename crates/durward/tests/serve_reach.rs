@@ -238,7 +238,7 @@ fn cancelling_reaches_the_server_in_both_eras() {
     let (web, closed) = slow();
     let served = before(&web);
     let mut stream = served.connect();
-    let headers = modern_headers("tools/call");
+    let headers = modern_headers("tools/call", "echo");
     write_request(
         &mut stream,
         "POST",
@@ -262,7 +262,7 @@ fn cancelling_reaches_the_server_in_both_eras() {
 fn a_modern_call_goes_on_with_its_headers_and_without_a_session() {
     let web = Web::start(behave_modern);
     let served = before(&web);
-    let mut headers = modern_headers("tools/call").to_vec();
+    let mut headers = modern_headers("tools/call", "echo");
     headers.push(("mcp-param-region", "north"));
     headers.push(("mcp-session-id", "s-of-nobody"));
     let answer = served.send("POST", "/mcp/echo", &headers, &modern_call("\"m\"", "x"));
@@ -305,7 +305,7 @@ fn eras_that_do_not_meet_are_named() {
     for (status, code) in [("400 Bad Request", -32_600), ("200 OK", -32_601)] {
         let web = refuses(status, code, "Missing session ID");
         let served = before(&web);
-        let headers = modern_headers("tools/call");
+        let headers = modern_headers("tools/call", "echo");
         let answer = served.send("POST", "/mcp/echo", &headers, &modern_call("1", "x"));
         let error = &answer.json()["error"];
         assert_eq!((answer.status, &error["code"]), (400, &json!(-32_022)));
@@ -377,7 +377,7 @@ fn a_server_whose_certificate_nobody_vouches_for_gets_nothing() {
     let web = secure(&Authority::new().certify("localhost", |_| {}), None);
     let url = format!("https://localhost:{}/mcp", web.port);
     let served = configured(Place::new(), &json!({"url": url, "api_key": "s3cret-key"}));
-    let headers = modern_headers("tools/call");
+    let headers = modern_headers("tools/call", "echo");
     let answer = served.send("POST", "/mcp/echo", &headers, &modern_call("1", "x"));
     let error = &answer.json()["error"];
     assert_eq!(error["data"]["reason"], "upstream_tls", "{answer:?}");

@@ -264,21 +264,10 @@ pub fn call(id: &str, text: &str) -> String {
     )
 }
 
-/// What a Modern request for the tool `echo` says in its headers.
-pub fn modern_headers(method: &str) -> [(&str, &str); 3] {
-    [
-        ("mcp-protocol-version", "2026-07-28"),
-        ("mcp-method", method),
-        ("mcp-name", "echo"),
-    ]
-}
-
 /// `tools/call` of `echo` as a Modern message.
 pub fn modern_call(id: &str, text: &str) -> String {
-    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{text}"}},{meta}}}}}"#
-    )
+    let params = format!(r#""name":"echo","arguments":{{"text":"{text}"}}"#);
+    modern(id, "tools/call", &params)
 }
 
 pub fn write_request(
