@@ -1,6 +1,7 @@
 //! Processes as the system shows them: trees, memory, ending them.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 
 /// How many processes of one tree are looked at.
@@ -48,6 +49,13 @@ impl Member {
         }
         named.truncate(SHORT_WORDS_MAX);
         named.join(" ").chars().take(SHORT_CHARS_MAX).collect()
+    }
+}
+
+/// Asks a process to end.
+pub(crate) fn terminate(pid: u32) {
+    if let Some(process) = number(pid) {
+        let _ = kill_process(process, Signal::TERM);
     }
 }
 
@@ -147,10 +155,10 @@ fn ticks(pid: u32) -> Option<u64> {
     Some(user + system)
 }
 
-/// Processor time of the calling thread, in microseconds; 0 where the system does not tell.
+/// Processor time of the calling thread, in microseconds.
 pub(crate) fn own_thread_cpu_us() -> f64 {
-    run_ns(std::path::Path::new("/proc/thread-self/schedstat"))
-        .map_or(0.0, |nanoseconds| nanoseconds as f64 / 1_000.0)
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
+    spent.tv_sec as f64 * 1e6 + spent.tv_nsec as f64 / 1e3
 }
 
 fn run_ns(file: &std::path::Path) -> Option<u64> {

@@ -7,7 +7,7 @@ use super::usage::{self, Usage};
 use crate::affinity::Pinned;
 use crate::arm::Arm;
 use crate::driver::{
-    self, Answers, Connection, Expectation, Operation, Protocol, Question, Reply, difference,
+    Answers, Expectation, Link, Manner, Operation, Protocol, Question, Reply, difference,
 };
 use crate::error::LabError;
 use crate::processes::Member;
@@ -48,8 +48,10 @@ pub(crate) struct Plan {
     pub(crate) timeout_ms: u64,
     pub(crate) confidence: f64,
     pub(crate) answers: Answers,
-    /// Whether all arms but the baseline must refuse.
+    /// Whether all arms but the references must refuse.
     pub(crate) deny: bool,
+    /// How many of the first arms the later ones are held against, one after the other.
+    pub(crate) references: usize,
 }
 
 /// The times of one arm in one launch. The vectors hold one entry per counted call.
@@ -85,7 +87,9 @@ pub(crate) struct Measured {
 
 struct Lane<'a> {
     arm: &'a Arm,
-    connection: Connection,
+    link: Link,
+    /// What this arm is asked: the plan's operation by the arm's own name for the tool.
+    question: Question,
     expectation: Expectation,
     lap: Lap,
     calls: usize,
@@ -96,7 +100,6 @@ struct Lane<'a> {
 /// Measures. After Ctrl-C the launches that were whole are given.
 pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured, LabError> {
     let _pinned = plan.pin.map(Pinned::to).transpose()?;
-    let question = plan.operation.question(plan.protocol);
     let mut random = Random::new(plan.seed);
     let mut measured = Measured::default();
     // What the arms answered in the first launch binds all later ones.
@@ -106,7 +109,7 @@ pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured
             break;
         }
         tell(plan, number, &measured.launches, monitor);
-        match launch(plan, &question, &mut random, &mut agreed, monitor) {
+        match launch(plan, &mut random, &mut agreed, monitor) {
             Ok(launch) => measured.launches.push(launch),
             Err(LabError::Aborted) if !measured.launches.is_empty() => {
                 measured.aborted = true;
@@ -119,26 +122,28 @@ pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured
     Ok(measured)
 }
 
-fn comparisons<'a>(
-    plan: &'a Plan,
-    launches: &'a [Launch],
-) -> impl Iterator<Item = Comparison> + 'a {
-    plan.arms
-        .iter()
-        .enumerate()
-        .skip(1)
-        .filter_map(move |(at, arm)| {
-            let baseline = &plan.arms.first()?.name;
+/// Every arm beside each reference before it.
+pub(super) fn comparisons(plan: &Plan, launches: &[Launch]) -> Vec<Comparison> {
+    let mut found = Vec::new();
+    for (reference, baseline) in plan.arms.iter().enumerate().take(plan.references) {
+        for (at, arm) in plan.arms.iter().enumerate().skip(reference + 1) {
             let pairs = launches
                 .iter()
-                .filter_map(|launch| Some((launch.first()?, launch.get(at)?)));
+                .filter_map(|launch| Some((launch.get(reference)?, launch.get(at)?)));
             let pairs: Vec<(&Lap, &Lap)> = pairs.collect();
-            Some(Comparison::of(&arm.name, baseline, &pairs, plan.confidence))
-        })
+            found.push(Comparison::of(
+                &arm.name,
+                &baseline.name,
+                &pairs,
+                plan.confidence,
+            ));
+        }
+    }
+    found
 }
 
 fn is_precise(plan: &Plan, launches: &[Launch]) -> bool {
-    comparisons(plan, launches).all(|found| {
+    comparisons(plan, launches).iter().all(|found| {
         let wanted = (PRECISE_SHARE * found.overhead_us.point.abs()).max(plan.half_width_us);
         found
             .overhead_us
@@ -171,7 +176,6 @@ fn tell(plan: &Plan, number: u32, launches: &[Launch], monitor: &mut Monitor<'_>
 
 fn launch(
     plan: &Plan,
-    question: &Question,
     random: &mut Random,
     agreed: &mut Option<Value>,
     monitor: &Monitor<'_>,
@@ -182,15 +186,15 @@ fn launch(
     if let Some(sampler) = &monitor.sampler {
         let targets = lanes
             .iter()
-            .map(|lane| (lane.arm.name.clone(), lane.connection.process().pid()));
+            .filter_map(|lane| Some((lane.arm.name.clone(), lane.link.pid()?)));
         sampler.watch(targets.collect());
     }
     // The warm-up also finds out whether the arms answer alike, before anything is counted.
     for lane in &mut lanes {
-        lane.lap.first_us = microseconds(lane.call(question)?);
+        lane.lap.first_us = microseconds(lane.call()?);
         for _ in 1..plan.warmup {
             monitor.go_on()?;
-            lane.call(question)?;
+            lane.call()?;
         }
         lane.begin();
     }
@@ -201,38 +205,49 @@ fn launch(
         let calls = left.min(plan.turn);
         for at in &order {
             if let Some(lane) = lanes.get_mut(*at) {
-                lane.turn(plan, question, calls, monitor)?;
+                lane.turn(plan, calls, monitor)?;
             }
         }
         order.reverse();
         left -= calls;
     }
-    lanes.into_iter().map(Lane::finish).collect()
+    share_calls(&mut lanes);
+    // Who serves the others ends last.
+    let mut laps: Vec<Lap> = Vec::with_capacity(lanes.len());
+    for lane in lanes.into_iter().rev() {
+        laps.push(lane.finish()?);
+    }
+    laps.reverse();
+    Ok(laps)
 }
 
-/// Starts every arm in the given order; gives them in the plan's.
+/// The first arm also answers the calls of those that lead to it.
+fn share_calls(lanes: &mut [Lane<'_>]) {
+    let others = lanes.iter().skip(1).filter(|lane| lane.arm.wants_direct());
+    let calls: usize = others.map(|lane| lane.calls).sum();
+    if let Some(first) = lanes.first_mut() {
+        first.calls += calls;
+    }
+}
+
+/// Starts every arm in the given order, the first one first where others need its address; gives them in the
+/// plan's.
 fn open<'a>(plan: &'a Plan, order: &[usize]) -> Result<Vec<Lane<'a>>, LabError> {
+    let mut order = order.to_vec();
+    if plan.arms.iter().any(Arm::wants_direct) {
+        order.sort_by_key(|at| *at > 0);
+    }
+    let mut direct = None;
     let mut opened = Vec::new();
     for (at, arm) in order
         .iter()
-        .filter_map(|at| Some((at, plan.arms.get(*at)?)))
+        .filter_map(|at| Some((*at, plan.arms.get(*at)?)))
     {
-        let segments = arm.journal().map(stages::known).unwrap_or_default();
-        let mut connection = Connection::new(driver::spawn(arm, plan.timeout_ms)?);
-        let start_ns = connection.open(plan.protocol)?;
-        let lane = Lane {
-            arm,
-            connection,
-            expectation: Expectation::new(plan.answers, plan.deny && *at > 0),
-            lap: Lap {
-                start_us: microseconds(start_ns),
-                ..Lap::with_capacity(plan.runs as usize)
-            },
-            calls: 0,
-            before: Vec::new(),
-            segments,
-        };
-        opened.push((*at, lane));
+        let lane = Lane::open(plan, arm, at, direct.as_deref())?;
+        if at == 0 {
+            direct = lane.link.url();
+        }
+        opened.push((at, lane));
     }
     opened.sort_by_key(|(at, _)| *at);
     Ok(opened.into_iter().map(|(_, lane)| lane).collect())
@@ -277,29 +292,63 @@ impl Lap {
     }
 }
 
-impl Lane<'_> {
+impl<'a> Lane<'a> {
+    /// Starts an arm; `direct` is where the first one is.
+    fn open(
+        plan: &Plan,
+        arm: &'a Arm,
+        at: usize,
+        direct: Option<&str>,
+    ) -> Result<Self, LabError> {
+        let segments = arm.journal().map(stages::known).unwrap_or_default();
+        let placed = direct.map(|direct| arm.behind(direct));
+        let operation = match arm.tool() {
+            Some(tool) => plan.operation.named(tool),
+            None => plan.operation.clone(),
+        };
+        let manner = Manner {
+            operation: &operation,
+            protocol: plan.protocol,
+            width: plan.concurrency as usize,
+            timeout_ms: plan.timeout_ms,
+        };
+        let (link, start_ns) = Link::open(placed.as_ref().unwrap_or(arm), manner)?;
+        Ok(Self {
+            arm,
+            link,
+            question: operation.question(plan.protocol),
+            expectation: Expectation::new(plan.answers, plan.deny && at >= plan.references),
+            lap: Lap {
+                start_us: microseconds(start_ns),
+                ..Lap::with_capacity(plan.runs as usize)
+            },
+            calls: 0,
+            before: Vec::new(),
+            segments,
+        })
+    }
+
     fn turn(
         &mut self,
         plan: &Plan,
-        question: &Question,
         calls: u32,
         monitor: &Monitor<'_>,
     ) -> Result<(), LabError> {
         if plan.concurrency > 1 {
             monitor.go_on()?;
-            return self.volley(plan, question, calls, monitor.start);
+            return self.volley(plan, calls, monitor.start);
         }
         if calls > SETTLE_CALLS {
             for _ in 0..SETTLE_CALLS {
-                self.call(question)?;
+                self.call()?;
             }
         }
         for _ in 0..calls {
             monitor.go_on()?;
             pause(plan.delay_us);
             let begun = Instant::now();
-            let elapsed = self.call(question)?;
-            let (id, bytes) = self.connection.last();
+            let elapsed = self.call()?;
+            let (id, bytes) = self.link.last();
             self.lap.push(monitor.start, begun, elapsed, id, bytes);
         }
         Ok(())
@@ -308,7 +357,6 @@ impl Lane<'_> {
     fn volley(
         &mut self,
         plan: &Plan,
-        question: &Question,
         calls: u32,
         run: Instant,
     ) -> Result<(), LabError> {
@@ -320,7 +368,9 @@ impl Lane<'_> {
         self.calls += (settle + calls) as usize;
         let (mut seen, lap, expectation) = (0, &mut self.lap, &mut self.expectation);
         let mut each = |reply: &Reply<'_>| {
-            expectation.check(&reply.answer)?;
+            if let Some(answer) = &reply.answer {
+                expectation.check(answer)?;
+            }
             seen += 1;
             if seen > settle {
                 lap.push(run, reply.begun, reply.elapsed_ns, reply.id, reply.bytes);
@@ -328,28 +378,29 @@ impl Lane<'_> {
             Ok(())
         };
         let width = plan.concurrency as usize;
-        self.connection
-            .volley(question, settle + calls, width, &mut each)
+        self.link
+            .volley(&self.question, settle + calls, width, &mut each)
     }
 
-    fn call(&mut self, question: &Question) -> Result<u64, LabError> {
+    fn call(&mut self) -> Result<u64, LabError> {
         self.calls += 1;
-        let elapsed = self.connection.ask(question)?;
-        let checked = self.expectation.check(&self.connection.answer()?);
-        checked.map_err(|what| self.connection.invalid(what))?;
+        let elapsed = self.link.ask(&self.question)?;
+        let expectation = &mut self.expectation;
+        self.link.check(&mut |answer| expectation.check(answer))?;
         Ok(elapsed)
     }
 
     /// What the processes use counts from here.
     fn begin(&mut self) {
         self.calls = 0;
-        self.before = usage::begin(self.connection.process().pid());
+        self.before = self.link.pid().map(usage::begin).unwrap_or_default();
     }
 
     fn finish(mut self) -> Result<Lap, LabError> {
-        let pid = self.connection.process().pid();
-        self.lap.usage = usage::end(pid, &self.before, self.calls);
-        self.connection.close();
+        if let Some(pid) = self.link.pid() {
+            self.lap.usage = usage::end(pid, &self.before, self.calls);
+        }
+        self.link.close();
         if let Some(directory) = self.arm.journal() {
             self.lap.explained = Some(stages::explain(directory, &self.segments, &self.lap)?);
         }

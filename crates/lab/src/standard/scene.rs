@@ -3,7 +3,7 @@
 use crate::arm::Arm;
 use crate::driver::Operation;
 use crate::error::LabError;
-use crate::guarded::Workshop;
+use crate::guarded::{Behind, Workshop};
 use crate::policies;
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -111,7 +111,7 @@ impl Scene {
     pub(super) fn guarded(&self, server: Server, rules: Rules) -> Result<Arm, LabError> {
         let name = Self::named(server, rules);
         let command = self.server(server);
-        let arm = self.workshop.guard(&name, &rules.document(), &command)?;
+        let arm = self.workshop.guard(&name, &rules.document(), Behind::Command(&command))?;
         Ok(arm.named(format!("durward, {}", rules.name())))
     }
 
