@@ -184,7 +184,9 @@ impl Arm {
         }
         if !web {
             let arm = Self::new(name, words(name, line)?);
-            let url = arm.wants_port().then(|| format!("http://127.0.0.1:{PORT}/mcp"));
+            let url = arm
+                .wants_port()
+                .then(|| format!("http://127.0.0.1:{PORT}/mcp"));
             return Ok(arm.over_http(url.as_deref()));
         }
         let (url, command) = match line.split_once(" -- ") {
@@ -269,7 +271,13 @@ mod tests {
         let arm = parse("serve --at {port}").unwrap();
         assert_eq!(arm.url(), Some("http://127.0.0.1:{port}/mcp"));
         assert_eq!(parse("serve").unwrap().url(), None);
-        for line in ["https://h/", "http://", "http://h:{port}/", "", "http://h:{port}/ -- 'x"] {
+        for line in [
+            "https://h/",
+            "http://",
+            "http://h:{port}/",
+            "",
+            "http://h:{port}/ -- 'x",
+        ] {
             assert!(matches!(parse(line), Err(LabError::Usage(_))), "{line}");
         }
         let stdio = Arm::parse("a", "http://h/", Transport::Stdio);

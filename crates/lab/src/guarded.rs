@@ -119,7 +119,10 @@ impl Workshop {
 
     /// A process between a client over stdio and the first arm over HTTP that only moves frames.
     pub(crate) fn bridge(&self) -> Arm {
-        Arm::new("bare bridge", self.own(&["lab", "mock", "bridge", "--url", "{direct}"]))
+        Arm::new(
+            "bare bridge",
+            self.own(&["lab", "mock", "bridge", "--url", "{direct}"]),
+        )
     }
 }
 

@@ -59,6 +59,12 @@ pub(crate) fn terminate(pid: u32) {
     }
 }
 
+/// Whether a command line is that of one of our mocks, and not of a helper that carries it behind a `--`.
+pub(crate) fn is_mock(command: &str) -> bool {
+    let mut words = command.split(' ').skip(1);
+    words.next() == Some("lab") && words.next() == Some("mock")
+}
+
 /// Kills the group that `pid` leads and every descendant that left it. Nothing happens for what has ended.
 pub(crate) fn kill_tree(pid: u32) {
     let others = descendants(pid);

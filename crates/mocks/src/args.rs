@@ -107,7 +107,12 @@ pub struct RelayArgs {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub http: Option<SocketAddr>,
     /// Where the connections lead, instead of a command, of which each connection has a child.
-    #[arg(long, value_name = "URL", requires = "http", conflicts_with = "command")]
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "http",
+        conflicts_with = "command"
+    )]
     pub url: Option<String>,
     /// The program to run and its arguments.
     #[arg(required_unless_present = "url", last = true, value_name = "CMD")]
@@ -184,7 +189,7 @@ fn serve<M: Machine + 'static>(
 ) -> Result<u8, MockError> {
     match args.http {
         None => stdio::serve(&mut open()).map_err(MockError::Stdio),
-        Some(address) if args.bare => bare::front::host(address, open),
+        Some(address) if args.bare => bare::front::host(address, open()),
         Some(address) => http::run(
             address,
             Site {

@@ -26,7 +26,9 @@ mod http;
 mod json;
 mod relay;
 
-pub use args::{Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, ServerArgs, run};
+pub use args::{
+    Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, ServerArgs, run,
+};
 pub use error::MockError;
 pub use frame::{FRAME_BYTES_MAX, Line, Lines};
 pub use hostile::{Ask, Behaviour, Field, HostileArgs, Place, Pull};

@@ -42,7 +42,12 @@ impl Flock {
         let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (number, session) in (0..).zip(&sessions) {
             let stream = session.connection.stream();
-            epoll::add(&ready, stream, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
+            epoll::add(
+                &ready,
+                stream,
+                epoll::EventData::new_u64(number),
+                epoll::EventFlags::IN,
+            )?;
         }
         Ok(Self {
             sessions,
@@ -67,7 +72,9 @@ impl Flock {
         let mut under_way = 0;
         for session in &mut self.sessions {
             if more() {
-                session.launch(question).map_err(|error| error.to_string())?;
+                session
+                    .launch(question)
+                    .map_err(|error| error.to_string())?;
                 under_way += 1;
             }
         }
@@ -75,7 +82,11 @@ impl Flock {
         let mut heard = Instant::now();
         while under_way > 0 {
             told.clear();
-            match epoll::wait(&self.ready, rustix::buffer::spare_capacity(&mut told), Some(&LOOK)) {
+            match epoll::wait(
+                &self.ready,
+                rustix::buffer::spare_capacity(&mut told),
+                Some(&LOOK),
+            ) {
                 Ok(0) if heard.elapsed() > self.timeout => {
                     let waited = nanoseconds(heard) / 1_000_000;
                     return Err(format!("no answer at all within {waited} ms"));
@@ -104,7 +115,9 @@ impl Flock {
                     session,
                 })?;
                 if more() {
-                    session.launch(question).map_err(|error| error.to_string())?;
+                    session
+                        .launch(question)
+                        .map_err(|error| error.to_string())?;
                     under_way += 1;
                 }
             }

@@ -356,8 +356,7 @@ mod tests {
 
     #[test]
     fn heads_and_chunks() {
-        let head =
-            Head::read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nMcp-Session-Id: s1");
+        let head = Head::read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nMcp-Session-Id: s1");
         let head = head.unwrap();
         assert_eq!((head.status, head.length), (200, Length::Bytes(5)));
         assert_eq!(head.session.as_deref(), Some("s1"));

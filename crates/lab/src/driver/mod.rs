@@ -32,10 +32,10 @@ pub(crate) use volley::Reply;
 
 use crate::error::LabError;
 use answer::Envelope;
-use template::Template;
 use std::io::{Read, Write};
 use std::process::{ChildStdin, ChildStdout};
 use std::time::Instant;
+use template::Template;
 
 /// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -43,7 +43,9 @@ impl Served {
                 let spawned = spawn(&arm, timeout_ms)?;
                 let (process, url) = match url {
                     Some(url) => {
-                        let Spawned { process, output, .. } = spawned;
+                        let Spawned {
+                            process, output, ..
+                        } = spawned;
                         process.drain(output);
                         (process, url)
                     }

@@ -62,7 +62,8 @@ impl HttpSession {
     fn shake_hands(&mut self, protocol: Protocol) -> Result<(), String> {
         let hello = protocol.hello();
         let failed = |what: String| format!("{}: {what}", hello.name());
-        self.ask(&hello).map_err(|(_, error)| failed(error.to_string()))?;
+        self.ask(&hello)
+            .map_err(|(_, error)| failed(error.to_string()))?;
         match self.answer().map_err(failed)? {
             Answer::Result(_) => {}
             Answer::Refused { code, message } => {
@@ -168,10 +169,7 @@ impl HttpSession {
 
     /// The id of the last call, and the size of its answer in bytes.
     pub(crate) fn last(&self) -> (u64, usize) {
-        (
-            self.next_id - 1,
-            self.last.map_or(0, |reply| reply.bytes),
-        )
+        (self.next_id - 1, self.last.map_or(0, |reply| reply.bytes))
     }
 
     /// Tells the server that a session is over; what it says to that does not matter any more.

@@ -33,7 +33,8 @@ impl Template {
     /// Keeps an answer that was judged good. Nothing is kept of what is no message with an id.
     pub(super) fn learn(&mut self, text: &[u8]) {
         let place = Envelope::read(text).ok().and_then(|e| e.place_of_id(text));
-        let Some((before, behind)) = place.and_then(|at| Some((text.get(..at.start)?, text.get(at.end..)?)))
+        let Some((before, behind)) =
+            place.and_then(|at| Some((text.get(..at.start)?, text.get(at.end..)?)))
         else {
             return;
         };
@@ -54,7 +55,8 @@ mod tests {
         let mut template = Template::default();
         assert_eq!(template.id_of(br#"{"id":7,"result":{"id":7}}"#), None);
         template.learn(br#"{"id":7,"result":{"id":7}}"#);
-        let check = |text: &str, expect| assert_eq!(template.id_of(text.as_bytes()), expect, "{text}");
+        let check =
+            |text: &str, expect| assert_eq!(template.id_of(text.as_bytes()), expect, "{text}");
         check(r#"{"id":7,"result":{"id":7}}"#, Some(7));
         check(r#"{"id":1234567,"result":{"id":7}}"#, Some(1_234_567));
         for other in [

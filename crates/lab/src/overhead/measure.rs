@@ -294,12 +294,7 @@ impl Lap {
 
 impl<'a> Lane<'a> {
     /// Starts an arm; `direct` is where the first one is.
-    fn open(
-        plan: &Plan,
-        arm: &'a Arm,
-        at: usize,
-        direct: Option<&str>,
-    ) -> Result<Self, LabError> {
+    fn open(plan: &Plan, arm: &'a Arm, at: usize, direct: Option<&str>) -> Result<Self, LabError> {
         let segments = arm.journal().map(stages::known).unwrap_or_default();
         let placed = direct.map(|direct| arm.behind(direct));
         let operation = match arm.tool() {
@@ -328,12 +323,7 @@ impl<'a> Lane<'a> {
         })
     }
 
-    fn turn(
-        &mut self,
-        plan: &Plan,
-        calls: u32,
-        monitor: &Monitor<'_>,
-    ) -> Result<(), LabError> {
+    fn turn(&mut self, plan: &Plan, calls: u32, monitor: &Monitor<'_>) -> Result<(), LabError> {
         if plan.concurrency > 1 {
             monitor.go_on()?;
             return self.volley(plan, calls, monitor.start);
@@ -354,12 +344,7 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    fn volley(
-        &mut self,
-        plan: &Plan,
-        calls: u32,
-        run: Instant,
-    ) -> Result<(), LabError> {
+    fn volley(&mut self, plan: &Plan, calls: u32, run: Instant) -> Result<(), LabError> {
         let settle = if calls > SETTLE_CALLS {
             SETTLE_CALLS.max(plan.concurrency)
         } else {

@@ -1,6 +1,6 @@
 //! The budgets of the hop over stdio, and what is held against them: the upper end of the interval.
 
-use super::{Group, Standard};
+use super::{Group, Standard, web};
 use crate::overhead::Comparison;
 
 /// Added to a call at the median, in microseconds.
@@ -30,7 +30,8 @@ pub(super) fn short(standard: &Standard) -> bool {
         let mut verdicts = group.analysis.comparisons.iter();
         verdicts.any(|comparison| verdict(group, comparison) == Some(false))
     });
-    hop || !memory_kept(standard) || !start_kept(standard)
+    let web = web::rows(&standard.web).iter().any(|row| !row.kept);
+    hop || web || !memory_kept(standard) || !start_kept(standard)
 }
 
 /// Whether the memory at rest is within its budget.

@@ -81,15 +81,9 @@ fn resting_memory(connection: &Connection) -> (u64, u64) {
     for member in processes::tree(pid) {
         if member.pid == pid {
             own = member.resident_kib;
-        } else if !is_server(&member.command) {
+        } else if !processes::is_mock(&member.command) {
             helpers += member.resident_kib;
         }
     }
     (own, helpers)
-}
-
-/// Whether this is the mock itself and not a helper that carries its command line behind a `--`.
-fn is_server(command: &str) -> bool {
-    let mut words = command.split(' ').skip(1);
-    words.next() == Some("lab") && words.next() == Some("mock")
 }

@@ -143,9 +143,13 @@ fn http(operation: &Operation) -> Result<(f64, f64), LabError> {
     let question: Question = operation.question(Protocol::Modern);
     let mut expectation = Expectation::new(Answers::Same, false);
     let cost = best(|| {
-        session.ask(&question).map_err(|(_, source)| failed(source))?;
+        session
+            .ask(&question)
+            .map_err(|(_, source)| failed(source))?;
         if !session.is_known() {
-            let judged = session.answer().and_then(|answer| expectation.check(&answer));
+            let judged = session
+                .answer()
+                .and_then(|answer| expectation.check(&answer));
             judged.map_err(broken)?;
             session.confirm();
         }
@@ -168,7 +172,10 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
             return Ok(());
         };
         let digits = seen.get(at + 5..).unwrap_or_default();
-        let digits = digits.split(|byte| !byte.is_ascii_digit()).next().unwrap_or_default();
+        let digits = digits
+            .split(|byte| !byte.is_ascii_digit())
+            .next()
+            .unwrap_or_default();
         let length = digits.len() + br#"{"jsonrpc":"2.0","id":,"result":{}}"#.len();
         reply.clear();
         write!(

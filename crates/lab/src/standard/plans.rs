@@ -80,12 +80,17 @@ pub(super) fn plans(
     Ok(plans)
 }
 
-fn hello() -> Result<Operation, LabError> {
+pub(super) fn hello() -> Result<Operation, LabError> {
     Operation::call("echo", serde_json::json!({ "text": "hello" }))
 }
 
 /// What all comparisons have in common.
-fn plain(args: &StandardArgs, size: &Size, arms: Vec<Arm>, operation: Operation) -> Plan {
+pub(super) fn plain(
+    args: &StandardArgs,
+    size: &Size,
+    arms: Vec<Arm>,
+    operation: Operation,
+) -> Plan {
     Plan {
         arms,
         operation,

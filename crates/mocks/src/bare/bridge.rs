@@ -1,8 +1,8 @@
 //! From standard input and output to a server over HTTP: a line becomes a request, what comes back becomes
 //! lines. One call at a time.
 
-use crate::client::http::{Connection, split};
 use crate::client::ClientError;
+use crate::client::http::{Connection, split};
 use crate::{FRAME_BYTES_MAX, Line, Lines, MockError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -85,7 +85,8 @@ pub(crate) fn run(url: &str) -> Result<u8, MockError> {
     };
     let cannot = MockError::Stdio;
     let mut input = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned().map_err(cannot)?);
-    let mut output = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned().map_err(cannot)?);
+    let mut output =
+        std::fs::File::from(io::stdout().as_fd().try_clone_to_owned().map_err(cannot)?);
     let mut lines = Lines::new(FRAME_BYTES_MAX);
     loop {
         match lines.next_line() {
@@ -130,11 +131,17 @@ impl Bridge {
             self.session = named.map(str::to_owned);
             self.version = message.params.and_then(|p| text(p.version));
         }
-        if message.result.is_some() || message.method.is_some_and(|m| m.starts_with("notifications/")) {
+        if message.result.is_some()
+            || message
+                .method
+                .is_some_and(|m| m.starts_with("notifications/"))
+        {
             return Ok(());
         }
         if status >= 300 && Message::read(&self.body).is_none() {
-            return Err(MockError::Usage(format!("the server answered with status {status}")));
+            return Err(MockError::Usage(format!(
+                "the server answered with status {status}"
+            )));
         }
         let is_stream = self
             .connection

@@ -1,5 +1,5 @@
 //! A front over HTTP with nothing but what a call needs: a head that is scanned for its length, a body, an
-//! answer as JSON. Behind it stands a server of its own for each connection: a child's pipes or a machine.
+//! answer as JSON. Behind it stands a child's pipes, one child a connection, or a machine that all share.
 
 use super::accept;
 use crate::server::{Action, Machine};
@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 /// Where the endpoint is.
 const PATH: &str = "/mcp";
@@ -38,14 +39,12 @@ pub(crate) fn relay(address: SocketAddr, command: Vec<OsString>) -> Result<u8, M
     })
 }
 
-/// Serves machines: each connection has one of its own.
-pub(crate) fn host<M: Machine + 'static>(
-    address: SocketAddr,
-    open: impl Fn() -> M + Send + Sync + 'static,
-) -> Result<u8, MockError> {
+/// Serves one machine to all connections: without sessions nothing tells whose handshake it was.
+pub(crate) fn host(address: SocketAddr, machine: impl Machine + 'static) -> Result<u8, MockError> {
+    let machine = Mutex::new(machine);
     accept(address, PATH, move |stream| {
         let mut hosted = Hosted {
-            machine: open(),
+            machine: &machine,
             actions: Vec::new(),
         };
         serve(stream, &mut hosted)
@@ -94,7 +93,9 @@ fn serve(mut stream: TcpStream, back: &mut dyn Back) -> io::Result<()> {
                 reply.extend_from_slice(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
             }
             (false, _) => {
-                reply.extend_from_slice(b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n");
+                reply.extend_from_slice(
+                    b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n",
+                );
             }
         }
         stream.write_all(&reply)?;
@@ -217,14 +218,21 @@ impl Back for Pipes {
 }
 
 /// A machine in this process.
-struct Hosted<M> {
-    machine: M,
+struct Hosted<'a, M> {
+    machine: &'a Mutex<M>,
     actions: Vec<Action>,
 }
 
-impl<M: Machine> Back for Hosted<M> {
+impl<M: Machine> Hosted<'_, M> {
+    fn handle(&mut self, frame: &[u8]) {
+        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        machine.handle(frame, &mut self.actions);
+    }
+}
+
+impl<M: Machine> Back for Hosted<'_, M> {
     fn ask(&mut self, frame: &[u8], into: &mut Vec<u8>) -> io::Result<()> {
-        self.machine.handle(frame, &mut self.actions);
+        self.handle(frame);
         for action in self.actions.drain(..) {
             match action {
                 Action::Send(frame) => into.extend_from_slice(&frame),
@@ -243,7 +251,7 @@ impl<M: Machine> Back for Hosted<M> {
     }
 
     fn tell(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.machine.handle(frame, &mut self.actions);
+        self.handle(frame);
         self.actions.clear();
         Ok(())
     }
@@ -257,7 +265,10 @@ mod tests {
     fn heads_tell_how_long_a_request_is() {
         let check = |head: &[u8], expect| assert_eq!(measure(head).unwrap(), expect);
         check(b"POST / HTTP/1.1\r\nContent-Length: 5", None);
-        check(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab", Some((38, 5)));
+        check(
+            b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab",
+            Some((38, 5)),
+        );
         check(b"GET / HTTP/1.1\r\n\r\n", Some((18, 0)));
         for wrong in [
             "POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n",

@@ -14,8 +14,9 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// Relays every connection at `address` to the host of `url`, whose path is printed as ours.
 pub(crate) fn run(address: SocketAddr, url: &str) -> Result<u8, MockError> {
-    let (host, path) = crate::client::http::split(url)
-        .ok_or_else(|| MockError::Usage(format!("{url} is no URL of the form http://HOST:PORT/PATH")))?;
+    let (host, path) = crate::client::http::split(url).ok_or_else(|| {
+        MockError::Usage(format!("{url} is no URL of the form http://HOST:PORT/PATH"))
+    })?;
     let to = host
         .to_socket_addrs()
         .map_err(MockError::Stdio)?
@@ -32,7 +33,10 @@ pub(crate) fn run(address: SocketAddr, url: &str) -> Result<u8, MockError> {
 fn relay(near: &TcpStream, far: &TcpStream) -> io::Result<()> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
-        let mut fds = [PollFd::new(near, PollFlags::IN), PollFd::new(far, PollFlags::IN)];
+        let mut fds = [
+            PollFd::new(near, PollFlags::IN),
+            PollFd::new(far, PollFlags::IN),
+        ];
         match poll(&mut fds, None) {
             Err(rustix::io::Errno::INTR) => continue,
             other => other?,
