@@ -234,15 +234,10 @@ pub struct RunArgs {
     #[command(flatten)]
     pub limits: crate::limits::LimitArgs,
     /// A server of the configuration, by its name
-    #[arg(value_name = "SERVER", required_unless_present_any = ["command", "url"])]
+    #[arg(value_name = "SERVER")]
     pub server: Option<String>,
     /// The server's command
-    #[arg(
-        last = true,
-        required_unless_present_any = ["server", "url"],
-        conflicts_with = "server",
-        value_name = "CMD"
-    )]
+    #[arg(last = true, conflicts_with = "server", value_name = "CMD")]
     pub command: Vec<std::ffi::OsString>,
 }
 

@@ -17,6 +17,7 @@ mod limits;
 mod local;
 mod log;
 mod logs;
+mod means;
 mod pins;
 mod places;
 mod policy;

@@ -43,6 +43,14 @@ impl Failure {
         }
     }
 
+    /// The same, saying first what it is about.
+    pub fn about(self, what: &str) -> Self {
+        Self {
+            code: self.code,
+            message: format!("{what}: {}", self.message),
+        }
+    }
+
     pub fn journal(message: impl std::fmt::Display) -> Self {
         Self {
             code: EXIT_JOURNAL,
@@ -193,8 +201,9 @@ pub fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, reload: Handle,
     tokio::spawn(server::serve(listener, Arc::new(control)));
 }
 
-fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {
-    if gate.has_failed() {
+/// Ends the journal in order, where it has not failed already.
+pub fn close_journal(journal: &Journal, has_failed: bool, why: &str) -> Result<(), Failure> {
+    if has_failed {
         let cause = journal
             .healthy()
             .err()
@@ -204,8 +213,12 @@ fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Resu
         )));
     }
     journal
-        .close(local::now_ms(), ending.label())
-        .map_err(Failure::journal)?;
+        .close(local::now_ms(), why)
+        .map_err(Failure::journal)
+}
+
+fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {
+    close_journal(journal, gate.has_failed(), ending.label())?;
     match ending {
         Ending::ServerEnded(how) => {
             Err(Failure::other(format!("the server {server} ended: {how}")))
@@ -288,6 +301,18 @@ fn record_start(
         .map_err(Failure::journal)
 }
 
+/// A name of at most 64 letters, digits, dots and hyphens.
+fn plain_name(text: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '.' {
+            c
+        } else {
+            '-'
+        }
+    };
+    text.chars().map(plain).take(64).collect()
+}
+
 /// The server's name out of its command: the last word that names a program or package, without
 /// directories, versions and extensions.
 pub fn name_of(program: &std::ffi::OsStr, arguments: &[std::ffi::OsString]) -> String {
@@ -314,17 +339,7 @@ pub fn name_of(program: &std::ffi::OsStr, arguments: &[std::ffi::OsString]) -> S
     } else {
         own
     };
-    let mut clean: String = named
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '.' {
-                c
-            } else {
-                '-'
-            }
-        })
-        .take(64)
-        .collect();
+    let mut clean = plain_name(&named);
     if clean.is_empty() {
         clean = "server".into();
     }

@@ -234,8 +234,7 @@ fn terminal_escapes_of_a_server_arrive_harmless() {
 fn a_command_line_that_cannot_be_meant() {
     let place = Place::new();
     for args in [
-        &["run"][..],
-        &["run", "--name", "a__b", "--", "true"],
+        &["run", "--name", "a__b", "--", "true"][..],
         &["run", "--env", "=x", "--", "true"],
         &["run", "--call-timeout", "0", "--", "true"],
         &["run", "--polcy", "x", "--", "true"],
@@ -245,6 +244,18 @@ fn a_command_line_that_cannot_be_meant() {
         assert!(!output.stderr.is_empty());
     }
     assert!(place.segments().is_empty());
+}
+
+#[test]
+fn a_command_line_without_a_server() {
+    let place = Place::new();
+    let output = place.durward(&["run"]);
+    assert_eq!(output.status.code(), Some(16), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("there is no server to guard\n  hint: put its own command"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -222,6 +222,12 @@ fn decisions_under_fifty_rules_replay() {
     check("50-rule", &["4-rule"]);
 }
 
+#[test]
+fn decisions_by_expressions_replay() {
+    check("expressions", &["4-rule"]);
+    check("4-rule", &["expressions"]);
+}
+
 const OP: &str = "01934c5f2b7a70008000000000000001";
 
 /// Writes a journal of records that are given as they stand, and replays it.

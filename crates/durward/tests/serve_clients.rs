@@ -132,7 +132,6 @@ fn fastmcp_sees_the_same_over_stdio() {
 }
 
 #[test]
-#[ignore = "durward serve does not reach servers over http yet"]
 fn fastmcp_sees_the_same_over_http() {
     python("fastmcp", Reach::Http);
 }
@@ -143,7 +142,6 @@ fn the_python_sdk_sees_the_same_over_stdio() {
 }
 
 #[test]
-#[ignore = "durward serve does not reach servers over http yet"]
 fn the_python_sdk_sees_the_same_over_http() {
     python("sdk", Reach::Http);
 }
@@ -244,7 +242,6 @@ fn the_inspector_sees_the_same_over_stdio() {
 }
 
 #[test]
-#[ignore = "durward serve does not reach servers over http yet"]
 fn the_inspector_sees_the_same_over_http() {
     inspector(Reach::Http);
 }

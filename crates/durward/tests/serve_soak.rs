@@ -272,7 +272,6 @@ fn each_call_is_answered_once_while_the_child_is_killed() {
 }
 
 #[test]
-#[ignore = "durward serve does not reach servers over http yet"]
 fn each_call_is_answered_once_while_the_server_is_killed() {
     over_http(SHORT);
 }

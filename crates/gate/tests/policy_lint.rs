@@ -56,6 +56,17 @@ fn rules_that_can_never_match_are_named() {
 }
 
 #[test]
+fn an_expression_that_holds_of_no_path_is_named() {
+    let all = r#""when":"paths.all(p, p.startsWith('/tmp/'))""#;
+    let found = warned(&rule("r", "allow", all));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].1.contains("without any path"), "{found:?}");
+    assert_eq!(warned(&rule("r", "deny", all)), []);
+    let sized = r#""when":"size(paths) > 0 && paths.all(p, p.startsWith('/tmp/'))""#;
+    assert_eq!(warned(&rule("r", "allow", sized)), []);
+}
+
+#[test]
 fn rules_that_may_match_are_left_alone() {
     for conditions in [
         r#""path_pattern":"/tmp/**""#,
@@ -143,7 +154,12 @@ fn a_rule_behind_a_stronger_one_is_named() {
 #[test]
 fn readings_agree_with_the_judgement() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/policies");
-    for name in ["4-rule.json", "50-rule.json", "allow-all.json"] {
+    for name in [
+        "4-rule.json",
+        "50-rule.json",
+        "allow-all.json",
+        "expressions.json",
+    ] {
         let text = std::fs::read_to_string(root.join(name)).unwrap();
         let policy = Policy::load(&text, None, &[]).unwrap();
         for tool in ["read_file", "write_file", "move_path", "delete_file", "x"] {

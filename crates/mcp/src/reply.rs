@@ -1,13 +1,74 @@
 //! What becomes of a server's reply, whichever way it came.
 
+use std::ops::Range;
+
 use gate::journal::{ResponseSummary, Status};
 use gate::{Gate, Outcome};
-use wire::jsonrpc::member;
+use wire::jsonrpc::{Envelope, Kind, member};
 use wire::{Bounds, scan_reply, scan_request};
 
 use crate::frames::{self, Failure, UpstreamFault};
 use crate::listing::{self, Listed};
 use crate::method::List;
+
+/// An answer and where its parts are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The frame as it came.
+    pub frame: Vec<u8>,
+    /// Where its id stands.
+    pub id: Range<usize>,
+    /// Where `result` or `error` stands.
+    pub payload: Range<usize>,
+    /// Whether it is an error.
+    pub is_error: bool,
+}
+
+impl Reply {
+    /// Finds the parts; `None` where the frame is no answer with an id.
+    #[must_use]
+    pub fn read(frame: Vec<u8>) -> Option<Self> {
+        let (id, payload, is_error) = {
+            let scan = scan_reply(&frame, &Bounds::default()).ok()?;
+            let envelope = Envelope::of(&scan).ok()?;
+            let Kind::Response {
+                id: Some(id),
+                is_error,
+            } = envelope.kind
+            else {
+                return None;
+            };
+            (
+                place(&frame, id.raw())?,
+                place(&frame, envelope.payload?)?,
+                is_error,
+            )
+        };
+        Some(Self {
+            frame,
+            id,
+            payload,
+            is_error,
+        })
+    }
+
+    /// `result` or `error` as it came.
+    #[must_use]
+    pub fn payload(&self) -> &str {
+        self.frame
+            .get(self.payload.clone())
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .unwrap_or_default()
+    }
+}
+
+/// Where a slice of a frame stands in it.
+#[must_use]
+pub fn place(frame: &[u8], part: &str) -> Option<Range<usize>> {
+    let start = (part.as_ptr() as usize).checked_sub(frame.as_ptr() as usize)?;
+    let end = start.checked_add(part.len())?;
+    (end <= frame.len()).then_some(start..end)
+}
 
 /// How a call ended whose reply this is.
 #[must_use]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use mcp::upstream::http::{Target, TargetFault};
+
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
 use super::node::Member;
@@ -198,34 +200,16 @@ fn headers(section: &Section<'_>, has_key: bool) -> Result<Vec<(String, Secret)>
 
 /// Whether nobody on the way can read what is sent: https, or this machine.
 fn check_url(url: &str) -> Result<bool, &'static str> {
-    let (scheme, rest) = url
-        .split_once("://")
-        .ok_or("is not a URL; write http://HOST/PATH or https://HOST/PATH")?;
-    let https = match scheme.to_ascii_lowercase().as_str() {
-        "https" => true,
-        "http" => false,
-        _ => return Err("is neither http nor https"),
-    };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.contains('@') {
-        return Err("holds a user or a password; use api_key or headers");
-    }
-    let host = if authority.starts_with('[') {
-        authority.split_inclusive(']').next().unwrap_or_default()
-    } else {
-        authority.split(':').next().unwrap_or_default()
-    };
-    if host.is_empty() {
-        return Err("names no host");
-    }
     if url.contains('#') {
         return Err("has a fragment, which no server would see");
     }
-    if url.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return Err("holds a blank or a control character");
-    }
-    let loopback = host == "localhost" || host == "[::1]" || host.starts_with("127.");
-    Ok(https || loopback)
+    let target = Target::parse(url, true).map_err(|fault| match fault {
+        TargetFault::NotAUrl => "is not a URL; write http://HOST/PATH or https://HOST/PATH",
+        TargetFault::Scheme => "is neither http nor https",
+        TargetFault::UserInfo => "holds a user or a password; use api_key or headers",
+        TargetFault::InTheClear => "can be read and changed on the way; use https",
+    })?;
+    Ok(target.is_secure() || target.is_on_this_machine())
 }
 
 fn transport(section: &Section<'_>, command: bool, url: bool) -> Result<Transport, Fault> {

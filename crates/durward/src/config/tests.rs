@@ -280,13 +280,19 @@ fn servers_that_cannot_be_are_refused() {
             "is not a URL; write http://HOST/PATH or https://HOST/PATH",
         ),
         ("ftp://h", "is neither http nor https"),
-        ("https://", "names no host"),
+        (
+            "https://",
+            "is not a URL; write http://HOST/PATH or https://HOST/PATH",
+        ),
         (
             "https://me:pw@h/",
             "holds a user or a password; use api_key or headers",
         ),
         ("https://h/#a", "has a fragment, which no server would see"),
-        ("https://h/a b", "holds a blank or a control character"),
+        (
+            "https://h/a b",
+            "is not a URL; write http://HOST/PATH or https://HOST/PATH",
+        ),
     ] {
         let message = settings(&format!("servers: {{ a: {{ url: \"{url}\" }} }}")).unwrap_err();
         assert_eq!(message, format!("line 1, column 22: servers.a.url {why}"));
@@ -589,6 +595,8 @@ fn what_looks_like_a_mistake_is_warned_of() {
         of_key("http://h", "${TOKEN}"),
         ["line 1: the api key would be sent without encryption; use https"]
     );
+    // A name that only begins like an address of this machine is another machine's.
+    assert_eq!(of_key("http://127.0.0.1.example.org", "${TOKEN}").len(), 1);
     assert_eq!(of_key("https://h", "k").len(), 1);
     assert!(
         warned("listen: 0.0.0.0:1")

@@ -29,8 +29,9 @@ Examples:
   durward init --yes --name files -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward init --yes --name docs --url https://docs.example/mcp
 
-Writes durward.yaml and policy.json into $XDG_CONFIG_HOME/durward, or where --config says. The policy is
-the starter policy: tools whose name says that they only read pass, every other tool waits for a person.";
+Writes durward.yaml and policy.json into $XDG_CONFIG_HOME/durward, or where --config says.
+The policy is the starter policy: tools whose name says that they only read pass, every other
+tool waits for a person.";
 
 /// The policy's name beside the configuration.
 const POLICY_NAME: &str = "policy.json";

@@ -19,15 +19,19 @@ use prometheus_client::registry::{Registry, Unit};
 /// # Errors
 /// Where it cannot be written.
 pub fn text(face: &Arc<Face>, gates: &[Arc<Gate>]) -> Result<String, fmt::Error> {
-    let mut registry = Registry::with_prefix("durward");
     let counts = face.counts();
-    registry.register_collector(Box::new(Scrape {
+    written(Scrape {
         tallied: gates.iter().map(|gate| gate.tallied()).collect(),
         control: gates.iter().map(|gate| gate.control_counts()).collect(),
         failed: gates.iter().any(|gate| gate.has_failed()),
         sessions: counts.sessions,
         servers: counts.servers,
-    }));
+    })
+}
+
+fn written(scrape: Scrape) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix("durward");
+    registry.register_collector(Box::new(scrape));
     let mut out = String::new();
     encode(&mut out, &registry)?;
     Ok(out)
@@ -50,7 +54,11 @@ impl Collector for Scrape {
         self.times(&mut encoder)?;
         let gauges = [
             ("sessions", "Legacy sessions that are open", self.sessions),
-            ("servers", "Server processes that run", self.servers),
+            (
+                "servers",
+                "Server processes that run, and sessions that are open with servers over HTTP",
+                self.servers,
+            ),
             (
                 "journal_failed",
                 "1 once the journal has failed",
@@ -109,7 +117,7 @@ impl Scrape {
             }
         }
         let ends = TIME_CLASSES_US.iter().map(|us| seconds(*us));
-        let buckets: Vec<(f64, u64)> = ends.chain([f64::MAX]).zip(counts).collect();
+        let buckets: Vec<(f64, u64)> = ends.chain([f64::INFINITY]).zip(counts).collect();
         let help = "From the first byte of a call to the last of its answer";
         let mut metric = encoder.encode_descriptor(
             "call_time",
@@ -138,4 +146,66 @@ fn summed<'c>(counts: impl Iterator<Item = &'c (&'static str, u64)>) -> Vec<(&'s
         }
     }
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text_of_two_gates() -> String {
+        let tallied = Tallied {
+            decisions: vec![("allow", "", 3), ("deny", "policy", 1)],
+            outcomes: vec![("Success", 3)],
+            times: std::array::from_fn(|class| u64::from(class == 0 || class == 12)),
+            time_us: 40_000_000,
+        };
+        written(Scrape {
+            tallied: vec![tallied.clone(), tallied],
+            control: vec![vec![("list", 2)]],
+            failed: false,
+            sessions: 1,
+            servers: 1,
+        })
+        .unwrap()
+    }
+
+    /// The rules of <https://prometheus.io/docs/specs/om/open_metrics_spec/> that scrapers enforce.
+    #[test]
+    fn the_exposition_is_valid() {
+        let text = text_of_two_gates();
+        let (body, end) = text.split_at(text.len() - "# EOF\n".len());
+        assert_eq!(end, "# EOF\n");
+        let mut families: Vec<&str> = Vec::new();
+        let mut helped = "";
+        for line in body.lines() {
+            if let Some(rest) = line.strip_prefix("# HELP ") {
+                helped = rest.split(' ').next().unwrap();
+            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let family = rest.split(' ').next().unwrap();
+                assert_eq!(family, helped, "the help stands before the type");
+                assert!(!families.contains(&family), "{family} comes twice");
+                families.push(family);
+            } else if !line.starts_with("# UNIT ") {
+                let family = families.last().unwrap();
+                assert!(line.starts_with(family), "{line} stands below {family}");
+                line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+            }
+        }
+        assert_eq!(families.len(), 7, "{families:?}");
+    }
+
+    #[test]
+    fn the_last_class_of_times_has_no_end() {
+        let text = text_of_two_gates();
+        let ends: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("durward_call_time_seconds_bucket{le=\""))
+            .collect();
+        assert_eq!(ends.first(), Some(&"0.00005\"} 2"));
+        assert_eq!(ends.last(), Some(&"+Inf\"} 4"));
+        assert!(
+            text.contains("durward_call_time_seconds_count 4\n"),
+            "{text}"
+        );
+    }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gate::journal::{Config, Journal, Record, System};
+use gate::paths::PathView;
 use gate::{Gate, World};
 use mcp::serve::{Face, FaceOptions, ServerOptions};
 use net::http::server;
@@ -26,7 +27,7 @@ use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use crate::reload::{Asked, Reloader};
 use crate::run::plan::sync_policy;
-use crate::run::{Failure, bind_control, listen, open_journal, split_seed};
+use crate::run::{Failure, bind_control, close_journal, listen, open_journal, split_seed};
 
 use door::Door;
 use guests::Guests;
@@ -36,6 +37,7 @@ pub const HELP: &str = "\
 Examples:
   durward serve                                       every server of durward.yaml
   durward serve --server 'files=npx -y @modelcontextprotocol/server-filesystem /tmp'
+  durward serve --server docs=http://127.0.0.1:3010/mcp
   durward serve --listen 127.0.0.1:9000 --policy policy.json
 
 Clients reach a server at http://ADDRESS/mcp/NAME. /health and /metrics say how it goes.
@@ -62,10 +64,13 @@ pub struct ServeArgs {
         hide_env_values = true
     )]
     pub policy: Option<PathBuf>,
-    /// A further server: its name and the command that starts it; repeatable
-    #[arg(long = "server", value_name = "NAME=COMMAND", value_parser = further)]
+    /// A further server: its name, and the command that starts it or the URL where it is; repeatable
+    #[arg(long = "server", value_name = "NAME=COMMAND|URL", value_parser = further)]
     pub servers: Vec<Further>,
-    /// Who shares a server's process
+    /// Allow servers' URLs with http:// to another machine, where anyone on the way can read and change calls
+    #[arg(long)]
+    pub insecure_http: bool,
+    /// Who shares a server's process, or the session with a server over HTTP
     #[arg(long, value_enum, default_value_t = Share::Session)]
     pub share: Share,
     /// How long a server may take to answer a call, in seconds [default: 300]
@@ -126,14 +131,23 @@ impl From<Share> for mcp::serve::Share {
 pub struct Further {
     /// Its name.
     pub name: String,
-    /// Its command, at least one word.
+    /// Its command; empty where there is a URL.
     pub words: Vec<String>,
+    /// Where it is, if it is not started.
+    pub url: Option<String>,
 }
 
 fn further(text: &str) -> Result<Further, String> {
     let (name, command) = text
         .split_once('=')
-        .ok_or("a server is written NAME=COMMAND")?;
+        .ok_or("a server is written NAME=COMMAND or NAME=URL")?;
+    if command.starts_with("http://") || command.starts_with("https://") {
+        return Ok(Further {
+            name: server_name(name)?,
+            words: Vec::new(),
+            url: Some(command.to_owned()),
+        });
+    }
     let words = words::split(command)?;
     if words.is_empty() {
         return Err("the command is missing behind NAME=".into());
@@ -141,6 +155,7 @@ fn further(text: &str) -> Result<Further, String> {
     Ok(Further {
         name: server_name(name)?,
         words,
+        url: None,
     })
 }
 
@@ -227,7 +242,8 @@ fn serve(
             listen(socket, gate, names, reloader.handle(), places);
             tokio::spawn(reloader.run());
         }
-        Serving::new(&plan, gates, guests, places)?
+        Serving::new(&plan, gates, guests, places, err)
+            .await?
             .run(&plan, listener, out)
             .await
     });
@@ -257,18 +273,8 @@ fn policies(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<Vec<Loa
 }
 
 fn finish(gates: Vec<Arc<Gate>>, journal: &Journal) -> Result<u8, Failure> {
-    if gates.iter().any(|gate| gate.has_failed()) {
-        let cause = journal
-            .healthy()
-            .err()
-            .map_or_else(String::new, |e| format!(": {e}"));
-        return Err(Failure::journal(format!(
-            "nothing was forwarded after the journal failed{cause}"
-        )));
-    }
-    journal
-        .close(local::now_ms(), "signal")
-        .map_err(Failure::journal)?;
+    let has_failed = gates.iter().any(|gate| gate.has_failed());
+    close_journal(journal, has_failed, "signal")?;
     Ok(0)
 }
 
@@ -300,11 +306,12 @@ struct Serving {
 }
 
 impl Serving {
-    fn new(
+    async fn new(
         plan: &Plan,
         gates: Vec<(Option<PathBuf>, Arc<Gate>)>,
         guests: Guests,
         places: &Places,
+        err: &mut dyn Write,
     ) -> Result<Self, Failure> {
         let view: Arc<LocalView> = Arc::new(LocalView::new(places));
         let mut servers = Vec::new();
@@ -316,11 +323,12 @@ impl Serving {
                 .ok_or_else(|| Failure::other("a server has no policy"))?;
             servers.push(ServerOptions {
                 name: server.name.clone(),
+                means: server.means(&gate, places, err).await?,
                 gate,
-                command: server.command(places),
                 share: plan.share,
                 call_timeout_ms: server.call_timeout_ms,
-                view: Some(view.clone()),
+                // The paths of another machine cannot be looked up here.
+                view: server.is_local().then(|| view.clone() as Arc<dyn PathView>),
                 descriptions: plan.descriptions.clone(),
                 pins: server.pins.clone(),
             });

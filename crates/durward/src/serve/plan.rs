@@ -1,23 +1,26 @@
 //! What to serve, where, and by which rules: command line and configuration together.
 
-use std::ffi::OsString;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp::upstream::ServerCommand;
-use net::environment::Extra;
+use gate::Gate;
 use net::http::server::{Names, Options, server_config};
 
-use super::ServeArgs;
+use super::{Further, ServeArgs};
 use crate::config::Settings;
-use crate::places::{self, Places};
+use crate::config::server::Server;
+use crate::means::{Command, HttpFlags, Means, Reached, means, of_configuration, reached};
+use crate::places::Places;
 use crate::run::Failure;
-use crate::run::plan::of_configuration;
 use crate::screening;
 
 /// Largest certificate or key file, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
+
+/// How much longer than a call's own time the beginning of its answer is waited for, in milliseconds.
+const BEGIN_GRACE_MS: u64 = 2_000;
 
 /// Everything that is needed to begin.
 pub struct Plan {
@@ -36,10 +39,7 @@ pub struct Planned {
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
     pub pins: gate::pins::PinOptions,
-    program: OsString,
-    arguments: Vec<OsString>,
-    directory: Option<PathBuf>,
-    environment: Vec<Extra>,
+    means: Means,
 }
 
 impl Plan {
@@ -47,23 +47,12 @@ impl Plan {
     pub fn of(args: &ServeArgs, settings: &Settings, places: &Places) -> Result<Self, Failure> {
         let mut servers = Vec::new();
         for server in &settings.servers {
-            let Some((program, arguments, directory, environment)) = of_configuration(server)
-            else {
-                return Err(Failure::configuration(format!(
-                    "the server \"{}\" is reached over http, which serve cannot do yet; durward run {0} can",
-                    server.name
-                )));
-            };
-            servers.push(Planned {
-                name: server.name.clone(),
-                policy: settings.policy_of(Some(server)).0.map(Path::to_path_buf),
-                call_timeout_ms: timeout(args, settings.call_timeout_of(Some(server)).0),
-                pins: screening::pins(&args.screening, settings, Some(server), places),
-                program,
-                arguments,
-                directory,
-                environment,
-            });
+            servers.push(Planned::of(
+                args,
+                settings,
+                Named::Configured(server),
+                places,
+            )?);
         }
         for further in &args.servers {
             if servers.iter().any(|server| server.name == further.name) {
@@ -72,17 +61,12 @@ impl Plan {
                     further.name
                 )));
             }
-            let mut words = further.words.iter().map(OsString::from);
-            servers.push(Planned {
-                name: further.name.clone(),
-                policy: settings.policy_of(None).0.map(Path::to_path_buf),
-                call_timeout_ms: timeout(args, settings.call_timeout_of(None).0),
-                pins: screening::pins(&args.screening, settings, None, places),
-                program: words.next().unwrap_or_default(),
-                arguments: words.collect(),
-                directory: None,
-                environment: Vec::new(),
-            });
+            servers.push(Planned::of(
+                args,
+                settings,
+                Named::Further(further),
+                places,
+            )?);
         }
         if servers.is_empty() {
             return Err(Failure::configuration(
@@ -133,16 +117,75 @@ fn timeout(args: &ServeArgs, configured_ms: u64) -> u64 {
         .map_or(configured_ms, |seconds| seconds.saturating_mul(1_000))
 }
 
+/// Where a server is named.
+#[derive(Clone, Copy)]
+enum Named<'a> {
+    Configured(&'a Server),
+    Further(&'a Further),
+}
+
 impl Planned {
-    /// How it is started.
-    pub fn command(&self, places: &Places) -> ServerCommand {
-        ServerCommand {
-            program: self.program.clone(),
-            args: self.arguments.clone(),
-            environment: net::environment::for_child(places::environment(), &self.environment),
-            directory: self.directory.clone(),
-            watcher: places.own_binary.clone(),
-        }
+    fn of(
+        args: &ServeArgs,
+        settings: &Settings,
+        named: Named<'_>,
+        places: &Places,
+    ) -> Result<Self, Failure> {
+        let (name, server, command, url) = match named {
+            Named::Configured(server) => {
+                (&server.name, Some(server), of_configuration(server), None)
+            }
+            Named::Further(further) => (
+                &further.name,
+                None,
+                Command::of_words(&further.words),
+                further.url.as_deref(),
+            ),
+        };
+        let flags = HttpFlags {
+            url,
+            insecure_http: args.insecure_http,
+            ..HttpFlags::default()
+        };
+        let call_timeout_ms = timeout(args, settings.call_timeout_of(server).0);
+        // The call's own time ends it first, and the server is told; this bound is behind that one.
+        let begin_ms_max = call_timeout_ms.saturating_add(BEGIN_GRACE_MS);
+        let reached = reached(&flags, server, begin_ms_max)
+            .map_err(|failure| failure.about(&format!("the server \"{name}\"")))?;
+        Ok(Self {
+            name: name.clone(),
+            policy: settings.policy_of(server).0.map(Path::to_path_buf),
+            call_timeout_ms,
+            pins: screening::pins(&args.screening, settings, server, places),
+            means: means(server.map(|server| server.transport), reached, command)?,
+        })
+    }
+
+    /// Whether the server sees this machine's files.
+    pub fn is_local(&self) -> bool {
+        self.means.is_local()
+    }
+
+    /// How it is started or reached, once that is settled.
+    pub async fn means(
+        &self,
+        gate: &Arc<Gate>,
+        places: &Places,
+        err: &mut dyn Write,
+    ) -> Result<mcp::serve::Means, Failure> {
+        let start = |command: &Command| mcp::serve::Means::Command(command.spec(places));
+        let reach = |reached: &Reached| mcp::serve::Means::Http(Arc::clone(&reached.upstream));
+        Ok(match &self.means {
+            Means::Command(command) => start(command),
+            Means::Http(reached) => reach(reached),
+            Means::Either(reached, command) => {
+                if reached.is_there(command, gate, err).await? {
+                    reach(reached)
+                } else {
+                    start(command)
+                }
+            }
+        })
     }
 }
 

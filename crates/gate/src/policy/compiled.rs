@@ -292,7 +292,8 @@ fn over_paths(
 fn every_place(argument: &PathArgument, test: &dyn Fn(&str) -> bool) -> Tri {
     if !argument.meaning.places.iter().all(|place| test(place)) {
         Tri::No
-    } else if argument.meaning.uncertain {
+    } else if argument.meaning.uncertain || argument.meaning.places.is_empty() {
+        // Without a place nothing is known of where it leads; "all" would be true of nothing.
         Tri::Unknown
     } else {
         Tri::Yes

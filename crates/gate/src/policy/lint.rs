@@ -43,7 +43,7 @@ pub const SHADOW_RULES_MAX: usize = 1_000;
 pub fn warnings(rules: &[Rule]) -> Vec<Warning> {
     let mut out = Vec::new();
     for (at, rule) in rules.iter().enumerate() {
-        let found = impossible(&rule.conditions).or_else(|| {
+        let found = impossible(&rule.conditions).or_else(|| allows_pathless(rule)).or_else(|| {
             let stronger = rules.iter().take(SHADOW_RULES_MAX);
             shadow(rule, stronger).map(|by| {
                 (
@@ -64,6 +64,24 @@ pub fn warnings(rules: &[Rule]) -> Vec<Warning> {
         }));
     }
     out
+}
+
+/// Whether an allow rule means its paths and lets calls without any through: `all` holds of an empty list.
+fn allows_pathless(rule: &Rule) -> Option<(String, String)> {
+    let c = &rule.conditions;
+    let plain: String = c.when.as_ref()?.text().split_whitespace().collect();
+    let asks = c.path_pattern.is_some() || c.source_path.is_some() || c.dest_path.is_some();
+    let vacuous = rule.effect == Effect::Allow
+        && !asks
+        && plain.contains("paths.all(")
+        && !plain.contains("size(paths)")
+        && !plain.contains("paths.size()");
+    vacuous.then(|| {
+        (
+            "allows calls without any path too: all() holds of an empty list".to_owned(),
+            "write size(paths) > 0 && before it".to_owned(),
+        )
+    })
 }
 
 /// Why no call can meet these conditions.

@@ -15,11 +15,12 @@ use super::Face;
 use super::server::Server;
 use super::session::{CallGuard, Session};
 use super::splice::{self, Marks};
-use super::upstream::{Exchange, Incoming, Link, Reply, Slot, Unsent};
+use super::upstream::{Exchange, Incoming, Link, Slot, Unsent};
 use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{Class, List};
+use crate::reply::{self, Reply};
 use crate::upstream::Frame;
-use crate::{describe, reply, request};
+use crate::{describe, request};
 
 /// Longest id that is kept in the journal, in characters.
 const REQUEST_ID_CHARS_MAX: usize = 256;
@@ -156,7 +157,7 @@ impl Asker {
             session_id: Arc::clone(&self.session_id),
             era: Some(self.era.label()),
             client_id: self.client_id.clone(),
-            transport: "stdio",
+            transport: self.server.pool.means().transport(),
             arguments_digest: member(&scan.params, "arguments")
                 .map(|raw| self.server.gate.digest(raw.as_bytes())),
             received_ns,
@@ -276,7 +277,7 @@ impl Asker {
     fn begun(
         self,
         face: &Arc<Face>,
-        sent: Result<(Exchange, After), UpstreamFault>,
+        sent: Result<(Exchange, After), Failure>,
         names: Names,
         guard: Option<CallGuard>,
     ) -> Begun {
@@ -294,10 +295,10 @@ impl Asker {
                     _guard: guard,
                 }))
             }
-            Err(UpstreamFault::EraMismatch) => Begun::EraMismatch,
-            Err(fault) => {
-                face.note(fault.label(), fault.sentence());
-                Begun::Answered(frames::upstream_fault(&names.id, fault))
+            Err(failure) if failure.fault == UpstreamFault::EraMismatch => Begun::EraMismatch,
+            Err(failure) => {
+                face.note(failure.fault.label(), failure.fault.sentence());
+                Begun::Answered(frames::upstream_failure(&names.id, &failure))
             }
         }
     }
@@ -308,7 +309,7 @@ impl Asker {
         pass: P,
         marks: &Marks,
         deadline_ns: u64,
-    ) -> Result<(Exchange, P::Open), UpstreamFault> {
+    ) -> Result<(Exchange, P::Open), Failure> {
         const TRIES_MAX: usize = 3;
         let mut pass = pass;
         for _ in 0..TRIES_MAX {
@@ -316,11 +317,11 @@ impl Asker {
             link.has_room().await?;
             match link.request(pass, marks, deadline_ns) {
                 Ok(sent) => return Ok(sent),
-                Err(Unsent::Busy) => return Err(UpstreamFault::Busy),
+                Err(Unsent::Busy) => return Err(UpstreamFault::Busy.into()),
                 Err(Unsent::Ended(unspent)) => pass = unspent,
             }
         }
-        Err(UpstreamFault::Died)
+        Err(UpstreamFault::Died.into())
     }
 }
 
@@ -349,7 +350,7 @@ impl Run {
         loop {
             match self.exchange.next().await {
                 Incoming::Response(reply) => return self.done(&reply),
-                Incoming::Fault(fault) => return self.failed(fault),
+                Incoming::Fault(failure) => return self.failed(&failure),
                 Incoming::Cancelled => {
                     self.after = None;
                     return Said::Gone;
@@ -400,8 +401,8 @@ impl Run {
         splice::edited(&frame, &mut [(at, name.as_bytes())])
     }
 
-    fn failed(&mut self, fault: UpstreamFault) -> Said {
-        self.ended(&fault.into(), None)
+    fn failed(&mut self, failure: &Failure) -> Said {
+        self.ended(failure, None)
     }
 
     fn ended(&mut self, failure: &Failure, response: Option<ResponseSummary>) -> Said {
@@ -446,7 +447,7 @@ impl Run {
                 Ok(changed) => changed,
                 Err(message) => {
                     self.face.note("server_list_unreadable", message);
-                    return self.failed(UpstreamFault::Garbage);
+                    return self.failed(&UpstreamFault::Garbage.into());
                 }
             },
             Some(After::Call(mut flight)) => {
@@ -518,7 +519,7 @@ impl Asker {
             session_id: Arc::clone(&self.session_id),
             era: Some(self.era.label()),
             client_id: self.client_id.clone(),
-            transport: "stdio",
+            transport: self.server.pool.means().transport(),
             arguments_digest: Some(self.server.gate.digest(&frame)),
             received_ns: self.server.gate.mono_ns(),
         };

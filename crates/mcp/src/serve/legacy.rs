@@ -14,9 +14,11 @@ use super::server::Server;
 use super::session::{Opening, Session};
 use super::splice;
 use super::streams::{NEWS, StreamFault};
-use super::upstream::{Incoming, Link, Reply, Slot};
+use super::upstream::{Incoming, Link, Slot};
 use super::{Caller, Face};
+use crate::era;
 use crate::frames::{self, UpstreamFault};
+use crate::reply::Reply;
 use crate::request;
 use crate::upstream::Frame;
 
@@ -52,9 +54,9 @@ impl Face {
             kept: false,
         };
         match server.pool.open(&slot, frame).await {
-            Err(fault) => {
-                self.note(fault.label(), fault.sentence());
-                answer::json(StatusCode::OK, frames::upstream_fault(&id, fault))
+            Err(failure) => {
+                self.note(failure.fault.label(), failure.fault.sentence());
+                answer::json(StatusCode::OK, frames::upstream_failure(&id, &failure))
             }
             Ok(Err(reply)) => self.not_opened(&id, &reply),
             Ok(Ok(result)) => {
@@ -91,7 +93,7 @@ impl Face {
 
     /// The server does not open a session: its own answer, or that it speaks another era.
     fn not_opened(&self, id: &str, reply: &Reply) -> Response {
-        if matches!(frames::error_code(reply.payload()), Some(-32022 | -32601)) {
+        if era::is_mismatch(Era::Legacy, era::Asked::Initialize, reply.payload()) {
             let fault = UpstreamFault::EraMismatch;
             self.note(fault.label(), fault.sentence());
             return answer::json(StatusCode::OK, frames::upstream_fault(id, fault));

@@ -17,7 +17,7 @@ mod streams;
 mod upstream;
 
 pub use server::ServerOptions;
-pub use upstream::{CHILDREN_MAX, QUEUE_MAX, QUEUE_WAIT_MS_MAX, Share};
+pub use upstream::{CHILDREN_MAX, Means, QUEUE_MAX, QUEUE_WAIT_MS_MAX, SESSIONS_MAX, Share};
 
 use std::collections::HashMap;
 use std::fmt;
@@ -73,7 +73,7 @@ pub struct Caller {
 pub struct Counts {
     /// Legacy sessions.
     pub sessions: usize,
-    /// Server processes.
+    /// Server processes, and sessions with servers over HTTP.
     pub servers: usize,
 }
 

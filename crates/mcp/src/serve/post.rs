@@ -85,7 +85,7 @@ impl Face {
                 }
             }
             Message::Notification(session, method, cancelled) => {
-                self.notified(&session, &method, cancelled, frame);
+                self.notified(&session, &method, cancelled, frame).await;
                 answer::accepted()
             }
             Message::Stray => answer::accepted(),
@@ -206,7 +206,7 @@ impl Face {
     }
 
     /// A notification of a session's client.
-    fn notified(
+    async fn notified(
         &self,
         session: &Arc<Session>,
         method: &str,
@@ -223,7 +223,7 @@ impl Face {
                     session.cancel(&key);
                 }
             }
-            Some(gate::ControlKind::Handshake) => session.slot.initialized(frame),
+            Some(gate::ControlKind::Handshake) => session.slot.initialized(frame).await,
             Some(kind) => {
                 if let Some(link) = session.slot.current() {
                     // A server that has ended needs no news.
@@ -319,7 +319,7 @@ impl Face {
                 }
             }
             Ok(Message::Notification(session, method, cancelled)) => {
-                self.notified(&session, &method, cancelled, frame);
+                self.notified(&session, &method, cancelled, frame).await;
                 None
             }
             Ok(Message::Answer(session, key)) => {

@@ -8,7 +8,7 @@ use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::pins::PinOptions;
 
-use super::upstream::{Pool, Share};
+use super::upstream::{Means, Pool, Share};
 use crate::definitions::Definitions;
 use crate::describe::{Context, PathSchemas};
 use crate::descriptions;
@@ -16,7 +16,6 @@ use crate::finding::{Finding, Told};
 use crate::listing;
 use crate::method::List;
 use crate::reply;
-use crate::upstream::ServerCommand;
 
 /// What to serve under a name.
 #[derive(Clone)]
@@ -25,9 +24,9 @@ pub struct ServerOptions {
     pub name: String,
     /// The gate with the rules for it.
     pub gate: Arc<Gate>,
-    /// What to start.
-    pub command: ServerCommand,
-    /// Who shares its process.
+    /// How it is started or reached.
+    pub means: Means,
+    /// Who shares its process or session.
     pub share: Share,
     /// How long it may take to answer, in milliseconds.
     pub call_timeout_ms: u64,
@@ -39,7 +38,7 @@ pub struct ServerOptions {
     pub pins: PinOptions,
 }
 
-/// A server and its processes.
+/// A server and its processes or sessions.
 pub(super) struct Server {
     pub name: Arc<str>,
     pub gate: Arc<Gate>,
@@ -63,7 +62,7 @@ impl Server {
         let fault = definitions.fault();
         let pool = Pool::new(
             Arc::clone(&name),
-            options.command,
+            options.means,
             options.share,
             Arc::clone(&options.gate),
         );

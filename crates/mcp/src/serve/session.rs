@@ -63,6 +63,7 @@ pub(super) struct Session {
 #[derive(Debug)]
 struct Ask {
     link: Arc<Link>,
+    epoch: u64,
     kind: AskKind,
 }
 
@@ -160,13 +161,14 @@ impl Session {
     pub fn ask<'s>(&'s self, id: &str, link: &Arc<Link>) -> Option<AskGuard<'s>> {
         let key = Id::from_raw(id)?.key();
         let mut asked = self.asked();
-        // What an ended server has asked nobody waits for.
-        asked.retain(|_, ask| !ask.link.has_ended());
+        // What an ended server or session has asked nobody waits for.
+        asked.retain(|_, ask| !ask.link.has_ended() && ask.link.epoch() == ask.epoch);
         if asked.len() >= SERVER_REQUESTS_MAX || asked.contains_key(&key) {
             return None;
         }
         let ask = Ask {
             link: Arc::clone(link),
+            epoch: link.epoch(),
             kind: AskKind::Open,
         };
         asked.insert(key.clone(), ask);
@@ -175,7 +177,7 @@ impl Session {
 
     /// The client answers a request of the server; `false` where there is none of this id.
     pub fn answer(&self, gate: &Gate, key: &IdKey, frame: Vec<u8>) -> bool {
-        let Some(Ask { link, kind }) = self.asked().remove(key) else {
+        let Some(Ask { link, kind, .. }) = self.asked().remove(key) else {
             return false;
         };
         match kind {

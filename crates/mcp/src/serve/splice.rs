@@ -6,6 +6,8 @@ use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 use wire::{Bounds, Id, scan_reply};
 
+use crate::reply::place;
+
 /// The `_meta` member that ties a Modern notification to its subscription.
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -25,6 +27,21 @@ impl Marks {
         let token = meta(&scan.params, "progressToken").and_then(|raw| place(frame, raw));
         Some(Self { id, token })
     }
+
+    /// The frame in parts, with this number in the place of both names.
+    pub fn renamed<'f>(&self, frame: &'f [u8], number: &'f str) -> Vec<&'f [u8]> {
+        let mut places = [Some(self.id.clone()), self.token.clone()];
+        places.sort_by_key(|place| place.as_ref().map_or(usize::MAX, |p| p.start));
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(5);
+        let mut from = 0;
+        for place in places.into_iter().flatten() {
+            parts.push(frame.get(from..place.start).unwrap_or_default());
+            parts.push(number.as_bytes());
+            from = place.end;
+        }
+        parts.push(frame.get(from..).unwrap_or_default());
+        parts
+    }
 }
 
 /// The raw value of a member of `_meta`.
@@ -35,13 +52,6 @@ fn meta<'a>(params: &[wire::scan::Member<'a>], name: &str) -> Option<&'a str> {
     }
     let scan = scan_reply(meta.as_bytes(), &Bounds::default()).ok()?;
     member(&scan.members, name)
-}
-
-/// Where a slice of a frame stands in it.
-pub(super) fn place(frame: &[u8], part: &str) -> Option<Range<usize>> {
-    let start = (part.as_ptr() as usize).checked_sub(frame.as_ptr() as usize)?;
-    let end = start.checked_add(part.len())?;
-    (end <= frame.len()).then_some(start..end)
 }
 
 /// The frame with other bytes at some places, which do not overlap.

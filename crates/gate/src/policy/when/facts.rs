@@ -108,7 +108,7 @@ impl Known<'_, '_> {
     fn paths<'b>(&'b self) -> Option<CowVal<'b, 'b>> {
         let mut places = Vec::new();
         for argument in self.arguments()? {
-            if argument.meaning.uncertain {
+            if argument.meaning.uncertain || argument.meaning.places.is_empty() {
                 return None;
             }
             places.extend(argument.meaning.places.iter().map(String::as_str));

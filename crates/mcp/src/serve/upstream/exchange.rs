@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
 use super::link::Link;
-use crate::frames::UpstreamFault;
+use crate::frames::Failure;
+use crate::reply::Reply;
+use crate::upstream::http;
 
 /// Most messages that wait for the one who asked; further notifications are dropped and counted.
 pub const WAITING_MAX: usize = 256;
@@ -33,32 +35,18 @@ pub enum Incoming {
         frame: Vec<u8>,
     },
     /// There will be no answer: nothing follows.
-    Fault(UpstreamFault),
+    Fault(Failure),
     /// The client has cancelled it: nothing follows.
     Cancelled,
 }
 
-/// An answer and where its parts are.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// The frame as it came.
-    pub frame: Vec<u8>,
-    /// Where its id stands.
-    pub id: Range<usize>,
-    /// Where `result` or `error` stands.
-    pub payload: Range<usize>,
-    /// Whether it is an error.
-    pub is_error: bool,
-}
-
-impl Reply {
-    /// `result` or `error` as it came.
-    #[must_use]
-    pub fn payload(&self) -> &str {
-        self.frame
-            .get(self.payload.clone())
-            .and_then(|bytes| std::str::from_utf8(bytes).ok())
-            .unwrap_or_default()
+impl Incoming {
+    /// Whether nothing follows.
+    fn is_end(&self) -> bool {
+        match self {
+            Self::Response(_) | Self::Fault(_) | Self::Cancelled => true,
+            Self::Notification { .. } | Self::Request { .. } => false,
+        }
     }
 }
 
@@ -81,10 +69,7 @@ impl Mailbox {
     /// Leaves something; `false` where there is no room for it. What ends an exchange always has room.
     pub fn put(&self, incoming: Incoming) -> bool {
         let mut letters = self.letters();
-        let ends = matches!(
-            incoming,
-            Incoming::Response(_) | Incoming::Fault(_) | Incoming::Cancelled
-        );
+        let ends = incoming.is_end();
         if letters.closed || (!ends && letters.waiting.len() >= WAITING_MAX) {
             return false;
         }
@@ -118,6 +103,8 @@ pub struct Exchange {
     pub(super) link: Arc<Link>,
     pub(super) number: u64,
     pub(super) mailbox: Arc<Mailbox>,
+    /// Over HTTP, what comes is read by the one who waits for it.
+    pub(super) http: Option<http::Exchange>,
     pub(super) ended: bool,
 }
 
@@ -125,11 +112,17 @@ impl Exchange {
     /// What comes next. After [`Incoming::Response`], [`Incoming::Fault`] or [`Incoming::Cancelled`]
     /// nothing does.
     pub async fn next(&mut self) -> Incoming {
-        let incoming = self.mailbox.next().await;
-        self.ended = matches!(
-            incoming,
-            Incoming::Response(_) | Incoming::Fault(_) | Incoming::Cancelled
-        );
+        let incoming = match &mut self.http {
+            None => self.mailbox.next().await,
+            Some(http) => self.link.next_of(self.number, &self.mailbox, http).await,
+        };
+        self.ended = incoming.is_end();
+        if self.ended
+            && let Some(http) = self.http.take()
+            && matches!(incoming, Incoming::Response(_))
+        {
+            http.finish_aside();
+        }
         incoming
     }
 
@@ -157,6 +150,7 @@ impl Drop for Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames::UpstreamFault;
 
     #[test]
     fn a_mailbox_is_bounded_but_always_takes_the_end() {
@@ -169,7 +163,7 @@ mod tests {
             assert!(mailbox.put(news()));
         }
         assert!(!mailbox.put(news()));
-        assert!(mailbox.put(Incoming::Fault(UpstreamFault::Died)));
-        assert!(!mailbox.put(Incoming::Fault(UpstreamFault::Died)));
+        assert!(mailbox.put(Incoming::Fault(UpstreamFault::Died.into())));
+        assert!(!mailbox.put(Incoming::Fault(UpstreamFault::Died.into())));
     }
 }

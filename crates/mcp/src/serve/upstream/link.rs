@@ -1,49 +1,42 @@
-//! One running server that several clients may share: ids of requests are ours on this side.
+//! One running server, or one session with a server over HTTP, that several clients may share: ids of
+//! requests are ours on this side.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use gate::{ControlKind, Gate, Pass};
-use net::outbound::{Child, describe};
-use net::stdio::FrameWriter;
-use tokio::sync::{Notify, OwnedSemaphorePermit};
-use wire::FrameEvent;
 
 use super::exchange::{Exchange, Incoming, Mailbox};
-use crate::frames::{self, UpstreamFault};
+use super::process::Process;
+use super::remote::Remote;
+use crate::frames::{self, Failure, UpstreamFault};
 use crate::notes::Notes;
 use crate::serve::splice::Marks;
-use crate::upstream::{Frame, ServerCommand};
+use crate::upstream::Frame;
 
-/// Most requests under way at one server process.
+/// Most requests under way at one server process or session.
 pub const IN_FLIGHT_MAX: usize = 1_024;
-/// How often deadlines and notes are looked at, in milliseconds.
-const TICK_MS: u64 = 250;
-/// How long a request may wait for a server that does not read, in milliseconds.
-const ROOM_WAIT_MS: u64 = 10_000;
-/// How long what an ended server has left behind is read, in milliseconds.
-const LEFT_BEHIND_MS: u64 = 1_000;
 
-/// A running server.
+/// A running server, or a session with one over HTTP.
 pub struct Link {
     pub(super) name: Arc<str>,
     pub(super) gate: Arc<Gate>,
-    writer: Mutex<Option<FrameWriter>>,
+    pub(super) way: Way,
     table: Mutex<Table>,
     next: AtomicU64,
-    /// For the driver: something is queued, or the end is wanted.
-    wake: Notify,
-    /// For senders: the queue has shrunk.
-    room: Notify,
-    stopping: AtomicBool,
-    pub(super) notes: Mutex<Notes>,
+    pub(super) notes: Arc<Mutex<Notes>>,
     /// Whether only one client's session uses this server.
     pub(super) exclusive: bool,
     /// What belongs to no exchange.
     pub(super) unsolicited: Mailbox,
+}
+
+/// How messages leave for it.
+pub(super) enum Way {
+    Process(Process),
+    Http(Remote),
 }
 
 #[derive(Debug, Default)]
@@ -68,47 +61,21 @@ pub enum Unsent<P> {
 }
 
 impl Link {
-    /// Starts a server. `place` is given back when it has ended.
-    ///
-    /// # Errors
-    /// Where the process cannot be started.
-    pub fn start(
-        command: &ServerCommand,
-        name: &Arc<str>,
-        gate: &Arc<Gate>,
-        exclusive: bool,
-        place: OwnedSemaphorePermit,
-    ) -> io::Result<Arc<Self>> {
-        let mut child = Child::spawn(command, name)?;
-        let link = Arc::new(Self {
+    pub(super) fn new(name: &Arc<str>, gate: &Arc<Gate>, exclusive: bool, way: Way) -> Self {
+        Self {
             name: Arc::clone(name),
             gate: Arc::clone(gate),
-            writer: Mutex::new(child.take_writer()),
+            way,
             table: Mutex::default(),
             next: AtomicU64::new(1),
-            wake: Notify::new(),
-            room: Notify::new(),
-            stopping: AtomicBool::new(false),
-            notes: Mutex::default(),
+            notes: Arc::default(),
             exclusive,
             unsolicited: Mailbox::default(),
-        });
-        let driven = Arc::clone(&link);
-        tokio::spawn(async move {
-            driven.drive(&mut child).await;
-            child.stop().await;
-            driven.flush_notes();
-            drop(place);
-        });
-        Ok(link)
+        }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn writer(&self) -> MutexGuard<'_, Option<FrameWriter>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether it has ended.
@@ -123,10 +90,32 @@ impl Link {
         self.table().open.is_empty()
     }
 
+    /// Whether it is a session over HTTP.
+    pub(super) fn is_over_http(&self) -> bool {
+        match &self.way {
+            Way::Process(_) => false,
+            Way::Http(_) => true,
+        }
+    }
+
+    /// Changes when the server has forgotten what it has asked so far.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        match &self.way {
+            Way::Process(_) => 0,
+            Way::Http(remote) => remote.epoch(),
+        }
+    }
+
     /// Asks for its end; what is under way is answered with an error.
     pub fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
-        self.wake.notify_one();
+        match &self.way {
+            Way::Process(process) => process.stop(),
+            Way::Http(remote) => {
+                self.end();
+                remote.stop(&self.name, &self.gate, &self.notes);
+            }
+        }
     }
 
     /// Waits until the server has read what was sent to it before, within a bound.
@@ -134,30 +123,15 @@ impl Link {
     /// # Errors
     /// [`UpstreamFault::Busy`] where it has not.
     pub async fn has_room(&self) -> Result<(), UpstreamFault> {
-        if !self.is_congested() {
-            return Ok(());
+        match &self.way {
+            Way::Process(process) => process.has_room().await,
+            // Calls wait for a connection each for itself.
+            Way::Http(_) => Ok(()),
         }
-        let wait = async {
-            loop {
-                let notified = self.room.notified();
-                if !self.is_congested() {
-                    return;
-                }
-                notified.await;
-            }
-        };
-        tokio::time::timeout(Duration::from_millis(ROOM_WAIT_MS), wait)
-            .await
-            .map_err(|_| UpstreamFault::Busy)
     }
 
-    fn is_congested(&self) -> bool {
-        self.writer()
-            .as_ref()
-            .is_some_and(FrameWriter::is_congested)
-    }
-
-    /// Sends a request under a number of ours. `marks` says where its own names stand.
+    /// Sends a request under a number of ours. `marks` says where its own names stand. Over HTTP it
+    /// leaves as soon as the exchange is read.
     ///
     /// # Errors
     /// An [`Unsent`]; the pass is given back where another server can take it.
@@ -183,26 +157,26 @@ impl Link {
             };
             table.open.insert(number, entry);
         }
-        let (Frame(frame), open) = pass.spend();
         let text = number.to_string();
-        let mut places = [Some(marks.id.clone()), marks.token.clone()];
-        places.sort_by_key(|place| place.as_ref().map_or(usize::MAX, |p| p.start));
-        let mut parts: Vec<&[u8]> = Vec::with_capacity(5);
-        let mut from = 0;
-        for place in places.into_iter().flatten() {
-            parts.push(frame.get(from..place.start).unwrap_or_default());
-            parts.push(text.as_bytes());
-            from = place.end;
-        }
-        parts.push(frame.get(from..).unwrap_or_default());
-        if self.write(&parts).is_err() {
-            // Some of it may have left: nobody may send it again.
-            self.close(number, Incoming::Fault(UpstreamFault::Died));
-        }
+        let (http, open) = match &self.way {
+            Way::Process(process) => {
+                let (Frame(frame), open) = pass.spend();
+                if process.write(&marks.renamed(&frame, &text)).is_err() {
+                    // Some of it may have left: nobody may send it again.
+                    self.close(number, Incoming::Fault(UpstreamFault::Died.into()));
+                }
+                (None, open)
+            }
+            Way::Http(remote) => {
+                let (exchange, open) = remote.exchange(pass, marks, &text);
+                (Some(exchange), open)
+            }
+        };
         let exchange = Exchange {
             link: Arc::clone(self),
             number,
             mailbox,
+            http,
             ended: false,
         };
         Ok((exchange, open))
@@ -211,21 +185,36 @@ impl Link {
     /// Sends what has no answer: a notification, or the answer to a request of the server.
     ///
     /// # Errors
-    /// `BrokenPipe` where the server no longer reads.
+    /// `BrokenPipe` where the server no longer reads, `WouldBlock` where too much is on its way. What
+    /// goes wrong later is noted.
     pub fn send<P: Pass<Request = Frame>>(&self, pass: P) -> io::Result<P::Open> {
-        let (Frame(frame), open) = pass.spend();
-        self.write(&[&frame])?;
-        Ok(open)
+        match &self.way {
+            Way::Process(process) => {
+                let (Frame(frame), open) = pass.spend();
+                process.write(&[&frame])?;
+                Ok(open)
+            }
+            Way::Http(remote) => remote.send(pass, &self.notes),
+        }
     }
 
-    fn write(&self, parts: &[&[u8]]) -> io::Result<()> {
-        let mut writer = self.writer();
-        let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        let sent = writer.send_parts(parts);
-        if !writer.is_empty() {
-            self.wake.notify_one();
+    /// Tells the server that its client is ready, and listens to what it says by itself.
+    ///
+    /// # Errors
+    /// `BrokenPipe` where the server no longer reads.
+    pub async fn initialized<P: Pass<Request = Frame>>(
+        self: &Arc<Self>,
+        pass: P,
+    ) -> io::Result<P::Open> {
+        match &self.way {
+            Way::Process(_) => self.send(pass),
+            Way::Http(remote) => {
+                // A call that overtook it would be refused.
+                let open = remote.deliver(pass, &self.notes).await;
+                remote.listen(self);
+                Ok(open)
+            }
         }
-        sent
     }
 
     /// Tells the server that nobody waits for this answer any more, and ends the exchange.
@@ -253,6 +242,11 @@ impl Link {
         entry.is_some_and(|entry| entry.mailbox.put(with))
     }
 
+    /// Takes an exchange out whose reader has its end; `false` where it has ended before.
+    pub(super) fn take(&self, number: u64) -> bool {
+        self.table().open.remove(&number).is_some()
+    }
+
     /// The mailbox of an exchange.
     pub(super) fn mailbox(&self, number: u64) -> Option<Arc<Mailbox>> {
         self.table()
@@ -262,8 +256,11 @@ impl Link {
     }
 
     /// The mailbox of the exchange that an untied message most likely belongs to: the newest where
-    /// one client asks, the only one where several may.
+    /// one client asks, the only one where several may. None over HTTP, where each call has a stream.
     pub(super) fn likely_mailbox(&self) -> Option<Arc<Mailbox>> {
+        if self.is_over_http() {
+            return None;
+        }
         let table = self.table();
         if !self.exclusive && table.open.len() > 1 {
             return None;
@@ -284,92 +281,23 @@ impl Link {
 
     /// Notes something about this server for the journal.
     pub fn note(&self, event: &'static str, message: &str) {
-        self.notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .add(event, message);
+        note(&self.notes, event, message);
     }
 
-    fn flush_notes(&self) {
-        self.notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .flush(&self.gate, "", &self.name);
-    }
-
-    /// Reads what the server says and writes what is queued, until either side ends it.
-    async fn drive(&self, child: &mut Child) {
-        let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            let queued = self.writer().as_ref().is_some_and(|w| !w.is_empty());
-            let reader = child.streams().0;
-            tokio::select! {
-                read = reader.fill() => {
-                    self.drain(child);
-                    if !matches!(read, Ok(true)) {
-                        break;
-                    }
-                }
-                flushed = self.flush(), if queued => {
-                    if flushed.is_err() {
-                        break;
-                    }
-                    self.room.notify_waiters();
-                }
-                () = self.wake.notified() => {
-                    if self.stopping.load(Ordering::Acquire) {
-                        break;
-                    }
-                }
-                _ = tick.tick() => self.overdue(),
-            }
-        }
-        if !self.stopping.load(Ordering::Acquire) {
-            // What it had written before it ended still counts.
-            let left_behind = async {
-                while matches!(child.streams().0.fill().await, Ok(true)) {
-                    self.drain(child);
-                }
-            };
-            drop(tokio::time::timeout(Duration::from_millis(LEFT_BEHIND_MS), left_behind).await);
-            self.note_end(child).await;
-        }
-        self.end();
-    }
-
-    async fn flush(&self) -> io::Result<()> {
-        std::future::poll_fn(|cx| match self.writer().as_mut() {
-            Some(writer) => writer.poll_flush(cx),
-            None => std::task::Poll::Ready(Ok(())),
-        })
-        .await
-    }
-
-    fn drain(&self, child: &mut Child) {
-        while let Some(event) = child.streams().0.next() {
-            match event {
-                FrameEvent::Frame(frame) => self.on_frame(frame.to_vec()),
-                FrameEvent::TooLong(head) => {
-                    self.note(
-                        "server_frame_too_long",
-                        "a frame of the server was longer than 16 MiB and was dropped",
-                    );
-                    self.fail_salvaged(&head, UpstreamFault::Oversize);
-                }
-            }
-        }
+    pub(super) fn flush_notes(&self) {
+        flush_notes(&self.notes, &self.gate, &self.name);
     }
 
     /// Fails the exchange whose number a broken frame still shows.
     pub(super) fn fail_salvaged(&self, frame: &[u8], fault: UpstreamFault) {
         let head = frame.get(..64 * 1024).unwrap_or(frame);
         if let Some(number) = frames::salvage_id(head).and_then(|raw| raw.parse().ok()) {
-            self.close(number, Incoming::Fault(fault));
+            self.close(number, Incoming::Fault(fault.into()));
         }
     }
 
-    fn overdue(&self) {
+    /// To be called now and then: gives up what took too long, and writes notes down.
+    pub(super) fn look_after(&self) {
         self.flush_notes();
         let now_ns = self.gate.mono_ns();
         let overdue: Vec<u64> = self
@@ -380,34 +308,38 @@ impl Link {
             .map(|(number, _)| *number)
             .collect();
         for number in overdue {
-            let fault = Incoming::Fault(UpstreamFault::Timeout);
+            let fault = Incoming::Fault(UpstreamFault::Timeout.into());
             self.give_up(number, fault, "timeout");
         }
     }
 
-    async fn note_end(&self, child: &mut Child) {
-        const WAIT_MS: u64 = 1_000;
-        let how = match child.wait_at_most(WAIT_MS).await {
-            Some(status) => describe(status),
-            None => "its input or output was closed".into(),
-        };
-        self.note("server_ended", &format!("the server ended: {how}"));
-    }
-
     /// Nothing is answered from here on.
-    fn end(&self) {
+    pub(super) fn end(&self) {
         let open = {
             let mut table = self.table();
             table.ended = true;
             std::mem::take(&mut table.open)
         };
+        let died = || Incoming::Fault(Failure::from(UpstreamFault::Died));
         for entry in open.into_values() {
-            entry.mailbox.put(Incoming::Fault(UpstreamFault::Died));
+            entry.mailbox.put(died());
         }
-        self.unsolicited.put(Incoming::Fault(UpstreamFault::Died));
-        *self.writer() = None;
-        self.room.notify_waiters();
+        self.unsolicited.put(died());
     }
+}
+
+pub(super) fn note(notes: &Mutex<Notes>, event: &'static str, message: &str) {
+    notes
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .add(event, message);
+}
+
+pub(super) fn flush_notes(notes: &Mutex<Notes>, gate: &Gate, name: &str) {
+    notes
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .flush(gate, "", name);
 }
 
 impl std::fmt::Debug for Link {

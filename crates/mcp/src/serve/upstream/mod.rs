@@ -1,35 +1,71 @@
-//! The servers behind: started when first needed, shared as configured, started again when they end.
+//! The servers behind: started or reached when first needed, shared as configured, opened again when
+//! they end.
 
 mod exchange;
 mod link;
+mod process;
+mod remote;
 mod route;
+mod slot;
 
-pub use exchange::{Exchange, Incoming, Reply};
+pub use exchange::{Exchange, Incoming};
 pub use link::{Link, Unsent};
+pub use slot::Slot;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gate::{ControlKind, Gate};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use wire::{Bounds, Era, scan_request};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wire::Era;
 
-use super::splice::Marks;
-use crate::frames::UpstreamFault;
-use crate::upstream::{Frame, ServerCommand};
+use crate::frames::{Failure, UpstreamFault};
+use crate::reply::Reply;
+use crate::upstream::ServerCommand;
+use crate::upstream::http::HttpUpstream;
+use slot::{Hello, ask};
 
 /// Most processes of one server.
 pub const CHILDREN_MAX: usize = 32;
+/// Most sessions with one server over HTTP.
+pub const SESSIONS_MAX: usize = 10_000;
 /// Most callers that wait for one to become free.
 pub const QUEUE_MAX: usize = 256;
 /// How long they wait, in milliseconds.
 pub const QUEUE_WAIT_MS_MAX: u64 = 10_000;
-/// How long a server may take to open a session or to say which era it speaks, in milliseconds.
-const HANDSHAKE_WAIT_MS: u64 = 15_000;
 
-/// Who shares a server's process.
+/// How a server is started or reached.
+#[derive(Debug, Clone)]
+pub enum Means {
+    /// As a process of ours.
+    Command(ServerCommand),
+    /// Over HTTP.
+    Http(Arc<HttpUpstream>),
+}
+
+impl Means {
+    /// Most processes or sessions.
+    fn places_max(&self) -> usize {
+        match self {
+            Self::Command(_) => CHILDREN_MAX,
+            Self::Http(_) => SESSIONS_MAX,
+        }
+    }
+
+    /// What records say of it.
+    #[must_use]
+    pub fn transport(&self) -> &'static str {
+        match self {
+            Self::Command(_) => "stdio",
+            Self::Http(_) => "http",
+        }
+    }
+}
+
+/// Who shares a server's process, or the session with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Share {
     /// Each session has one of its own; where there are no sessions, each caller.
@@ -53,7 +89,7 @@ struct Key {
 #[derive(Debug)]
 pub struct Pool {
     name: Arc<str>,
-    command: ServerCommand,
+    means: Means,
     share: Share,
     gate: Arc<Gate>,
     places: Arc<Semaphore>,
@@ -67,52 +103,34 @@ const UNKNOWN: u8 = 0;
 const SPEAKS: u8 = 1;
 const SPEAKS_NOT: u8 = 2;
 
-/// One process and what it takes to start it again.
-#[derive(Debug)]
-pub struct Slot {
-    exclusive: bool,
-    modern: bool,
-    link: Mutex<Option<Arc<Link>>>,
-    /// Held while a process is being started, so that it is started once.
-    starting: tokio::sync::Mutex<()>,
-    hello: Mutex<Hello>,
-    used_ns: AtomicU64,
-    /// A process was started, or the slot is no longer in use.
-    renewed: Notify,
-    over: AtomicBool,
-    /// Somebody reads what belongs to no exchange.
-    attended: AtomicBool,
-}
-
-/// A Legacy session's opening, as its client sent it.
-#[derive(Debug, Default, Clone)]
-struct Hello {
-    initialize: Option<Vec<u8>>,
-    initialized: Option<Vec<u8>>,
-    /// The result of the server's first answer.
-    result: Option<String>,
-}
-
 impl Pool {
     /// The processes of a server, none of which runs yet.
     #[must_use]
-    pub fn new(name: Arc<str>, command: ServerCommand, share: Share, gate: Arc<Gate>) -> Self {
+    pub fn new(name: Arc<str>, means: Means, share: Share, gate: Arc<Gate>) -> Self {
         Self {
             name,
-            command,
             share,
             gate,
-            places: Arc::new(Semaphore::new(CHILDREN_MAX)),
+            places: Arc::new(Semaphore::new(means.places_max())),
+            means,
             queued: AtomicUsize::new(0),
             slots: Mutex::default(),
             speaks_modern: AtomicU8::new(UNKNOWN),
         }
     }
 
-    /// How many processes run.
+    /// How it is started or reached.
+    #[must_use]
+    pub fn means(&self) -> &Means {
+        &self.means
+    }
+
+    /// How many processes run, or sessions are open.
     #[must_use]
     pub fn running(&self) -> usize {
-        CHILDREN_MAX.saturating_sub(self.places.available_permits())
+        self.means
+            .places_max()
+            .saturating_sub(self.places.available_permits())
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<Key, Arc<Slot>>> {
@@ -138,19 +156,9 @@ impl Pool {
     pub fn slot(&self, era: Era, caller: &Arc<str>, session: Option<&Arc<str>>) -> Arc<Slot> {
         let key = self.key(era, caller, session);
         let mut slots = self.slots();
-        let slot = slots.entry(key).or_insert_with_key(|key| {
-            Arc::new(Slot {
-                exclusive: key.session.is_some(),
-                modern: key.modern,
-                link: Mutex::default(),
-                starting: tokio::sync::Mutex::default(),
-                hello: Mutex::default(),
-                used_ns: AtomicU64::new(0),
-                renewed: Notify::new(),
-                over: AtomicBool::new(false),
-                attended: AtomicBool::new(false),
-            })
-        });
+        let slot = slots
+            .entry(key)
+            .or_insert_with_key(|key| Arc::new(Slot::new(key.session.is_some(), key.modern)));
         slot.used_ns.store(self.gate.mono_ns(), Ordering::Relaxed);
         Arc::clone(slot)
     }
@@ -166,13 +174,21 @@ impl Pool {
         }
     }
 
-    /// Ends shared processes that nobody has used for so long.
+    /// Ends shared processes and sessions that nobody has used for so long.
     pub fn sweep(&self, idle_ms_max: u64) {
         let now_ns = self.gate.mono_ns();
         let idle_ns = idle_ms_max.saturating_mul(1_000_000);
+        if let Means::Http(upstream) = &self.means {
+            upstream.reap();
+        }
         self.slots().retain(|key, slot| {
             let used_ns = slot.used_ns.load(Ordering::Relaxed);
-            let busy = slot.current().is_some_and(|link| !link.is_idle());
+            let link = slot.current();
+            if let (Some(link), Means::Http(_)) = (&link, &self.means) {
+                // A process has a task that does.
+                link.look_after();
+            }
+            let busy = link.is_some_and(|link| !link.is_idle());
             if key.session.is_some() || busy || now_ns.saturating_sub(used_ns) < idle_ns {
                 return true;
             }
@@ -192,7 +208,7 @@ impl Pool {
         for slot in slots {
             slot.end();
         }
-        let all = u32::try_from(CHILDREN_MAX).unwrap_or(u32::MAX);
+        let all = u32::try_from(self.means.places_max()).unwrap_or(u32::MAX);
         drop(self.places.acquire_many(all).await);
     }
 
@@ -200,12 +216,12 @@ impl Pool {
     ///
     /// # Errors
     /// Why there is none.
-    pub async fn link(&self, slot: &Arc<Slot>) -> Result<Arc<Link>, UpstreamFault> {
+    pub async fn link(&self, slot: &Arc<Slot>) -> Result<Arc<Link>, Failure> {
         if let Some(link) = slot.current() {
             return Ok(link);
         }
         if slot.modern && self.speaks_modern.load(Ordering::Acquire) == SPEAKS_NOT {
-            return Err(UpstreamFault::EraMismatch);
+            return Err(UpstreamFault::EraMismatch.into());
         }
         let _starting = slot.starting.lock().await;
         if let Some(link) = slot.current() {
@@ -218,7 +234,7 @@ impl Pool {
             slot.greet(&link).await?;
         }
         slot.set(&link);
-        Ok(link)
+        Ok(link.keep())
     }
 
     /// The answer to a client's `initialize`: the server's own to the first, the same to those who
@@ -230,16 +246,15 @@ impl Pool {
         &self,
         slot: &Arc<Slot>,
         initialize: Vec<u8>,
-    ) -> Result<Result<String, Reply>, UpstreamFault> {
+    ) -> Result<Result<String, Reply>, Failure> {
         let _starting = slot.starting.lock().await;
         let known = slot.hello().result.clone();
         if let (Some(result), Some(_)) = (known, slot.current()) {
             return Ok(Ok(result));
         }
         let link = self.start(slot).await?;
-        let reply = slot.ask(&link, initialize.clone()).await?;
+        let reply = ask(&link, ControlKind::Handshake, initialize.clone()).await?;
         if reply.is_error {
-            link.stop();
             return Ok(Err(reply));
         }
         let result = reply.payload().to_owned();
@@ -249,15 +264,22 @@ impl Pool {
             result: Some(result.clone()),
         };
         slot.set(&link);
+        link.keep();
         Ok(Ok(result))
     }
 
-    async fn start(&self, slot: &Slot) -> Result<Arc<Link>, UpstreamFault> {
+    async fn start(&self, slot: &Slot) -> Result<Tentative, UpstreamFault> {
         let place = self.place().await?;
-        Link::start(&self.command, &self.name, &self.gate, slot.exclusive, place).map_err(|error| {
-            tracing::error!(server = %self.name, "cannot start the server: {error}");
-            UpstreamFault::Died
-        })
+        let (name, gate) = (&self.name, &self.gate);
+        let link = match &self.means {
+            Means::Command(command) => Link::start(command, name, gate, slot.exclusive, place)
+                .map_err(|error| {
+                    tracing::error!(server = %name, "cannot start the server: {error}");
+                    UpstreamFault::Died
+                })?,
+            Means::Http(upstream) => Link::reach(upstream, name, gate, slot.exclusive, place),
+        };
+        Ok(Tentative { link, kept: false })
     }
 
     /// A place among the processes that may run, waited for in a bounded queue.
@@ -280,163 +302,63 @@ impl Pool {
 
     /// Learns once whether the server speaks the Modern era. A server that does not answer at all may
     /// only be slow: it is asked again the next time.
-    async fn probe(&self, link: &Arc<Link>) -> Result<(), UpstreamFault> {
+    async fn probe(&self, link: &Arc<Link>) -> Result<(), Failure> {
         if self.speaks_modern.load(Ordering::Acquire) == SPEAKS {
             return Ok(());
         }
         let known = match ask(link, ControlKind::Handshake, PROBE.to_vec()).await {
             Ok(reply) if reply.is_error => SPEAKS_NOT,
             Ok(_) => SPEAKS,
-            Err(UpstreamFault::Timeout) => UNKNOWN,
-            Err(fault) => return Err(fault),
+            Err(failure) if failure.fault == UpstreamFault::Timeout => UNKNOWN,
+            Err(failure) => return Err(failure),
         };
-        self.speaks_modern.store(known, Ordering::Release);
+        // Over HTTP it may be another server the next time.
+        if known == SPEAKS || matches!(self.means, Means::Command(_)) {
+            self.speaks_modern.store(known, Ordering::Release);
+        }
         if known == SPEAKS {
             return Ok(());
         }
-        link.stop();
-        Err(UpstreamFault::EraMismatch)
+        Err(UpstreamFault::EraMismatch.into())
     }
 }
 
 /// Asks what a Modern server can do; any answer but a result means that it is none.
 const PROBE: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"durward","version":"1"}}}}"#;
 
+/// A link that is being opened, ended again where that fails or nobody waits for it any more.
+struct Tentative {
+    link: Arc<Link>,
+    kept: bool,
+}
+
+impl Tentative {
+    fn keep(mut self) -> Arc<Link> {
+        self.kept = true;
+        Arc::clone(&self.link)
+    }
+}
+
+impl Deref for Tentative {
+    type Target = Arc<Link>;
+
+    fn deref(&self) -> &Arc<Link> {
+        &self.link
+    }
+}
+
+impl Drop for Tentative {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.link.stop();
+        }
+    }
+}
+
 struct Queued<'q>(&'q AtomicUsize);
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-impl Slot {
-    fn hello(&self) -> MutexGuard<'_, Hello> {
-        self.hello.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The running process.
-    #[must_use]
-    pub fn current(&self) -> Option<Arc<Link>> {
-        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
-        link.as_ref().filter(|link| !link.has_ended()).cloned()
-    }
-
-    /// Whether the caller of this is the first: it is the one to read what belongs to no exchange.
-    pub fn attend(&self) -> bool {
-        !self.attended.swap(true, Ordering::AcqRel)
-    }
-
-    /// The running process, as soon as there is another one than before; none when the slot is no
-    /// longer in use. For one reader.
-    pub async fn next_link(&self) -> Option<Arc<Link>> {
-        loop {
-            self.renewed.notified().await;
-            if self.over.load(Ordering::Acquire) {
-                return None;
-            }
-            if let Some(link) = self.current() {
-                return Some(link);
-            }
-        }
-    }
-
-    fn end(&self) {
-        self.over.store(true, Ordering::Release);
-        self.renewed.notify_one();
-        if let Some(link) = self.take() {
-            link.stop();
-        }
-    }
-
-    fn take(&self) -> Option<Arc<Link>> {
-        self.link
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-    }
-
-    fn set(&self, link: &Arc<Link>) {
-        *self.link.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(link));
-        self.renewed.notify_one();
-    }
-
-    /// Passes on that a client is ready, once for all who share the process.
-    pub fn initialized(&self, frame: Vec<u8>) {
-        {
-            let mut hello = self.hello();
-            if hello.initialized.is_some() {
-                return;
-            }
-            hello.initialized = Some(frame.clone());
-        }
-        if let Some(link) = self.current() {
-            let pass = link.gate.control(ControlKind::Handshake, Frame(frame));
-            // A server that has ended is told again when it is started again.
-            let _ = link.send(pass);
-        }
-    }
-
-    /// Opens a restarted server's session as its client did.
-    async fn greet(&self, link: &Arc<Link>) -> Result<(), UpstreamFault> {
-        let hello = self.hello().clone();
-        let Some(initialize) = hello.initialize else {
-            return Ok(());
-        };
-        let reply = self.ask(link, initialize).await?;
-        if reply.is_error {
-            link.stop();
-            return Err(UpstreamFault::Died);
-        }
-        if let Some(initialized) = hello.initialized {
-            let pass = link
-                .gate
-                .control(ControlKind::Handshake, Frame(initialized));
-            link.send(pass).map_err(|_| UpstreamFault::Died)?;
-        }
-        link.note(
-            "server_restarted",
-            "the server had ended and was started again",
-        );
-        Ok(())
-    }
-
-    async fn ask(&self, link: &Arc<Link>, frame: Vec<u8>) -> Result<Reply, UpstreamFault> {
-        ask(link, ControlKind::Handshake, frame).await
-    }
-}
-
-/// Sends a request of the protocol's own and waits for its answer, within a bound.
-async fn ask(link: &Arc<Link>, kind: ControlKind, frame: Vec<u8>) -> Result<Reply, UpstreamFault> {
-    let marks = {
-        let scan = scan_request(&frame, &Bounds::default()).map_err(|_| UpstreamFault::Garbage)?;
-        Marks::of(&frame, &scan).ok_or(UpstreamFault::Garbage)?
-    };
-    let pass = link.gate.control(kind, Frame(frame));
-    let wait_ns = HANDSHAKE_WAIT_MS.saturating_mul(1_000_000);
-    let deadline_ns = link.gate.mono_ns().saturating_add(wait_ns);
-    let (mut exchange, ()) =
-        link.request(pass, &marks, deadline_ns)
-            .map_err(|unsent| match unsent {
-                Unsent::Ended(_) => UpstreamFault::Died,
-                Unsent::Busy => UpstreamFault::Busy,
-            })?;
-    loop {
-        match exchange.next().await {
-            Incoming::Response(reply) => return Ok(reply),
-            Incoming::Fault(fault) => {
-                link.stop();
-                return Err(fault);
-            }
-            Incoming::Cancelled => return Err(UpstreamFault::Died),
-            // Nobody is there yet to be told.
-            Incoming::Notification { .. } => {}
-            Incoming::Request { id, .. } => {
-                let text = "no session is open yet";
-                let refused = crate::frames::error(&id, -32603, text, None);
-                let pass = link.gate.control(ControlKind::Complaint, Frame(refused));
-                let _ = link.send(pass);
-            }
-        }
     }
 }

@@ -5,11 +5,12 @@ use wire::jsonrpc::{Envelope, Kind};
 use wire::scan::Scan;
 use wire::{Bounds, Id, scan_reply, scan_request};
 
-use super::exchange::{Incoming, Reply};
+use super::exchange::Incoming;
 use super::link::Link;
 use crate::frames::{self, UpstreamFault};
 use crate::method;
-use crate::serve::splice::{Tie, number_of, place};
+use crate::reply::{Reply, place};
+use crate::serve::splice::{Tie, number_of};
 use crate::upstream::Frame;
 
 impl Link {
@@ -32,6 +33,37 @@ impl Link {
             Err(message) => return self.garbage(&frame, message),
         };
         self.deliver(frame, incoming);
+    }
+
+    /// What a message is to the exchange on whose own stream it came; `None` where it is for another,
+    /// or for nobody.
+    pub(super) fn on_own_message(&self, own: u64, frame: Vec<u8>) -> Option<Incoming> {
+        match read(&frame) {
+            Ok(Read::Message(Message::Notification { method, tie })) => match tie {
+                Some(tie) if tie.number == own => {
+                    let tie = Some((tie.at, tie.is_token));
+                    return Some(Incoming::Notification { frame, tie });
+                }
+                None if method != PROGRESS => {
+                    return Some(Incoming::Notification { frame, tie: None });
+                }
+                tie => self.on_notification(frame, &method, tie),
+            },
+            Ok(Read::Message(Message::Request { id, method })) => {
+                match scan_request(&frame, &Bounds::default()) {
+                    Ok(_) => return Some(Incoming::Request { id, method, frame }),
+                    Err(fault) => self.note("server_garbage", fault.message),
+                }
+            }
+            Ok(Read::Message(Message::Response { .. } | Message::NoId) | Read::Batch(_)) => {
+                self.note(
+                    "server_garbage",
+                    "what came on a call's stream does not belong there",
+                );
+            }
+            Err(message) => self.note("server_garbage", message),
+        }
+        None
     }
 
     fn garbage(&self, frame: &[u8], message: &str) {
@@ -87,7 +119,7 @@ impl Link {
         let (mailbox, tie) = match tied {
             Some((mailbox, tie)) => (Some(mailbox), Some((tie.at, tie.is_token))),
             // News of a call that has ended, or of none.
-            None if method == "notifications/progress" => return,
+            None if method == PROGRESS => return,
             None => (self.likely_mailbox(), None),
         };
         let incoming = Incoming::Notification { frame, tie };
@@ -130,6 +162,8 @@ impl Link {
         }
     }
 }
+
+const PROGRESS: &str = "notifications/progress";
 
 enum Read {
     Message(Message),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use super::open::{self, Events, Opened, Outcome};
 use super::outline::Outline;
 use super::session::HttpSession;
 use crate::frames::{self, Failure, UpstreamFault as Fault};
+use crate::reply::{Reply, place};
 
 /// Most times that a message is sent again although it may have been worked on, where that does no harm.
 const RETRIES_MAX: u8 = 1;
@@ -31,7 +33,7 @@ pub enum Incoming {
     /// A notification or a request of the server.
     Message(Vec<u8>),
     /// The answer, under the id that was asked with. Nothing follows.
-    Response(Vec<u8>),
+    Response(Reply),
     /// There will be no answer. Nothing follows.
     Failed(Failure),
     /// Something was dropped and is to be noted: an event's name and a sentence.
@@ -118,6 +120,19 @@ impl Exchange {
         drop(tokio::time::timeout(Duration::from_millis(LINGER_MS_MAX), end).await);
     }
 
+    /// The same, without keeping the caller waiting.
+    pub fn finish_aside(mut self) {
+        let Stage::Answered(Some(events)) = &mut self.stage else {
+            return;
+        };
+        // More often than not the end has come with the answer.
+        let mut now = Context::from_waker(Waker::noop());
+        let end = std::pin::pin!(events.next()).poll(&mut now);
+        if !matches!(end, Poll::Ready(Ok(None) | Err(_))) {
+            tokio::spawn(self.finish());
+        }
+    }
+
     fn on_opened(&mut self, outcome: Outcome) {
         let opened = outcome.map(|(opened, retries_left)| {
             self.retries_left = retries_left;
@@ -196,10 +211,25 @@ impl Exchange {
                 if !is_error {
                     self.learn(envelope.payload.unwrap_or_default());
                 }
-                match (id, self.id()) {
+                let parts = match (id, self.id()) {
+                    (Some(id), _) => envelope.payload.and_then(|payload| {
+                        Some((place(&frame, id.raw())?, place(&frame, payload)?))
+                    }),
                     // An error about a request whose id the server could not read: it is this one.
-                    (None, Some(own)) => Incoming::Response(frames::with_id(&scan, own)),
-                    _ => Incoming::Response(frame),
+                    (None, Some(own)) => {
+                        return Reply::read(frames::with_id(&scan, own))
+                            .map_or_else(|| garbage(&frame), Incoming::Response);
+                    }
+                    (None, None) => None,
+                };
+                match parts {
+                    Some((id, payload)) => Incoming::Response(Reply {
+                        frame,
+                        id,
+                        payload,
+                        is_error,
+                    }),
+                    None => garbage(&frame),
                 }
             }
         }

@@ -166,9 +166,8 @@ impl Task {
         } = self;
         while let Some(incoming) = exchange.next().await {
             let came = match incoming {
-                Incoming::Message(frame) | Incoming::Response(frame) => {
-                    Came::Frame(on_one_line(frame))
-                }
+                Incoming::Message(frame) => Came::Frame(on_one_line(frame)),
+                Incoming::Response(reply) => Came::Frame(on_one_line(reply.frame)),
                 Incoming::Odd(event, message) => Came::Odd(event, message.to_owned()),
                 Incoming::Failed(failure) => match exchange.id() {
                     Some(id) => Came::Failed(id.to_owned(), failure),
@@ -187,7 +186,7 @@ impl Task {
 }
 
 /// What is said of a notification or answer that the server did not take.
-fn lost(failure: &Failure) -> String {
+pub(crate) fn lost(failure: &Failure) -> String {
     let mut text = format!(
         "a message without an id did not reach the server: {}",
         failure.fault.sentence()

@@ -14,10 +14,13 @@ mod renew;
 mod session;
 mod tools;
 
+use std::sync::Mutex;
+
 use net::outbound::http as outbound;
 
 pub use exchange::{Exchange, Incoming};
 pub use link::Link;
+pub(crate) use link::lost;
 pub use session::HttpSession;
 
 /// Bounds and identity of an HTTP client. Built by the binary, spent here.
@@ -53,6 +56,8 @@ pub struct HttpUpstream {
     client: outbound::HttpClient,
     /// How long the head of a call's reply may take, in milliseconds.
     call_ms_max: u64,
+    /// What is known of its tools, by whichever session.
+    tools: Mutex<tools::Tools>,
 }
 
 impl HttpUpstream {
@@ -68,6 +73,7 @@ impl HttpUpstream {
         Ok(Self {
             client: outbound::HttpClient::new(target, options)?,
             call_ms_max,
+            tools: Mutex::default(),
         })
     }
 

@@ -34,7 +34,6 @@ pub struct HttpSession {
     opened: watch::Sender<u64>,
     /// Held by whoever opens the session again.
     pub(super) renewing: tokio::sync::Mutex<()>,
-    pub(super) tools: Mutex<Tools>,
     /// How long the head of a call's reply may take, in milliseconds.
     pub(super) call_ms_max: u64,
     /// How long a server that cannot be connected to is tried again, in milliseconds.
@@ -62,7 +61,6 @@ impl HttpSession {
             state: Mutex::default(),
             opened: watch::Sender::new(0),
             renewing: tokio::sync::Mutex::new(()),
-            tools: Mutex::default(),
         }
     }
 
@@ -72,6 +70,19 @@ impl HttpSession {
         let (frame, open) = pass.spend();
         let outline = Outline::of(&frame.0);
         (self.outlined(outline, frame), open)
+    }
+
+    /// The same, under other names: `respell` may change how the id and the progress token are
+    /// spelled, and nothing else.
+    pub fn exchange_as<P: Pass<Request = Frame>>(
+        self: &Arc<Self>,
+        pass: P,
+        respell: impl FnOnce(&[u8]) -> Vec<u8>,
+    ) -> (Exchange, P::Open) {
+        let (Frame(frame), open) = pass.spend();
+        let frame = respell(&frame);
+        let outline = Outline::of(&frame);
+        (self.outlined(outline, Frame(frame)), open)
     }
 
     pub(super) fn outlined(self: &Arc<Self>, outline: Outline, frame: Frame) -> Exchange {
@@ -106,7 +117,8 @@ impl HttpSession {
     }
 
     /// How often the server has opened the session.
-    pub(super) fn generation(&self) -> u64 {
+    #[must_use]
+    pub fn generation(&self) -> u64 {
         *self.opened.borrow()
     }
 
@@ -150,10 +162,11 @@ impl HttpSession {
         if outline.version.is_some() {
             self.mirror(outline, &mut headers);
         }
-        let (lane, head_ms_max) = if outline.is_request() {
-            (Lane::Call, self.call_ms_max)
-        } else {
-            (Lane::Aside, ASIDE_MS_MAX)
+        let (lane, head_ms_max) = match (outline.is_request(), outline.method.as_str()) {
+            // It lasts as long as its client stays, and no call is to wait for that.
+            (true, "subscriptions/listen") => (Lane::Own, self.call_ms_max),
+            (true, _) => (Lane::Call, self.call_ms_max),
+            (false, _) => (Lane::Aside, ASIDE_MS_MAX),
         };
         let outgoing = Outgoing {
             method: Method::POST,
@@ -241,7 +254,10 @@ impl HttpSession {
     }
 
     pub(super) fn tools(&self) -> MutexGuard<'_, Tools> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+        self.upstream
+            .tools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -108,6 +108,12 @@ impl Target {
         &self.host
     }
 
+    /// Whether connections are encrypted.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.secure
+    }
+
     /// Whether connections stay on this machine.
     #[must_use]
     pub fn is_on_this_machine(&self) -> bool {
