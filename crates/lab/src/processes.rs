@@ -107,6 +107,14 @@ fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
+/// Memory of a process, of shared pages its part only, in KiB; 0 where the system does not tell.
+pub(crate) fn proportional_kib(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.unwrap_or_default()
+}
+
 /// One process by itself; nothing where it has ended.
 pub(crate) fn member(pid: u32) -> Option<Member> {
     let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;

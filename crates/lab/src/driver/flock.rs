@@ -28,8 +28,6 @@ pub(crate) struct Flock {
 /// A client whose call was answered.
 #[derive(Debug)]
 pub(crate) struct Landed<'a> {
-    /// Its place in the flock.
-    pub(crate) number: usize,
     /// When the call's write began.
     pub(crate) begun: Instant,
     pub(crate) reply: HttpReply,
@@ -54,11 +52,6 @@ impl Flock {
             ready,
             timeout: Duration::from_millis(timeout_ms),
         })
-    }
-
-    /// How many clients there are.
-    pub(crate) fn len(&self) -> usize {
-        self.sessions.len()
     }
 
     /// Lets every client call again as soon as it was answered, while `more` says so; then waits for what is
@@ -109,7 +102,6 @@ impl Flock {
                     return Err("the server closes a connection that should be kept".into());
                 }
                 each(Landed {
-                    number,
                     begun,
                     reply,
                     session,

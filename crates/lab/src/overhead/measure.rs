@@ -10,6 +10,7 @@ use crate::driver::{
     Answers, Expectation, Link, Manner, Operation, Protocol, Question, Reply, difference,
 };
 use crate::error::LabError;
+use crate::moment;
 use crate::processes::Member;
 use crate::stats::Random;
 use serde_json::Value;
@@ -335,7 +336,7 @@ impl<'a> Lane<'a> {
         }
         for _ in 0..calls {
             monitor.go_on()?;
-            pause(plan.delay_us);
+            moment::pause(Duration::from_micros(plan.delay_us));
             let begun = Instant::now();
             let elapsed = self.call()?;
             let (id, bytes) = self.link.last();
@@ -390,13 +391,6 @@ impl<'a> Lane<'a> {
             self.lap.explained = Some(stages::explain(directory, &self.segments, &self.lap)?);
         }
         Ok(self.lap)
-    }
-}
-
-fn pause(delay_us: u64) {
-    let (start, delay) = (Instant::now(), Duration::from_micros(delay_us));
-    while let Some(rest) = delay.checked_sub(start.elapsed()).filter(|r| !r.is_zero()) {
-        std::thread::park_timeout(rest);
     }
 }
 

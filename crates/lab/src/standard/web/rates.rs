@@ -9,8 +9,8 @@ use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::journal;
 use crate::overhead::Plan;
-use crate::processes;
 use crate::stats::{Interval, Random};
+use crate::{moment, processes};
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -37,10 +37,13 @@ pub(super) struct Rate {
     /// Median and 99th percentile of a call, the mean of launches, in microseconds.
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
-    /// Resident memory of its processes but the servers behind it, at rest after its start and after the load,
-    /// the largest of all launches, in KiB.
+    /// Resident memory of its own process, at rest after its start and after the load, the largest of all launches,
+    /// in KiB.
     pub(super) resting_kib: u64,
     pub(super) loaded_kib: u64,
+    /// Memory of its further processes but the servers behind it, after the load, in KiB: their own pages and
+    /// their share of those that they have in common.
+    pub(super) helpers_kib: u64,
     /// Calls that were answered, and decisions about calls that its journal holds; nothing without one.
     pub(super) answered: u64,
     pub(super) decided: Option<u64>,
@@ -55,6 +58,7 @@ struct Round {
     p99_us: f64,
     resting_kib: u64,
     loaded_kib: u64,
+    helpers_kib: u64,
     answered: u64,
 }
 
@@ -71,7 +75,7 @@ pub(super) fn measure(
     let before: Vec<u64> = plan
         .arms
         .iter()
-        .map(|arm| decisions(arm))
+        .map(decisions)
         .collect::<Result<_, _>>()?;
     for _ in 0..if quick { 3 } else { LAUNCHES } {
         let mut order: Vec<usize> = (0..plan.arms.len()).collect();
@@ -124,6 +128,7 @@ fn told(
         p99_us: crate::stats::mean(&all(|r| r.p99_us)),
         resting_kib: most(|r| r.resting_kib),
         loaded_kib: most(|r| r.loaded_kib),
+        helpers_kib: most(|r| r.helpers_kib),
         answered,
         decided,
         verified,
@@ -138,7 +143,7 @@ fn decisions(arm: &Arm) -> Result<u64, LabError> {
     let mut found = 0;
     for segment in journal::segments(directory)? {
         journal::bodies(&segment, |body| {
-            found += u64::from(body.kind == "decision" && body.tool.is_some());
+            found += u64::from(body.kind == "decision" && body.tool_name.is_some());
         })?;
     }
     Ok(found)
@@ -171,7 +176,7 @@ fn launch(plan: &Plan, arm: &Arm, quick: bool) -> Result<Round, LabError> {
         )
     };
     let first = connect().map_err(invalid)?;
-    std::thread::sleep(REST);
+    moment::pause(REST);
     let resting_kib = resident_kib(&served);
     let others = (1..CONNECTIONS).map(|_| connect());
     let sessions: Result<Vec<HttpSession>, String> =
@@ -201,6 +206,7 @@ fn launch(plan: &Plan, arm: &Arm, quick: bool) -> Result<Round, LabError> {
     let counted = start.elapsed().saturating_sub(WARM);
     driven.map_err(invalid)?;
     let loaded_kib = resident_kib(&served);
+    let helpers_kib = helpers_kib(&served);
     flock.close();
     served.close();
     if let Some(direct) = direct {
@@ -214,16 +220,23 @@ fn launch(plan: &Plan, arm: &Arm, quick: bool) -> Result<Round, LabError> {
         p99_us: sorted.at(0.99).unwrap_or_default(),
         resting_kib,
         loaded_kib,
+        helpers_kib,
         answered,
     })
 }
 
-/// Resident memory of an arm without the mocks behind it; of a mock that is the arm, its own.
+/// Resident memory of an arm's own process.
 fn resident_kib(served: &Served) -> u64 {
+    let own = served.pid().and_then(processes::member);
+    own.map_or(0, |member| member.resident_kib)
+}
+
+/// Memory of what else an arm started, without the servers behind it.
+fn helpers_kib(served: &Served) -> u64 {
     let Some(root) = served.pid() else { return 0 };
-    let members = processes::tree(root);
-    let own = members
+    processes::tree(root)
         .iter()
-        .filter(|member| member.pid == root || !processes::is_mock(&member.command));
-    own.map(|member| member.resident_kib).sum()
+        .filter(|member| member.pid != root && !processes::is_mock(&member.command))
+        .map(|member| processes::proportional_kib(member.pid))
+        .sum()
 }

@@ -83,11 +83,12 @@ fn rates(rates: &[Rate], page: &mut String) -> fmt::Result {
     writeln!(
         page,
         "Calls a second; client, arm and servers share all cores, nothing is pinned. Each connection has a session of its own, \
-one thread drives them all; every id and answer is checked. Memory: the arm's processes without the servers behind it.\n"
+one thread drives them all; every id and answer is checked. Memory: the arm's own process; beside it what else it started but the servers (watchers of children), \
+with their part of shared pages.\n"
     )?;
     writeln!(
         page,
-        "| hop | arm | calls/s | p50 | p99 | resting MiB | loaded MiB | answered | decided | |\n|---|---|--:|--:|--:|--:|--:|--:|--:|---|"
+        "| hop | arm | calls/s | p50 | p99 | resting MiB | loaded MiB | others MiB | answered | decided | |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|"
     )?;
     for rate in rates {
         let kept = rate
@@ -97,7 +98,7 @@ one thread drives them all; every id and answer is checked. Memory: the arm's pr
             .map(|least| rate.per_second.lower() >= least);
         writeln!(
             page,
-            "| {} | {} | {} | {:.0} | {:.0} | {:.1} | {:.1} | {} | {} | {} |",
+            "| {} | {} | {} | {:.0} | {:.0} | {:.1} | {:.1} | {:.1} | {} | {} | {} |",
             rate.hop.title(),
             rate.arm,
             thousands(&rate.per_second),
@@ -105,6 +106,7 @@ one thread drives them all; every id and answer is checked. Memory: the arm's pr
             rate.p99_us,
             rate.resting_kib as f64 / 1024.0,
             rate.loaded_kib as f64 / 1024.0,
+            rate.helpers_kib as f64 / 1024.0,
             rate.answered,
             rate.decided
                 .map_or("-".into(), |decided| decided.to_string()),
