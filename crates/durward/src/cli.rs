@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use gate::approval::{PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 
-use crate::config::settings::Approval;
+use crate::config::settings::{Approval, Setting};
 use crate::config::{Origin, Source};
 
 /// Stands between AI agents and the tools they use: judges every call, writes it down, forwards it.
@@ -157,6 +157,9 @@ pub enum Command {
         /// commands, reasons, policy or keys
         page: String,
     },
+    /// How many records a second the journal takes
+    #[command(name = "__journal-rate", hide = true)]
+    JournalRate(crate::journal_rate::RateArgs),
 }
 
 const RUN_HELP: &str = "\
@@ -278,24 +281,18 @@ pub struct ApprovalArgs {
 impl ApprovalArgs {
     /// As the gate takes them: what was given here, else what the configuration says.
     pub fn options(&self, settings: &Approval) -> gate::approval::Options {
-        let default = gate::approval::Options::default();
-        let count = |number| usize::try_from(number).unwrap_or(PENDING_LIMIT);
+        let count = |given: Option<u64>, setting: &Setting<u64>| {
+            usize::try_from(given.unwrap_or(setting.value)).unwrap_or(PENDING_LIMIT)
+        };
         let ms = |seconds: Option<u64>, setting: u64| {
             seconds.map_or(setting, |seconds| seconds.saturating_mul(1_000))
         };
         gate::approval::Options {
             timeout_ms: ms(self.approval_timeout, settings.timeout.value.0),
             remember_ms: ms(self.approval_remember, settings.remember.value.0),
-            pending_max: count(
-                self.approval_pending_max
-                    .unwrap_or(settings.pending_max.value),
-            ),
-            waiting_per_caller_max: self
-                .approval_waiting_max
-                .map_or(default.waiting_per_caller_max, count),
-            asked_per_minute_max: self
-                .approval_per_minute
-                .map_or(default.asked_per_minute_max, count),
+            pending_max: count(self.approval_pending_max, &settings.pending_max),
+            waiting_per_caller_max: count(self.approval_waiting_max, &settings.waiting_max),
+            asked_per_minute_max: count(self.approval_per_minute, &settings.per_minute),
         }
     }
 }

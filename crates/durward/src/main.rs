@@ -12,6 +12,7 @@ mod control;
 mod demo;
 mod init;
 mod install;
+mod journal_rate;
 mod keys;
 mod limits;
 mod local;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         Command::Completions(args) => completions::completions(&args, &mut out, &mut err),
         Command::Man(args) => completions::man(&args, &mut out, &mut err),
         Command::Docs { page } => reference::print(&page, &mut out, &mut err),
+        Command::JournalRate(args) => journal_rate::run(&args, &places, &mut out, &mut err),
         Command::Lab(args) => {
             let context = lab::Context {
                 own_binary: places.own_binary,
@@ -139,6 +141,7 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Completions(_)
         | Command::Man(_)
         | Command::Docs { .. }
+        | Command::JournalRate(_)
         | Command::Lab(_) => false,
     }
 }

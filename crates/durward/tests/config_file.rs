@@ -140,7 +140,7 @@ fn an_unknown_server_is_refused_with_the_nearest() {
     );
     assert_eq!(err, expect);
     let (code, _, err) = said(&world.durward(&["run"]));
-    assert_eq!(code, 2, "{err}");
+    assert_eq!(code, 16, "{err}");
 }
 
 #[test]

@@ -42,6 +42,12 @@ pub(crate) struct Arm {
     /// Where it writes a journal, if it does: its stages are held against the watch.
     #[serde(skip)]
     journal: Option<PathBuf>,
+    /// Where it makes its control socket, if that is known: a person can sit there.
+    #[serde(skip)]
+    control: Option<PathBuf>,
+    /// A variable of the environment that it does not get.
+    #[serde(skip)]
+    hidden_variable: Option<&'static str>,
 }
 
 fn of_text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<OsString>, D::Error> {
@@ -63,6 +69,8 @@ impl Arm {
             url: None,
             tool: None,
             journal: None,
+            control: None,
+            hidden_variable: None,
         }
     }
 
@@ -157,6 +165,32 @@ impl Arm {
             journal: Some(directory),
             ..self
         }
+    }
+
+    /// The same arm, whose control socket is made in this directory.
+    pub(crate) fn with_control(self, directory: PathBuf) -> Self {
+        Self {
+            control: Some(directory),
+            ..self
+        }
+    }
+
+    /// The same arm, which does not get this variable.
+    pub(crate) fn without_variable(self, name: &'static str) -> Self {
+        Self {
+            hidden_variable: Some(name),
+            ..self
+        }
+    }
+
+    /// Where its control socket is.
+    pub(crate) fn control(&self) -> Option<&Path> {
+        self.control.as_deref()
+    }
+
+    /// The variable that is kept from it.
+    pub(crate) fn hidden_variable(&self) -> Option<&'static str> {
+        self.hidden_variable
     }
 
     /// Where it writes a journal.

@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 /// to let through must be there.
 const BASE: &str = "/tmp";
 
-/// Limits stay in force; a measurement asks for more than an ordinary agent may.
-const RAISED_LIMITS: [&str; 8] = [
+/// What would lead the control socket out of the state directory, to where people look for questions.
+const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
+/// Limits stay in force; a measurement asks for more than an ordinary agent may, and more often for a person.
+const RAISED_LIMITS: [&str; 14] = [
     "--limit-requests",
     "1000000/s",
     "--limit-burst",
@@ -22,6 +24,12 @@ const RAISED_LIMITS: [&str; 8] = [
     "1000000",
     "--limit-concurrency",
     "1024",
+    "--approval-timeout",
+    "300",
+    "--approval-waiting-max",
+    "256",
+    "--approval-per-minute",
+    "100000",
 ];
 
 /// A directory of its own, removed when dropped.
@@ -78,7 +86,7 @@ impl Workshop {
             }
             Behind::Url(url) => words.extend(["--url", url].map(OsString::from)),
         }
-        Ok(Arm::new(name, words).with_journal(self.state(name).join("journal")))
+        Ok(self.placed(name, Arm::new(name, words)))
     }
 
     /// A server behind `durward serve` with these rules, its journal on; spoken to over HTTP.
@@ -95,9 +103,15 @@ impl Workshop {
             Behind::Url(url) => url.to_owned(),
         };
         words.extend(["--server".into(), format!("mock={server}").into()]);
-        Ok(Arm::new(name, words)
-            .over_http(Some("http://127.0.0.1:{port}/mcp/mock"))
-            .with_journal(self.state(name).join("journal")))
+        let arm = Arm::new(name, words).over_http(Some("http://127.0.0.1:{port}/mcp/mock"));
+        Ok(self.placed(name, arm))
+    }
+
+    /// An arm whose journal and control socket lie in its state directory.
+    fn placed(&self, name: &str, arm: Arm) -> Arm {
+        arm.with_journal(self.state(name).join("journal"))
+            .with_control(self.state(name).join("run"))
+            .without_variable(RUNTIME_VARIABLE)
     }
 
     /// A command of our own binary with rules, a state directory and limits beyond what is asked for.

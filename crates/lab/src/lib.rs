@@ -20,6 +20,7 @@ mod journal;
 mod load;
 mod moment;
 mod overhead;
+mod person;
 mod policies;
 mod processes;
 mod progress;

@@ -29,15 +29,34 @@ pub(crate) fn four() -> Value {
     ])
 }
 
+/// What a rule wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Allow,
+    Deny,
+    Hitl,
+}
+
+impl Effect {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+            Self::Hitl => "hitl",
+        }
+    }
+}
+
 /// `count` rules: the first allows the read, none of the others matches it.
 pub(crate) fn mixed(count: usize) -> Value {
     mixed_behind(allow_read_tmp(), count)
 }
 
-/// The same with a first rule that lets one tool through, whatever its arguments.
-pub(crate) fn mixed_for(tool: &str, count: usize) -> Value {
+/// The same with a first rule about one tool, whatever its arguments. No answer of a person is remembered.
+pub(crate) fn mixed_for(tool: &str, effect: Effect, count: usize) -> Value {
+    let effect = effect.name();
     let first = json!({
-        "id": "allow-the-measured", "effect": "allow", "conditions": { "tool_name": tool },
+        "id": format!("{effect}-the-measured"), "effect": effect, "conditions": { "tool_name": tool },
     });
     mixed_behind(first, count)
 }
@@ -101,8 +120,8 @@ mod tests {
             assert_eq!((rules.len(), ids.len()), (count, count));
         }
         assert_eq!(
-            mixed_for("echo", 3)["rules"][0]["conditions"]["tool_name"],
-            "echo"
+            mixed_for("echo", Effect::Hitl, 3)["rules"][0],
+            json!({ "id": "hitl-the-measured", "effect": "hitl", "conditions": { "tool_name": "echo" } })
         );
         let mixed = mixed(50);
         assert_eq!(mixed["rules"][0]["id"], "allow-read-tmp");

@@ -449,13 +449,31 @@ fn an_adaptive_measurement_adds_launches_up_to_its_bound() {
 }
 
 #[test]
-fn what_is_not_built_says_so() {
+fn a_person_needs_a_place_to_sit() {
     let echo = mock("echo");
-    refused(
-        &overhead(&echo, &echo, &["--path", "hitl"]),
-        1,
-        "not built yet",
-    );
+    let there = ["--path", "hitl", "--control", "proxied=/nowhere"];
+    for (more, code, part) in [
+        (&["--path", "hitl"][..], 2, "give --control proxied=DIR"),
+        (&["--path", "hitl", "--control", "x"], 2, "NAME=DIR"),
+        (
+            &["--path", "hitl", "--control", "x=/y"],
+            2,
+            "no arm is named x",
+        ),
+        (&there, 1, "no control socket in /nowhere"),
+        (
+            &[&there[..], &["--concurrency", "2"]].concat(),
+            2,
+            "one call at a time",
+        ),
+        (
+            &[&there[..], &["--approver-delay-ms", "10000"]].concat(),
+            2,
+            "slower than --timeout-ms 10000",
+        ),
+    ] {
+        refused(&overhead(&echo, &echo, more), code, part);
+    }
 }
 
 fn load(target: &str, more: &[&str]) -> Output {

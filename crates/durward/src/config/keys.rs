@@ -215,6 +215,18 @@ pub const KEYS: &[Key] = &[
         "calls that may wait at once",
     ),
     key(
+        "approval.waiting_max",
+        "number",
+        "20",
+        "calls of one caller that may wait at once",
+    ),
+    key(
+        "approval.per_minute",
+        "number",
+        "60",
+        "times within a minute that one caller may have a person asked",
+    ),
+    key(
         "journal.sync",
         "interval, every or never",
         "interval",

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use gate::approval::{PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 use gate::limits::{
     CALLS_MAX, RESPONSE_BYTES_MAX, RESPONSE_BYTES_MIN, UNDER_WAY_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN,
 };
@@ -152,16 +153,26 @@ fn read_limits(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> 
 fn read_approval(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> {
     let approval = &mut settings.approval;
     let section = top.section("approval")?;
-    let timeout = Span(5_000)..=Span(300_000);
+    let ms = |seconds: u64| Span(seconds * 1_000);
+    let timeout = ms(TIMEOUT_S_MIN)..=ms(TIMEOUT_S_MAX);
     replace(&mut approval.timeout, section.within("timeout", timeout)?);
-    let remember = Span(0)..=Span(3_600_000);
+    let remember = Span(0)..=ms(REMEMBER_S_MAX);
     replace(
         &mut approval.remember,
         section.within("remember", remember)?,
     );
+    let count = 1..=PENDING_LIMIT as u64;
     replace(
         &mut approval.pending_max,
-        section.number("pending_max", 1..=10_000)?,
+        section.number("pending_max", count.clone())?,
+    );
+    replace(
+        &mut approval.waiting_max,
+        section.number("waiting_max", count.clone())?,
+    );
+    replace(
+        &mut approval.per_minute,
+        section.number("per_minute", count)?,
     );
     Ok(())
 }

@@ -100,6 +100,24 @@ pub struct Approval {
     pub timeout: Setting<Span>,
     pub remember: Setting<Span>,
     pub pending_max: Setting<u64>,
+    /// Of one caller.
+    pub waiting_max: Setting<u64>,
+    /// Of one caller.
+    pub per_minute: Setting<u64>,
+}
+
+impl Default for Approval {
+    fn default() -> Self {
+        let default = gate::approval::Options::default();
+        let count = |number| Setting::default(u64::try_from(number).unwrap_or(u64::MAX));
+        Self {
+            timeout: Setting::default(Span(default.timeout_ms)),
+            remember: Setting::default(Span(default.remember_ms)),
+            pending_max: count(default.pending_max),
+            waiting_max: count(default.waiting_per_caller_max),
+            per_minute: count(default.asked_per_minute_max),
+        }
+    }
 }
 
 /// Certificate and key that `serve` shows.
@@ -165,11 +183,7 @@ impl Default for Settings {
             servers: Vec::new(),
             policy: Setting::default(None),
             limits: Limits::default(),
-            approval: Approval {
-                timeout: Setting::default(Span(60_000)),
-                remember: Setting::default(Span(600_000)),
-                pending_max: Setting::default(1_000),
-            },
+            approval: Approval::default(),
             sync: Setting::default(Sync::Interval),
             call_timeout: Setting::default(Span(300_000)),
             state_dir: None,
@@ -264,6 +278,16 @@ impl Settings {
             row(
                 "approval.pending_max",
                 &self.approval.pending_max,
+                ToString::to_string,
+            ),
+            row(
+                "approval.waiting_max",
+                &self.approval.waiting_max,
+                ToString::to_string,
+            ),
+            row(
+                "approval.per_minute",
+                &self.approval.per_minute,
                 ToString::to_string,
             ),
             row("journal.sync", &self.sync, ToString::to_string),

@@ -431,7 +431,7 @@ limits:
   per_tool: { calls: 3, window: 5s, then: refuse }
   concurrency: 2
   response_bytes: 64KiB
-approval: { timeout: 30s, remember: 0s, pending_max: 5 }
+approval: { timeout: 30s, remember: 0s, pending_max: 5, waiting_max: 2, per_minute: 9 }
 journal: { sync: every }
 call_timeout: 90s
 state_dir: ../state
@@ -479,6 +479,8 @@ fn every_key_of_the_catalogue_is_read() {
             "30s",
             "0s",
             "5",
+            "2",
+            "9",
             "every",
             "90s",
             "/etc/durward/../state",

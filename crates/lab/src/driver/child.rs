@@ -58,8 +58,12 @@ pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Spawned, LabError> {
         source,
     };
     let spawned = Instant::now();
+    let mut command = Command::new(arm.program());
+    if let Some(name) = arm.hidden_variable() {
+        command.env_remove(name);
+    }
     let mut child = Reaped(
-        Command::new(arm.program())
+        command
             .args(arm.arguments())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -124,6 +124,16 @@ impl Link {
         }
     }
 
+    /// Sends requests whose answers are not waited for: should one come, the next call objects to it.
+    pub(crate) fn leave_open(&mut self, question: &Question, calls: usize) -> Result<(), LabError> {
+        match self {
+            Self::Stdio(connection) => connection.leave_open(question, calls),
+            Self::Http(link) => Err(link
+                .served
+                .invalid("calls are left open on one connection, over stdio only".into())),
+        }
+    }
+
     /// Ends the arm.
     pub(crate) fn close(self) {
         match self {

@@ -36,12 +36,7 @@ impl Connection {
         width: usize,
         each: &mut dyn FnMut(&Reply<'_>) -> Result<(), String>,
     ) -> Result<(), LabError> {
-        if question.length() * width > REQUEST_BYTES_MAX {
-            return Err(LabError::Usage(format!(
-                "{width} requests of {} bytes under way at once would fill a pipe; ask for fewer or smaller ones",
-                question.length()
-            )));
-        }
+        fits(question, width)?;
         let mut open = VecDeque::with_capacity(width);
         let (mut sent, mut answered, mut strays) = (0, 0, 0);
         while answered < calls {
@@ -111,6 +106,16 @@ impl Connection {
         Ok(Some(known.is_some()))
     }
 
+    /// Sends requests whose answers are not waited for: should one come, the next call objects to it.
+    pub(crate) fn leave_open(&mut self, question: &Question, calls: usize) -> Result<(), LabError> {
+        fits(question, calls)?;
+        for _ in 0..calls {
+            self.launch(question)?;
+        }
+        self.process.guard.end();
+        Ok(())
+    }
+
     fn launch(&mut self, question: &Question) -> Result<(u64, Instant), LabError> {
         let id = self.next_id;
         self.next_id += 1;
@@ -125,4 +130,14 @@ impl Connection {
             Err(error) => Err(self.process.fault(question.name(), &error)),
         }
     }
+}
+
+fn fits(question: &Question, width: usize) -> Result<(), LabError> {
+    if question.length() * width > REQUEST_BYTES_MAX {
+        return Err(LabError::Usage(format!(
+            "{width} requests of {} bytes under way at once would fill a pipe; ask for fewer or smaller ones",
+            question.length()
+        )));
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! From raw times to figures.
 
+use super::approval::Approval;
 use super::measure::{Lap, Measured, Plan, comparisons};
 use super::stages::StageFigures;
 use super::usage::{self, ProcessFigures};
@@ -116,6 +117,9 @@ pub(crate) struct Comparison {
     pub(crate) added_p99_us: Option<Interval>,
     /// The median of paired differences of each launch.
     pub(crate) per_launch_overhead_us: Vec<f64>,
+    /// Where a person was asked: what of the overhead was the wait, and what it cost to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) approval: Option<Approval>,
 }
 
 impl Analysis {
@@ -142,7 +146,7 @@ impl Analysis {
             build: run::build().into(),
             operation: plan.operation.describe(),
             protocol: plan.protocol.revision().into(),
-            path: if plan.deny { "deny" } else { "allow" }.into(),
+            path: path(plan),
             design: DESIGN.into(),
             launches: u32::try_from(launches.len()).unwrap_or(u32::MAX),
             runs: plan.runs,
@@ -281,7 +285,17 @@ impl Comparison {
             added_p95_us: added(0.95),
             added_p99_us: added(0.99),
             per_launch_overhead_us: overheads,
+            approval: None,
         }
+    }
+}
+
+/// What happened to the calls on their way, in a word or a few.
+fn path(plan: &Plan) -> String {
+    match &plan.person {
+        Some(person) => person.path(),
+        None if plan.deny => "deny".into(),
+        None => "allow".into(),
     }
 }
 

@@ -4,9 +4,12 @@ use super::Plan;
 use crate::arm::{Arm, Transport};
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
+use crate::person::Person;
+use crate::policies::Effect;
 use crate::telling::Telling;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Measure what an arm adds to a direct call, with an interval.
 #[derive(Debug, clap::Args)]
@@ -101,9 +104,16 @@ pub struct OverheadArgs {
     /// What the arms' answers must share
     #[arg(long, value_enum, default_value_t = Answers::Same)]
     answers: Answers,
-    /// What happens to the call on its way; with deny every arm but the baseline must refuse it
+    /// What happens to the call on its way; with deny every arm but the baseline must refuse it, with hitl ask a
+    /// person first, whom the lab plays
     #[arg(long, value_enum, default_value_t = Path::Allow)]
     path: Path,
+    /// How long the person of --path hitl takes over each question, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=60_000))]
+    approver_delay_ms: u64,
+    /// Where an arm makes its control socket, for --path hitl; repeatable
+    #[arg(long, value_name = "NAME=DIR")]
+    control: Vec<String>,
     /// The protocol revision
     #[arg(long, value_enum, default_value_t = Protocol::Legacy)]
     protocol: Protocol,
@@ -192,11 +202,7 @@ fn half_width(text: &str) -> Result<f64, String> {
 impl OverheadArgs {
     /// What is to be done. `made` are the arms that the lab makes itself.
     pub(super) fn plan(&self, made: Vec<Arm>) -> Result<Plan, LabError> {
-        if self.path == Path::Hitl {
-            return Err(LabError::NotBuilt(
-                "the hitl path; it needs an approver that can be asked from outside",
-            ));
-        }
+        let person = self.person()?;
         let delay_us = self.delay.unwrap_or(self.delay_us);
         if self.concurrency > 1 && delay_us > 0 {
             return Err(LabError::Usage(
@@ -236,11 +242,40 @@ impl OverheadArgs {
             confidence: self.confidence,
             answers: self.answers,
             deny: self.path == Path::Deny,
-            references: match self.topology {
-                Topology::Same => 1,
-                Topology::Bridge => 2,
-            },
+            references: self.references(),
+            person,
         })
+    }
+
+    /// Who answers the questions of the arms in the middle.
+    fn person(&self) -> Result<Option<Person>, LabError> {
+        if self.path != Path::Hitl {
+            return Ok(None);
+        }
+        if self.concurrency > 1 {
+            return Err(LabError::Usage(
+                "--path hitl and --concurrency above 1 contradict each other: one person answers one call at a time"
+                    .into(),
+            ));
+        }
+        if self.approver_delay_ms >= self.timeout_ms {
+            return Err(LabError::Usage(format!(
+                "an approver who takes {} ms is slower than --timeout-ms {} allows",
+                self.approver_delay_ms, self.timeout_ms
+            )));
+        }
+        Ok(Some(Person::Approves {
+            delay: Duration::from_millis(self.approver_delay_ms),
+        }))
+    }
+
+    /// What the rule about the measured tool wants, in the arms that the lab makes.
+    pub(super) fn effect(&self) -> Effect {
+        match self.path {
+            Path::Allow => Effect::Allow,
+            Path::Deny => Effect::Deny,
+            Path::Hitl => Effect::Hitl,
+        }
     }
 
     /// The direct command, where there is one.
@@ -253,6 +288,14 @@ impl OverheadArgs {
     /// Whether a client over stdio is measured before a server over HTTP.
     pub(super) fn is_bridge(&self) -> bool {
         self.topology == Topology::Bridge
+    }
+
+    /// How many of the first arms the others are held against: over a bridge, the bare one too.
+    fn references(&self) -> usize {
+        match self.topology {
+            Topology::Same => 1,
+            Topology::Bridge => 2,
+        }
     }
 
     fn first_transport(&self) -> Transport {
@@ -321,13 +364,14 @@ impl OverheadArgs {
                     .into(),
             ));
         }
-        for text in &self.journal {
-            let (name, directory) = text
-                .split_once('=')
-                .ok_or_else(|| LabError::Usage(format!("--journal takes NAME=DIR, not {text}")))?;
-            let arm = arms.iter_mut().find(|arm| arm.name == name);
-            let arm = arm.ok_or_else(|| LabError::Usage(format!("no arm is named {name}")))?;
-            *arm = arm.clone().with_journal(directory.into());
+        place(&mut arms, "--journal", &self.journal, Arm::with_journal)?;
+        place(&mut arms, "--control", &self.control, Arm::with_control)?;
+        let seatless = |arm: &&Arm| self.path == Path::Hitl && arm.control().is_none();
+        if let Some(arm) = arms.iter().skip(self.references()).find(seatless) {
+            return Err(LabError::Usage(format!(
+                "--path hitl needs the control socket of arm {}: give --control {}=DIR, or let --rules make the arm",
+                arm.name, arm.name
+            )));
         }
         for (at, arm) in arms.iter().enumerate() {
             if arms.iter().take(at).any(|other| other.name == arm.name) {
@@ -345,4 +389,22 @@ impl OverheadArgs {
             .map_err(|error| LabError::Usage(format!("--tool-args is not JSON: {error}")))?;
         Operation::call(&self.tool, arguments)
     }
+}
+
+/// Gives the arms that are named the directory that is named.
+fn place(
+    arms: &mut [Arm],
+    flag: &str,
+    texts: &[String],
+    with: fn(Arm, PathBuf) -> Arm,
+) -> Result<(), LabError> {
+    for text in texts {
+        let (name, directory) = text
+            .split_once('=')
+            .ok_or_else(|| LabError::Usage(format!("{flag} takes NAME=DIR, not {text}")))?;
+        let arm = arms.iter_mut().find(|arm| arm.name == name);
+        let arm = arm.ok_or_else(|| LabError::Usage(format!("no arm is named {name}")))?;
+        *arm = with(arm.clone(), directory.into());
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Runs a plan: launches, turns, calls. Gives the raw times.
 
 use super::analysis::Comparison;
+use super::approval::Approval;
 use super::monitor::Monitor;
 use super::stages::{self, Explained};
 use super::usage::{self, Usage};
@@ -11,6 +12,7 @@ use crate::driver::{
 };
 use crate::error::LabError;
 use crate::moment;
+use crate::person::{Person, Seat};
 use crate::processes::Member;
 use crate::stats::Random;
 use serde_json::Value;
@@ -53,6 +55,8 @@ pub(crate) struct Plan {
     pub(crate) deny: bool,
     /// How many of the first arms the later ones are held against, one after the other.
     pub(crate) references: usize,
+    /// Who sits at the control sockets of all arms but the baseline.
+    pub(crate) person: Option<Person>,
 }
 
 /// The times of one arm in one launch. The vectors hold one entry per counted call.
@@ -73,6 +77,8 @@ pub(crate) struct Lap {
     pub(crate) usage: Vec<Usage>,
     /// What the arm's journal says of the counted calls, or why it says nothing; nothing without a journal.
     pub(crate) explained: Option<Result<Explained, String>>,
+    /// How long the approver held each question before the answer, in microseconds; nothing without one.
+    pub(crate) held_us: Vec<f64>,
 }
 
 /// A launch holds a lap for every arm, in the order of the plan.
@@ -88,6 +94,8 @@ pub(crate) struct Measured {
 
 struct Lane<'a> {
     arm: &'a Arm,
+    /// Ends before the process does.
+    seat: Option<Seat>,
     link: Link,
     /// What this arm is asked: the plan's operation by the arm's own name for the tool.
     question: Question,
@@ -132,12 +140,10 @@ pub(super) fn comparisons(plan: &Plan, launches: &[Launch]) -> Vec<Comparison> {
                 .iter()
                 .filter_map(|launch| Some((launch.get(reference)?, launch.get(at)?)));
             let pairs: Vec<(&Lap, &Lap)> = pairs.collect();
-            found.push(Comparison::of(
-                &arm.name,
-                &baseline.name,
-                &pairs,
-                plan.confidence,
-            ));
+            found.push(Comparison {
+                approval: Approval::of(plan, &pairs),
+                ..Comparison::of(&arm.name, &baseline.name, &pairs, plan.confidence)
+            });
         }
     }
     found
@@ -216,7 +222,7 @@ fn launch(
     // Who serves the others ends last.
     let mut laps: Vec<Lap> = Vec::with_capacity(lanes.len());
     for lane in lanes.into_iter().rev() {
-        laps.push(lane.finish()?);
+        laps.push(lane.finish(plan)?);
     }
     laps.reverse();
     Ok(laps)
@@ -308,9 +314,12 @@ impl<'a> Lane<'a> {
             width: plan.concurrency as usize,
             timeout_ms: plan.timeout_ms,
         };
-        let (link, start_ns) = Link::open(placed.as_ref().unwrap_or(arm), manner)?;
+        let (mut link, start_ns) = Link::open(placed.as_ref().unwrap_or(arm), manner)?;
+        let person = plan.person.as_ref().filter(|_| at >= plan.references);
+        let seat = person.map(|person| person.sit(arm, &mut link, plan.protocol));
         Ok(Self {
             arm,
+            seat: seat.transpose()?,
             link,
             question: operation.question(plan.protocol),
             expectation: Expectation::new(plan.answers, plan.deny && at >= plan.references),
@@ -364,13 +373,23 @@ impl<'a> Lane<'a> {
             Ok(())
         };
         let width = plan.concurrency as usize;
-        self.link
-            .volley(&self.question, settle + calls, width, &mut each)
+        let answered = self
+            .link
+            .volley(&self.question, settle + calls, width, &mut each);
+        answered.map_err(|error| self.explain(error))
+    }
+
+    fn explain(&self, error: LabError) -> LabError {
+        match &self.seat {
+            Some(seat) => seat.explain(&self.arm.name, error),
+            None => error,
+        }
     }
 
     fn call(&mut self) -> Result<u64, LabError> {
         self.calls += 1;
-        let elapsed = self.link.ask(&self.question)?;
+        let asked = self.link.ask(&self.question);
+        let elapsed = asked.map_err(|error| self.explain(error))?;
         let expectation = &mut self.expectation;
         self.link.check(&mut |answer| expectation.check(answer))?;
         Ok(elapsed)
@@ -380,15 +399,23 @@ impl<'a> Lane<'a> {
     fn begin(&mut self) {
         self.calls = 0;
         self.before = self.link.pid().map(usage::begin).unwrap_or_default();
+        if let Some(seat) = &self.seat {
+            seat.begin();
+        }
     }
 
-    fn finish(mut self) -> Result<Lap, LabError> {
+    fn finish(mut self, plan: &Plan) -> Result<Lap, LabError> {
         if let Some(pid) = self.link.pid() {
             self.lap.usage = usage::end(pid, &self.before, self.calls);
         }
+        if let Some(seat) = self.seat.take() {
+            self.lap.held_us = seat.leave(&self.arm.name)?;
+        }
         self.link.close();
-        if let Some(directory) = self.arm.journal() {
-            self.lap.explained = Some(stages::explain(directory, &self.segments, &self.lap)?);
+        let recorded = plan.operation != Operation::List;
+        if let Some(directory) = self.arm.journal().filter(|_| recorded) {
+            let explained = stages::explain(directory, &self.segments, &self.lap, plan.deny)?;
+            self.lap.explained = Some(explained);
         }
         Ok(self.lap)
     }

@@ -7,6 +7,7 @@
 //! on a bootstrap over them.
 
 mod analysis;
+mod approval;
 mod args;
 mod measure;
 mod monitor;
@@ -91,7 +92,7 @@ fn made(args: &OverheadArgs, workshop: Option<&Workshop>) -> Result<Vec<Arm>, La
         arms.push(workshop.bridge().named(BARE_BRIDGE.into()));
     }
     for count in &args.rules {
-        let rules = policies::mixed_for(args.tool_of_rules(), *count as usize);
+        let rules = policies::mixed_for(args.tool_of_rules(), args.effect(), *count as usize);
         let name = match count {
             1 => "durward, 1 rule".to_owned(),
             more => format!("durward, {more} rules"),

@@ -56,6 +56,15 @@ pub(super) fn text(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     writeln!(out)?;
+    comparisons(analysis, wide, out)?;
+    for warning in &analysis.warnings {
+        writeln!(out, "warning: {warning}")?;
+    }
+    Ok(())
+}
+
+/// What each arm adds, and what of it was a person's time.
+fn comparisons(analysis: &Analysis, wide: usize, out: &mut dyn Write) -> io::Result<()> {
     for found in &analysis.comparisons {
         writeln!(
             out,
@@ -69,9 +78,16 @@ pub(super) fn text(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
                 .as_ref()
                 .map_or("-, too few calls a launch".into(), whole),
         )?;
-    }
-    for warning in &analysis.warnings {
-        writeln!(out, "warning: {warning}")?;
+        if let Some(approval) = &found.approval {
+            writeln!(
+                out,
+                "{:wide$}  without the approver's {} us: {} us (it took {})",
+                "",
+                approval.delay_us,
+                whole(&approval.wait_cost_us),
+                whole(&approval.held_us)
+            )?;
+        }
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! The watch held against the journal: outside = Σ stages + unexplained, call by call.
 //!
 //! What is unexplained is the way there and back (two pipes, two wake-ups), what the arm does outside its
-//! own stages, and everything that it does not know of itself.
+//! own stages, and everything that it does not know of itself. A call that was refused has no operation:
+//! its decision tells the time of the policy, and the rest is unexplained. Lists are no calls, and leave no
+//! record.
 
 use super::measure::Lap;
 use crate::error::LabError;
@@ -10,6 +12,10 @@ use crate::stats::{Interval, Sorted, mean};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+
+/// The kinds of the records that are read.
+const OPERATION: &str = "operation";
+const DECISION: &str = "decision";
 
 /// One launch of an arm: means over its counted calls.
 #[derive(Debug, Clone)]
@@ -55,12 +61,15 @@ pub(crate) fn known(directory: &Path) -> BTreeSet<PathBuf> {
         .unwrap_or_default()
 }
 
-/// Reads the segments that came since `before` and explains the calls of a lap; the reason where it cannot.
+/// Reads the segments that came since `before` and explains the calls of a lap, all of which were refused
+/// where `refused` says so; the reason where it cannot.
 pub(crate) fn explain(
     directory: &Path,
     before: &BTreeSet<PathBuf>,
     lap: &Lap,
+    refused: bool,
 ) -> Result<Result<Explained, String>, LabError> {
+    let kind = if refused { DECISION } else { OPERATION };
     let mut records: BTreeMap<u64, Body> = BTreeMap::new();
     for segment in journal::segments(directory)? {
         if before.contains(&segment) {
@@ -68,26 +77,38 @@ pub(crate) fn explain(
         }
         journal::bodies(&segment, |body| {
             let id = body.request_id.as_deref().and_then(|id| id.parse().ok());
-            if let (Some(id), "operation") = (id, body.kind.as_str()) {
+            if let Some(id) = id.filter(|_| body.kind == kind) {
                 records.insert(id, body);
             }
         })?;
     }
-    Ok(of(lap, &records))
+    Ok(of(lap, &records, kind))
 }
 
-fn of(lap: &Lap, records: &BTreeMap<u64, Body>) -> Result<Explained, String> {
+/// The stages that a record tells.
+fn times(body: &Body) -> [f64; 7] {
+    let told = match body.policy_eval_us {
+        Some(policy_us) if body.kind == DECISION => Stages {
+            policy_us,
+            ..Stages::default()
+        },
+        _ => body.stages,
+    };
+    told.times()
+}
+
+fn of(lap: &Lap, records: &BTreeMap<u64, Body>, kind: &str) -> Result<Explained, String> {
     let mut stages: Vec<[f64; 7]> = Vec::with_capacity(lap.calls_us.len());
     let mut unexplained = Vec::with_capacity(lap.calls_us.len());
     for (id, outside) in lap.ids.iter().zip(&lap.calls_us) {
         let body = records.get(id).ok_or_else(|| {
             format!(
-                "the journal has no operation for call {id} ({} of {} were found)",
+                "the journal has no {kind} for call {id} ({} of {} were found)",
                 lap.ids.iter().filter(|id| records.contains_key(id)).count(),
                 lap.ids.len()
             )
         })?;
-        let times = body.stages.times();
+        let times = times(body);
         unexplained.push(outside - times.iter().sum::<f64>());
         stages.push(times);
     }
@@ -164,7 +185,7 @@ mod tests {
             (6, body(99.0, 99.0)),
             (7, body(4.0, 20.0)),
         ]);
-        let found = of(&lap, &records).unwrap();
+        let found = of(&lap, &records, OPERATION).unwrap();
         let figures = StageFigures::of(&[&found], 0.95).unwrap();
         let sum: f64 = figures.stages.iter().map(|stage| stage.us.point).sum();
         let whole = sum + figures.unexplained_us.point;
@@ -184,7 +205,24 @@ mod tests {
             calls_us: vec![30.0, 50.0],
             ..Lap::default()
         };
-        let error = of(&lap, &BTreeMap::from([(5, body(1.0, 1.0))])).unwrap_err();
-        assert!(error.contains("call 7 (1 of 2"), "{error}");
+        let error = of(&lap, &BTreeMap::from([(5, body(1.0, 1.0))]), OPERATION).unwrap_err();
+        assert!(error.contains("operation for call 7 (1 of 2"), "{error}");
+    }
+
+    #[test]
+    fn of_a_refused_call_the_decision_tells_the_policy() {
+        let lap = Lap {
+            ids: vec![5],
+            calls_us: vec![30.0],
+            ..Lap::default()
+        };
+        let decision = Body {
+            kind: DECISION.into(),
+            policy_eval_us: Some(2.5),
+            ..Body::default()
+        };
+        let found = of(&lap, &BTreeMap::from([(5, decision)]), DECISION).unwrap();
+        assert_eq!(found.stages_us, [0.0, 0.0, 0.0, 2.5, 0.0, 0.0, 0.0]);
+        assert_eq!(found.unexplained_us, 27.5);
     }
 }

@@ -1,7 +1,7 @@
 //! The budgets of the design, row by row: measured, peer, ratio, and one of three words.
 
 use super::budget::{self, word};
-use super::{Group, Standard, web};
+use super::{Group, Standard, approval, journal_rate, web};
 use crate::overhead::Comparison;
 use crate::stats::Interval;
 use std::io::{self, Write};
@@ -15,8 +15,7 @@ const POLICY_US_MAX: [(&str, f64); 2] = [("4 rules", 2.0), ("1000 rules", 5.0)];
 /// The journal stage: one append.
 const JOURNAL_US_MAX: f64 = 2.0;
 /// Rows of the design that need a part that does not stand yet, and their budgets.
-const NOT_BUILT: [(&str, &str); 3] = [
-    ("journal, 16 writers", "≥ 200,000/s"),
+const NOT_BUILT: [(&str, &str); 2] = [
     ("model call and stream", "p50 ≤ 60, stream ≤ 80 µs"),
     ("ssh command", "p50 ≤ 2.5 ms"),
 ];
@@ -36,6 +35,8 @@ pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool
     let mut rows = hop(standard);
     rows.extend(web::rows(&standard.web).into_iter().map(over_http));
     rows.extend(stages(standard));
+    rows.push(journal(standard));
+    rows.extend(waiting(standard));
     rows.extend(rest(standard));
     rows.extend(own(standard));
     let kept = rows.iter().all(|row| row.verdict != "SHORT");
@@ -152,6 +153,32 @@ fn stages(standard: &Standard) -> Vec<Row> {
     policy
         .chain(journal.map(|us| row("journal stage, one append, mean", JOURNAL_US_MAX, &us, None)))
         .collect()
+}
+
+/// The journal under many writers, beside the disk where each record waits for it.
+fn journal(standard: &Standard) -> Row {
+    let rate = &standard.journal_rate;
+    Row {
+        what: format!("journal, {} writers", rate.writers),
+        budget: format!("≥ {:.0}/s", journal_rate::PER_SECOND_MIN),
+        measured: format!("{}/s", rate.told()),
+        peer: "-".into(),
+        ratio: "-".into(),
+        verdict: word(rate.is_kept()),
+    }
+}
+
+/// Allowed calls while others wait for a person.
+fn waiting(standard: &Standard) -> Option<Row> {
+    let ratio = approval::of(standard)?;
+    Some(Row {
+        what: "p50 while 50 calls wait for a person, over p50 while none does".into(),
+        budget: format!("≤ {:.2}", approval::RATIO_MAX),
+        measured: approval::told(&ratio),
+        peer: "-".into(),
+        ratio: "-".into(),
+        verdict: word(approval::is_kept(&ratio)),
+    })
 }
 
 fn rest(standard: &Standard) -> Vec<Row> {

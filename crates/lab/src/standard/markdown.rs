@@ -1,7 +1,7 @@
 //! The standard run as a page.
 
 use super::budget::{self, verdict, word};
-use super::{Group, Standard, web};
+use super::{Group, Standard, approval, web};
 use crate::overhead::{ArmFigures, Comparison, loads, point, whole};
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
@@ -32,6 +32,7 @@ fn write(standard: &Standard, page: &mut String) -> fmt::Result {
     }
     web::write(&standard.web, page)?;
     stages(standard, page)?;
+    standard.journal_rate.write(page)?;
     idle(standard, page)?;
     if let Some(profile) = &standard.profile {
         writeln!(
@@ -136,7 +137,7 @@ fn table(group: &Group, page: &mut String) -> fmt::Result {
         let found = group.analysis.comparisons.iter().find(|c| c.arm == *name);
         row(group, figures, found, page)?;
     }
-    Ok(())
+    approval::below(group, page)
 }
 
 fn row(

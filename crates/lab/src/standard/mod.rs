@@ -1,8 +1,10 @@
 //! The standard set: the hop over stdio beside a bare relay, against the budget. `make bench` runs it.
 
+mod approval;
 mod budget;
 mod check;
 mod idle;
+mod journal_rate;
 mod markdown;
 mod own_cost;
 mod plans;
@@ -17,6 +19,7 @@ use crate::overhead::{self, Analysis, Monitor};
 use crate::progress::{Kind, Progress};
 use crate::{Context, host};
 use idle::Idle;
+use journal_rate::JournalRate;
 use own_cost::OwnCost;
 use scene::{Rules, Scene, Server};
 use serde::Serialize;
@@ -73,6 +76,7 @@ struct Standard {
     idle: Idle,
     own_cost: OwnCost,
     web: Web,
+    journal_rate: JournalRate,
     /// What `durward audit verify` said of the journal written meanwhile.
     journal: String,
     /// The name of the profile's file, or why there is none; nothing where no budget was missed.
@@ -127,6 +131,7 @@ pub(crate) fn run(
     let _ = writeln!(err, "start and rest");
     let idle = idle::measure(&scene, size.launches, 0.95)?;
     let own_cost = own_cost::measure(&scene)?;
+    let journal_rate = journal_rate::measure(&scene, context, size.launches, 0.95)?;
     let state = scene.state(Server::Files, Rules::Mixed(50));
     let journal = verify(&state.join("journal"), "durward, 50 rules", context)?;
     let mut standard = Standard {
@@ -136,6 +141,7 @@ pub(crate) fn run(
         idle,
         own_cost,
         web,
+        journal_rate,
         journal,
         profile: None,
     };

@@ -1,7 +1,7 @@
 //! The comparisons of the standard set.
 
 use super::scene::{Rules, Scene, Server};
-use super::{Size, StandardArgs};
+use super::{Size, StandardArgs, approval};
 use crate::affinity;
 use crate::arm::{Arm, Transport};
 use crate::driver::{Answers, Operation, Protocol};
@@ -45,6 +45,8 @@ pub(super) fn plans(
             scene.read_forbidden(),
         )
     };
+    let asked = approval::asked(scene, plan(Vec::new(), scene.read()))?;
+    let pending = approval::pending(scene, plan(Vec::new(), scene.read()))?;
     let abreast = |concurrency| Plan {
         concurrency,
         ..plan(echo_arms.clone(), hello.clone())
@@ -66,6 +68,8 @@ pub(super) fn plans(
             plan(echo_arms.clone(), Operation::List),
         ),
         ("`tools/call read_file`, denied by a rule", false, denied),
+        (approval::ASKED, false, asked),
+        (approval::PENDING, false, pending),
         ("`tools/call echo`, 8 under way at once", false, abreast(8)),
         (
             "`tools/call echo`, 32 under way at once",
@@ -110,6 +114,7 @@ pub(super) fn plain(
         answers: Answers::Same,
         deny: false,
         references: 1,
+        person: None,
     }
 }
 

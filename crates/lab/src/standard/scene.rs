@@ -4,7 +4,7 @@ use crate::arm::Arm;
 use crate::driver::Operation;
 use crate::error::LabError;
 use crate::guarded::{Behind, Workshop};
-use crate::policies;
+use crate::policies::{self, Effect};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
@@ -23,6 +23,8 @@ pub(super) enum Rules {
     AllowAll,
     Four,
     Mixed(usize),
+    /// So many, of which the first asks a person about every read.
+    Asked(usize),
 }
 
 /// A mock server of the standard run.
@@ -45,6 +47,7 @@ impl Rules {
             Self::AllowAll => "allow-all".into(),
             Self::Four => "4 rules".into(),
             Self::Mixed(count) => format!("{count} rules"),
+            Self::Asked(count) => format!("{count} rules, a person asked"),
         }
     }
 
@@ -53,6 +56,7 @@ impl Rules {
             Self::AllowAll => policies::allow_all(),
             Self::Four => policies::four(),
             Self::Mixed(count) => policies::mixed(count),
+            Self::Asked(count) => policies::mixed_for("read_file", Effect::Hitl, count),
         }
     }
 }
@@ -95,6 +99,14 @@ impl Scene {
         read_file(&self.forbidden())
     }
 
+    /// A call about which the four rules ask a person. Nobody says yes to it.
+    pub(super) fn write(&self) -> Operation {
+        Operation::Call {
+            tool: "write_file".into(),
+            arguments: json!({ "path": self.work().join("never.txt"), "content": "no" }),
+        }
+    }
+
     /// The server by itself.
     pub(super) fn direct(&self, server: Server) -> Arm {
         Arm::new("direct", self.server(server))
@@ -109,12 +121,20 @@ impl Scene {
 
     /// The server behind `durward run`, with a state directory of its own.
     pub(super) fn guarded(&self, server: Server, rules: Rules) -> Result<Arm, LabError> {
-        let name = Self::named(server, rules);
-        let command = self.server(server);
-        let arm = self
-            .workshop
-            .guard(&name, &rules.document(), Behind::Command(&command))?;
+        let arm = self.guarded_as(&Self::named(server, rules), server, rules)?;
         Ok(arm.named(format!("durward, {}", rules.name())))
+    }
+
+    /// The same under a name, and with a state directory, of its own: for arms that run side by side.
+    pub(super) fn guarded_as(
+        &self,
+        name: &str,
+        server: Server,
+        rules: Rules,
+    ) -> Result<Arm, LabError> {
+        let command = self.server(server);
+        self.workshop
+            .guard(name, &rules.document(), Behind::Command(&command))
     }
 
     /// Where the guarded arm keeps its journal and keys.
@@ -181,7 +201,7 @@ impl Scene {
         place: &str,
         make: impl Fn(&str, &Value) -> Result<Arm, LabError>,
     ) -> Result<Arm, LabError> {
-        let arm = make(place, &policies::mixed_for("echo", 50))?;
+        let arm = make(place, &policies::mixed_for("echo", Effect::Allow, 50))?;
         Ok(arm.named("durward, 50 rules".into()))
     }
 

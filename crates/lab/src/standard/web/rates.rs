@@ -72,11 +72,7 @@ pub(super) fn measure(
 ) -> Result<Vec<Rate>, LabError> {
     let mut random = Random::new(plan.seed);
     let mut rounds: Vec<Vec<Round>> = plan.arms.iter().map(|_| Vec::new()).collect();
-    let before: Vec<u64> = plan
-        .arms
-        .iter()
-        .map(decisions)
-        .collect::<Result<_, _>>()?;
+    let before: Vec<u64> = plan.arms.iter().map(decisions).collect::<Result<_, _>>()?;
     for _ in 0..if quick { 3 } else { LAUNCHES } {
         let mut order: Vec<usize> = (0..plan.arms.len()).collect();
         random.shuffle(&mut order);

@@ -1,0 +1,34 @@
+//! What it costs to wait for a person: the overhead without the time that the approver took on purpose.
+
+use super::analysis::paired_median;
+use super::measure::{Lap, Plan};
+use crate::stats::{Interval, median};
+use serde::{Deserialize, Serialize};
+
+/// The wait of an arm whose calls a person was asked about.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Approval {
+    /// The fixed time from a question to its answer, in microseconds.
+    pub(crate) delay_us: f64,
+    /// The time it really was, by the approver's own watch; the median of a launch.
+    pub(crate) held_us: Interval,
+    /// The overhead without the fixed time: asking, finding out, judging again, and the hop itself.
+    pub(crate) wait_cost_us: Interval,
+}
+
+impl Approval {
+    /// The figures of an arm beside the baseline; nothing where nobody was asked.
+    pub(super) fn of(plan: &Plan, pairs: &[(&Lap, &Lap)]) -> Option<Self> {
+        let delay_us = plan.person.as_ref()?.delay_us()?;
+        let held: Vec<f64> = pairs.iter().map(|(_, lap)| median(&lap.held_us)).collect();
+        let costs: Vec<f64> = pairs
+            .iter()
+            .map(|(base, lap)| paired_median(&base.calls_us, &lap.calls_us) - delay_us)
+            .collect();
+        Some(Self {
+            delay_us,
+            held_us: Interval::over_launches(&held, plan.confidence),
+            wait_cost_us: Interval::over_launches(&costs, plan.confidence),
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! The rows about people: a call that waits for a yes, and calls that do not while others wait.
+
+use super::scene::{Rules, Scene, Server};
+use super::{Group, Standard};
+use crate::error::LabError;
+use crate::overhead::{Plan, whole};
+use crate::person::Person;
+use crate::stats::Interval;
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+/// The titles of the two tables.
+pub(super) const ASKED: &str = "`tools/call read_file`, a person asked first";
+pub(super) const PENDING: &str = "`tools/call read_file`, while 50 other calls wait for a person";
+/// Calls that wait meanwhile.
+const CALLS_WAITING: usize = 50;
+/// How many times as long an allowed call may take at the median while others wait.
+pub(super) const RATIO_MAX: f64 = 1.1;
+
+/// A call that goes on as soon as a person who takes no time said yes.
+pub(super) fn asked(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
+    let server = Server::Files;
+    Ok(Plan {
+        arms: vec![
+            scene.direct(server),
+            scene.guarded(server, Rules::Asked(4))?,
+            scene.guarded(server, Rules::Asked(1_000))?,
+        ],
+        person: Some(Person::Approves {
+            delay: Duration::ZERO,
+        }),
+        ..plan
+    })
+}
+
+/// The same arm twice; in the second, calls wait on the same connection.
+pub(super) fn pending(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
+    let guarded = |name: &str| scene.guarded_as(name, Server::Files, Rules::Four);
+    Ok(Plan {
+        arms: vec![
+            guarded("durward, none waits")?,
+            guarded(&format!("durward, {CALLS_WAITING} wait"))?,
+        ],
+        person: Some(Person::Ignores {
+            calls: CALLS_WAITING,
+            operation: scene.write(),
+        }),
+        ..plan
+    })
+}
+
+/// The p50 while others wait over the p50 while none does, launch by launch; nothing for other tables.
+pub(super) fn ratio(group: &Group) -> Option<Interval> {
+    if group.title != PENDING {
+        return None;
+    }
+    let [alone, crowded] = group.analysis.arms.as_slice() else {
+        return None;
+    };
+    let pairs = alone.per_launch.iter().zip(&crowded.per_launch);
+    let ratios: Vec<f64> = pairs
+        .filter_map(|(alone, crowded)| Some(crowded.p50_us? / alone.p50_us?))
+        .collect();
+    Some(Interval::over_launches(&ratios, group.analysis.confidence))
+}
+
+/// The ratio of the standard run.
+pub(super) fn of(standard: &Standard) -> Option<Interval> {
+    standard.groups.iter().find_map(ratio)
+}
+
+/// Whether the ratio is within its budget.
+pub(super) fn is_kept(ratio: &Interval) -> bool {
+    ratio.upper() <= RATIO_MAX
+}
+
+/// The ratio with its interval.
+pub(super) fn told(ratio: &Interval) -> String {
+    match (ratio.ci_low, ratio.ci_high) {
+        (Some(low), Some(high)) => format!("{:.3} [{low:.3}, {high:.3}]", ratio.point),
+        _ => format!("{:.3} [one launch, no interval]", ratio.point),
+    }
+}
+
+/// What stands below a table of these.
+pub(super) fn below(group: &Group, page: &mut String) -> fmt::Result {
+    for comparison in &group.analysis.comparisons {
+        let Some(approval) = &comparison.approval else {
+            continue;
+        };
+        writeln!(
+            page,
+            "\n{}: the lab plays the person, over the control socket; the answer took {} µs and the wait cost {} µs beside that fixed time.",
+            comparison.arm,
+            whole(&approval.held_us),
+            whole(&approval.wait_cost_us),
+        )?;
+    }
+    let Some(ratio) = ratio(group) else {
+        return Ok(());
+    };
+    writeln!(
+        page,
+        "\np50 over p50 while none waits: {} (budget ≤ {RATIO_MAX:.2}): {}.",
+        told(&ratio),
+        super::budget::word(is_kept(&ratio))
+    )
+}
