@@ -20,14 +20,15 @@ mod usage;
 mod proofs;
 
 pub(crate) use analysis::{Analysis, ArmFigures, Comparison, FORMAT, LaunchFigures};
+use args::BARE_BRIDGE;
 pub use args::OverheadArgs;
 pub(crate) use measure::{Plan, measure};
 pub(crate) use monitor::Monitor;
 pub(crate) use report::{loads, point, whole};
 
-use crate::arm::Arm;
+use crate::arm::{Arm, Transport};
 use crate::error::{EXIT_ABORTED, LabError};
-use crate::guarded::Workshop;
+use crate::guarded::{Behind, Workshop};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::run::{Manifest, RunDirectory, Sampler, write_document};
@@ -41,7 +42,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let workshop = (!args.rules.is_empty())
+    let workshop = (!args.rules.is_empty() || args.is_bridge())
         .then(|| Workshop::set(&context.own_binary))
         .transpose()?;
     let plan = args.plan(made(args, workshop.as_ref())?)?;
@@ -81,18 +82,28 @@ pub(crate) fn run(
     Ok(if measured.aborted { EXIT_ABORTED } else { 0 })
 }
 
-/// The arms of `--rules`.
+/// The arms of `--rules` and `--topology`.
 fn made(args: &OverheadArgs, workshop: Option<&Workshop>) -> Result<Vec<Arm>, LabError> {
     let (Some(workshop), Some(direct)) = (workshop, args.direct()?) else {
         return Ok(Vec::new());
     };
-    let guard = |count: &u32| {
+    let mut arms = Vec::new();
+    if args.is_bridge() {
+        arms.push(workshop.bridge().named(BARE_BRIDGE.into()));
+    }
+    for count in &args.rules {
         let rules = policies::mixed_for(args.tool_of_rules(), args.effect(), *count as usize);
         let name = match count {
             1 => "durward, 1 rule".to_owned(),
             more => format!("durward, {more} rules"),
         };
-        workshop.guard(&name, &rules, direct.command())
-    };
-    args.rules.iter().map(guard).collect()
+        arms.push(match (args.is_bridge(), direct.transport()) {
+            (true, _) => workshop.guard(&name, &rules, Behind::Url("{direct}"))?,
+            (false, Transport::Stdio) => {
+                workshop.guard(&name, &rules, Behind::Command(direct.command()))?
+            }
+            (false, Transport::Http) => workshop.serve(&name, &rules, Behind::Url("{direct}"))?,
+        });
+    }
+    Ok(arms)
 }
