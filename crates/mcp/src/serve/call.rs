@@ -45,7 +45,9 @@ pub(super) struct Asker {
 pub(super) struct Asked {
     id: String,
     marks: Marks,
-    deadline_ns: u64,
+    /// How long the server may take, in nanoseconds; as long as it likes where that is all.
+    timeout_ns: u64,
+    received_ns: u64,
     step: Step,
 }
 
@@ -143,15 +145,18 @@ impl Asker {
             }
         };
         // A subscription lasts as long as its client stays.
-        let deadline_ns = if method == "subscriptions/listen" {
-            u64::MAX
-        } else {
-            received_ns.saturating_add(self.server.call_timeout_ms.saturating_mul(1_000_000))
+        let timeout_ns = match &step {
+            _ if method == "subscriptions/listen" => u64::MAX,
+            Step::Judge(facts, _) => self
+                .server
+                .timeout_ns(facts.tool_name.known().map(|t| &**t)),
+            Step::Pass(..) | Step::Refuse(_) => self.server.timeout_ns(None),
         };
         Asked {
             id: id.raw().to_owned(),
             marks: Marks::of(frame, scan).unwrap_or_default(),
-            deadline_ns,
+            timeout_ns,
+            received_ns,
             step,
         }
     }
@@ -194,9 +199,11 @@ impl Asker {
         let Asked {
             id,
             marks,
-            deadline_ns,
+            timeout_ns,
+            received_ns,
             step,
         } = asked;
+        let deadline_ns = received_ns.saturating_add(timeout_ns);
         let token = marks.token.as_ref().and_then(|at| {
             let raw = frame.get(at.clone())?;
             Some(String::from_utf8_lossy(raw).into_owned())
@@ -204,7 +211,7 @@ impl Asker {
         let names = Names {
             id,
             token,
-            endless: deadline_ns == u64::MAX,
+            endless: timeout_ns == u64::MAX,
         };
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
@@ -234,7 +241,6 @@ impl Asker {
                 while let Admission::Pending(ticket) = admission {
                     admission = self.approved(ticket, guard.as_ref()).await;
                     // The server's time begins now.
-                    let timeout_ns = self.server.call_timeout_ms.saturating_mul(1_000_000);
                     deadline_ns = self.server.gate.mono_ns().saturating_add(timeout_ns);
                 }
                 let refusal = match admission {
