@@ -129,7 +129,14 @@ fn guard(
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
         let reloader = Reloader::new(asked, settings, places.clone(), Arc::clone(&gate))
             .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
-        listen(&mut socket, &gate, &plan.name, reloader.handle(), places);
+        listen(
+            &mut socket,
+            &gate,
+            &plan.name,
+            reloader.handle(),
+            places,
+            None,
+        );
         let upstream = tokio::select! {
             reached = reach::reach(plan, &gate, places, err) => reached?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),
@@ -186,7 +193,14 @@ pub fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
 }
 
 /// Serves the control socket beside the session, on the same runtime.
-pub fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, reload: Handle, places: &Places) {
+pub fn listen(
+    socket: &mut Socket,
+    gate: &Arc<Gate>,
+    name: &str,
+    reload: Handle,
+    places: &Places,
+    serving: Option<server::Serving>,
+) {
     let Some(listener) = socket.take_listener() else {
         return;
     };
@@ -197,6 +211,7 @@ pub fn listen(socket: &mut Socket, gate: &Arc<Gate>, name: &str, reload: Handle,
         user: places.user.clone(),
         since: gate::journal::format_utc(local::now_ms()),
         reload,
+        serving,
     };
     tokio::spawn(server::serve(listener, Arc::new(control)));
 }

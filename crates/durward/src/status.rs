@@ -101,15 +101,29 @@ fn print_sockets(places: &Places, sockets: &[Value], out: &mut dyn Write) -> io:
             .get("approvals_waiting")
             .and_then(Value::as_u64)
             .unwrap_or(0);
+        let serving = status.get("serving").map(serving).unwrap_or_default();
         writeln!(
             out,
-            "  {}  {waiting} waiting for approval  policy {}  {}",
+            "  {}  {serving}{waiting} waiting for approval  policy {}  {}",
             text(status, "server").unwrap_or("?"),
             text(status, "policy_version").unwrap_or("?"),
             text(status, "socket").unwrap_or("?")
         )?;
     }
     Ok(())
+}
+
+/// Where an instance of `durward serve` is, and what it has; nothing of another one.
+fn serving(told: &Value) -> String {
+    let Some(address) = text(told, "address") else {
+        return String::new();
+    };
+    let count = |name: &str| told.get(name).and_then(Value::as_u64).unwrap_or(0);
+    format!(
+        "{address}  {} sessions  {} server processes  ",
+        count("sessions"),
+        count("processes")
+    )
 }
 
 /// Looks through the journal's directory; one that is not there is empty.
@@ -214,7 +228,13 @@ fn open(path: &Path, last: Option<&Value>) -> io::Result<Open> {
                 open.since = owned(&record, "time");
                 open.instance = owned(&record, "instance");
             }
-            Some("session_started") => open.server = owned(&record, "backend_id"),
+            Some("session_started") if text(&record, "kind") == Some("system") => {
+                open.server = owned(&record, "backend_id");
+            }
+            Some("serve_started") => {
+                let servers = text(&record, "backend_id").unwrap_or("?");
+                open.server = Some(format!("serve ({servers})"));
+            }
             _ => {}
         }
     }

@@ -234,3 +234,28 @@ fn a_second_start_goes_on_where_the_first_one_ended() {
     assert_eq!(code, Some(0));
     assert_eq!(place.journal().decisions().len(), 2);
 }
+
+#[test]
+fn status_says_what_is_served_and_where() {
+    let served = mock(&["echo"], &[]);
+    let _session = served.open("2025-11-25");
+    let output = served.place.durward(&["--state-dir", "state", "status"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let address = served.address;
+    for part in [
+        "running  1 instances\n  serve (echo)  since 20".to_owned(),
+        format!("  echo  http://{address}  1 sessions  1 server processes  0 waiting for approval"),
+    ] {
+        assert!(text.contains(&part), "{part}\n{text}");
+    }
+    let output = served
+        .place
+        .durward(&["--state-dir", "state", "status", "--json"]);
+    let status: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let serving = &status["instances"][0]["serving"];
+    assert_eq!(serving["address"], format!("http://{address}"), "{status}");
+    assert_eq!(
+        (&serving["sessions"], &serving["processes"]),
+        (&1.into(), &1.into())
+    );
+}

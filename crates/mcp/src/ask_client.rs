@@ -28,6 +28,18 @@ pub enum Said {
 #[must_use]
 pub fn question(question: &Question) -> (IdKey, Vec<u8>) {
     let id = format!("{ID_PREFIX}{}", question.id);
+    let frame = json!({
+        "jsonrpc": "2.0",
+        "id": id,
+        "method": "elicitation/create",
+        "params": form(question),
+    });
+    (IdKey::Text(id), frame.to_string().into_bytes())
+}
+
+/// The parameters of `elicitation/create` about a question.
+#[must_use]
+pub fn form(question: &Question) -> Value {
     let mut choices = vec![ONCE.to_owned()];
     if question.can_cache {
         choices.push(format!(
@@ -36,22 +48,16 @@ pub fn question(question: &Question) -> (IdKey, Vec<u8>) {
         ));
     }
     choices.push(DENY.to_owned());
-    let frame = json!({
-        "jsonrpc": "2.0",
-        "id": id,
-        "method": "elicitation/create",
-        "params": {
-            "message": message(question),
-            "requestedSchema": {
-                "type": "object",
-                "properties": {
-                    FIELD: { "type": "string", "title": "Your answer", "enum": choices },
-                },
-                "required": [FIELD],
+    json!({
+        "message": message(question),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                FIELD: { "type": "string", "title": "Your answer", "enum": choices },
             },
+            "required": [FIELD],
         },
-    });
-    (IdKey::Text(id), frame.to_string().into_bytes())
+    })
 }
 
 /// What the person reads. Every part of the question is safe to show, so each line is one of ours.
@@ -116,9 +122,15 @@ pub fn answer(frame: &[u8], approver: &str, only_client: bool) -> Said {
     let result = scan_reply(frame, &Bounds::default())
         .ok()
         .and_then(|scan| member(&scan.members, "result").map(str::to_owned));
-    let Some(result) = result.and_then(|r| serde_json::from_str::<Value>(&r).ok()) else {
-        return Said::Nothing;
-    };
+    match result.and_then(|r| serde_json::from_str::<Value>(&r).ok()) {
+        Some(result) => said(&result, approver, only_client),
+        None => Said::Nothing,
+    }
+}
+
+/// Reads the result of `elicitation/create`, as [`answer`] does.
+#[must_use]
+pub fn said(result: &Value, approver: &str, only_client: bool) -> Said {
     let chosen = result
         .get("content")
         .and_then(|content| content.get(FIELD))

@@ -33,6 +33,24 @@ pub struct Control {
     pub since: String,
     /// Who takes up what has changed.
     pub reload: Handle,
+    /// What there is beside that, where there is more than one server.
+    pub serving: Option<Serving>,
+}
+
+/// What `durward serve` tells of itself.
+pub struct Serving {
+    /// Where clients reach it.
+    pub address: String,
+    /// Sessions and server processes now.
+    pub counts: Box<dyn Fn() -> (usize, usize) + Send + Sync>,
+}
+
+impl std::fmt::Debug for Serving {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Serving")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Listens until it is dropped. Every connection is served beside the calls, never before them.
@@ -206,8 +224,13 @@ impl Control {
         match request {
             Request::Status => {
                 let approvals = self.gate.approvals();
+                let serving = self.serving.as_ref().map(|serving| {
+                    let (sessions, processes) = (serving.counts)();
+                    json!({ "address": serving.address, "sessions": sessions, "processes": processes })
+                });
                 ok(&json!({
                     "server": self.server,
+                    "serving": serving,
                     "pid": std::process::id(),
                     "version": env!("CARGO_PKG_VERSION"),
                     "since": self.since,

@@ -23,6 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name, tool_timeout};
 use crate::config::{self, Settings};
+use crate::control::server as control;
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
@@ -243,17 +244,16 @@ fn serve(
         let listener = TcpListener::bind(plan.listen)
             .await
             .map_err(|e| Failure::other(format!("cannot listen at {}: {e}", plan.listen)))?;
+        let serving = Serving::new(&plan, gates, guests, places, err).await?;
         for (socket, gate, names, asked) in &mut sockets {
             let own = (settings.clone(), places.clone());
             let reloader = Reloader::new(asked.clone(), own.0, own.1, Arc::clone(gate))
                 .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
-            listen(socket, gate, names, reloader.handle(), places);
+            let told = serving.told(&plan, &listener);
+            listen(socket, gate, names, reloader.handle(), places, Some(told));
             tokio::spawn(reloader.run());
         }
-        Serving::new(&plan, gates, guests, places, err)
-            .await?
-            .run(&plan, listener, out)
-            .await
+        serving.run(&plan, listener, out).await
     });
     runtime.shutdown_background();
     finish(served?, &journal)
@@ -356,6 +356,21 @@ impl Serving {
         Ok(Self { gates, face, door })
     }
 
+    /// What `durward status` says of it.
+    fn told(&self, plan: &Plan, listener: &TcpListener) -> control::Serving {
+        let address = listener
+            .local_addr()
+            .map_or_else(|_| plan.listen.to_string(), |address| address.to_string());
+        let face = Arc::clone(&self.face);
+        control::Serving {
+            address: format!("{}://{address}", plan.scheme()),
+            counts: Box::new(move || {
+                let counts = face.counts();
+                (counts.sessions, counts.servers)
+            }),
+        }
+    }
+
     /// Serves until the end, and ends in order: nothing new, what is under way, sessions, servers.
     async fn run(
         self,
@@ -367,11 +382,7 @@ impl Serving {
             .local_addr()
             .map_err(|e| Failure::other(format!("cannot listen: {e}")))?;
         self.record_start(plan, address)?;
-        let scheme = if plan.options.tls.is_some() {
-            "https"
-        } else {
-            "http"
-        };
+        let scheme = plan.scheme();
         let _ = writeln!(out, "listening at {scheme}://{address}");
         for name in self.face.names() {
             let _ = writeln!(out, "  {name}  {scheme}://{address}/mcp/{name}");

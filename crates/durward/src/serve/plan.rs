@@ -110,6 +110,15 @@ impl Plan {
         self
     }
 
+    /// How its address begins.
+    pub fn scheme(&self) -> &'static str {
+        if self.options.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        }
+    }
+
     /// The names of the servers with these rules.
     pub fn names(&self, policy: Option<&Path>) -> String {
         let names: Vec<&str> = self

@@ -72,13 +72,16 @@ impl Served {
     }
 
     fn start_with(place: Place, before: &[&str], flags: &[&str]) -> Self {
+        let own = flags.iter().any(|flag| flag.starts_with("--limit-"));
+        let limits = if own { &[][..] } else { &LIMITS[..] };
         let mut process = Command::new(binary())
             .args(before)
             .args(["--state-dir", "state", "serve"])
             .args(["--policy", "policy.json", "--listen", "127.0.0.1:0"])
-            .args(LIMITS)
+            .args(limits)
             .args(flags)
             .current_dir(&place.dir)
+            .env("XDG_RUNTIME_DIR", place.runtime())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

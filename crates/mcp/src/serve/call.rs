@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use gate::approval::Channel;
 use gate::facts::Facts;
 use gate::journal::{ResponseSummary, Status};
-use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason, Ticket};
-use tokio::sync::Notify;
+use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason};
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 use wire::{Era, Id, Revision};
 
 use super::Face;
+use super::asking::{Asking, Return, only_client};
 use super::server::{Reader, Server, Shown};
 use super::session::{CallGuard, Session};
 use super::splice::{self, Marks};
@@ -36,6 +35,8 @@ pub(super) struct Asker {
     pub era: Era,
     /// Absent where there are no sessions.
     pub session: Option<Arc<Session>>,
+    /// Whether the client can show its person a form.
+    pub elicits: bool,
     pub slot: Arc<Slot>,
     pub shown: Arc<Shown>,
 }
@@ -55,6 +56,8 @@ pub(super) struct Asked {
 enum Step {
     Pass(ControlKind, After, Box<Facts>, Box<Origin>),
     Judge(Box<Facts>, Box<Origin>),
+    /// The client comes back with an answer of its person.
+    Return(Return),
     Refuse(Vec<u8>),
 }
 
@@ -72,7 +75,7 @@ impl Asked {
 
 /// What to do with the answer.
 #[derive(Debug)]
-enum After {
+pub(super) enum After {
     Plain,
     /// Screen the instructions in it.
     Handshake,
@@ -116,16 +119,21 @@ impl Asker {
             let origin = self.origin(id.raw(), scan, received_ns);
             Step::Pass(kind, after, Box::new(facts), Box::new(origin))
         };
-        let step = match request::classify(method, scan) {
-            Class::Control(kind) if matches!(method, "initialize" | "server/discover") => {
+        let back = match self.era {
+            Era::Modern => Return::of(scan),
+            Era::Legacy => None,
+        };
+        let step = match (request::classify(method, scan), back) {
+            (Class::Judged(_), Some(back)) => Step::Return(back),
+            (Class::Control(kind), _) if matches!(method, "initialize" | "server/discover") => {
                 pass(kind, After::Handshake)
             }
-            Class::Control(kind) => pass(kind, After::Plain),
-            Class::List(list) => {
+            (Class::Control(kind), _) => pass(kind, After::Plain),
+            (Class::List(list), _) => {
                 let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
                 pass(ControlKind::List, After::List(list, first))
             }
-            Class::Judged(reaches_for) => {
+            (Class::Judged(reaches_for), None) => {
                 let described = self.with_context(|context| {
                     describe::client_request(method, reaches_for, scan, context)
                 });
@@ -150,6 +158,11 @@ impl Asker {
             Step::Judge(facts, _) => self
                 .server
                 .timeout_ns(facts.tool_name.known().map(|t| &**t)),
+            // It is the request that was asked about, once more.
+            Step::Return(_) => {
+                let tool = member(&scan.params, "name").and_then(string);
+                self.server.timeout_ns(tool.as_deref())
+            }
             Step::Pass(..) | Step::Refuse(_) => self.server.timeout_ns(None),
         };
         Asked {
@@ -170,7 +183,7 @@ impl Asker {
         }
     }
 
-    fn with_context<T>(&self, describe: impl FnOnce(&Context<'_>) -> T) -> T {
+    pub(super) fn with_context<T>(&self, describe: impl FnOnce(&Context<'_>) -> T) -> T {
         self.server
             .with_context(&self.caller, &self.shown, describe)
     }
@@ -211,7 +224,7 @@ impl Asker {
         let names = Names {
             id,
             token,
-            endless: timeout_ns == u64::MAX,
+            timeout_ns,
         };
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
@@ -236,65 +249,92 @@ impl Asker {
                     origin: *origin,
                     request: Frame(frame),
                 };
-                let mut deadline_ns = deadline_ns;
-                let mut admission = self.server.gate.admit(call).await;
-                while let Admission::Pending(ticket) = admission {
-                    admission = self.approved(ticket, guard.as_ref()).await;
-                    // The server's time begins now.
-                    deadline_ns = self.server.gate.mono_ns().saturating_add(timeout_ns);
-                }
-                let refusal = match admission {
-                    Admission::Permit(permit) => {
-                        let sent = self.dispatch(permit, &marks, deadline_ns).await;
-                        let sent = sent.map(|(e, flight)| (e, After::Call(flight)));
-                        return self.begun(face, sent, names, guard);
-                    }
-                    Admission::Pending(ticket) => {
-                        self.server.gate.decline(*ticket, Reason::Undecidable)
-                    }
-                    Admission::Refused(refusal) => refusal,
+                let admission = self.server.gate.admit(call).await;
+                let called = Called {
+                    marks,
+                    deadline_ns,
+                    names,
                 };
-                return Begun::Answered(frames::refused(&names.id, &refusal));
+                return self.decided(face, admission, called, guard).await;
             }
+            Step::Return(back) => return self.came_back(face, &frame, &back, names).await,
         };
         self.begun(face, sent, names, guard)
     }
 
-    /// Waits for a person's answer to a question about a call. A client that goes away takes the
-    /// question with it.
-    async fn approved(
-        &self,
-        ticket: Box<Ticket<Frame>>,
-        guard: Option<&CallGuard>,
-    ) -> Admission<Frame> {
-        if only_client(&ticket) {
-            let reason = Reason::ApprovalUnreachable;
-            return Admission::Refused(self.server.gate.decline(*ticket, reason));
-        }
-        let cancelled = Arc::new(Notify::new());
-        if let Some(guard) = guard {
-            guard.waits(&cancelled);
-        }
-        tokio::select! {
-            () = ticket.settled() => {}
-            () = cancelled.notified() => {
-                let reason = Reason::ApprovalWithdrawn;
-                return Admission::Refused(self.server.gate.decline(*ticket, reason));
+    /// Goes on with a call that its client was asked about.
+    async fn came_back(self, face: &Arc<Face>, frame: &[u8], back: &Return, names: Names) -> Begun {
+        let (ticket, marks) = match face.unpark(&self, &back.state, frame) {
+            Ok(found) => found,
+            Err(message) => {
+                face.note("request_state_unusable", message);
+                return Begun::Answered(frames::error(&names.id, -32602, message, None));
             }
+        };
+        let admission = match self.take_answer(&ticket, back.answer.as_ref()) {
+            Some(reason) => Admission::Refused(self.server.gate.decline(*ticket, reason)),
+            None => self.approved(ticket, None).await,
+        };
+        let called = Called {
+            marks,
+            deadline_ns: self.deadline_ns(&names),
+            names,
+        };
+        self.decided(face, admission, called, None).await
+    }
+
+    /// Sends what may be sent; what waits for a person waits here, or is asked about at the client.
+    async fn decided(
+        self,
+        face: &Arc<Face>,
+        mut admission: Admission<Frame>,
+        called: Called,
+        guard: Option<CallGuard>,
+    ) -> Begun {
+        let Called {
+            mut marks,
+            mut deadline_ns,
+            names,
+        } = called;
+        while let Admission::Pending(ticket) = admission {
+            let ticket = match self.asking(ticket, marks, guard.as_ref()) {
+                Ok(asking) => {
+                    let stage = Stage::Asking(asking);
+                    return Begun::Running(Box::new(self.run(face, stage, names, guard)));
+                }
+                Err((ticket, unused)) => {
+                    marks = unused;
+                    ticket
+                }
+            };
+            let ticket = match face.park(&self, ticket, &marks, &names.id) {
+                Ok(answer) => return Begun::Answered(answer),
+                Err(ticket) => ticket,
+            };
+            admission = self.approved(ticket, guard.as_ref()).await;
+            // The server's time begins now.
+            deadline_ns = self.deadline_ns(&names);
         }
-        let now = ticket.request().and_then(|frame| {
-            let scan = wire::scan_request(&frame.0, &wire::Bounds::default()).ok()?;
-            let method = string(member(&scan.members, "method")?)?;
-            let described =
-                self.with_context(|context| request::described(&method, &scan, context));
-            let mut facts = described?;
-            Server::refresh_quarantine(&mut facts, &self.shown);
-            Some(facts)
-        });
-        match now {
-            Some(now) => self.server.gate.resume(ticket, now),
-            // It was described before, so it can be again.
-            None => Admission::Refused(self.server.gate.decline(*ticket, Reason::Undecidable)),
+        let refusal = match admission {
+            Admission::Permit(permit) => {
+                let sent = self.dispatch(permit, &marks, deadline_ns).await;
+                let sent = sent.map(|(e, flight)| (e, After::Call(flight)));
+                return self.begun(face, sent, names, guard);
+            }
+            Admission::Pending(ticket) => self.server.gate.decline(*ticket, Reason::Undecidable),
+            Admission::Refused(refusal) => refusal,
+        };
+        Begun::Answered(frames::refused(&names.id, &refusal))
+    }
+
+    fn run(self, face: &Arc<Face>, stage: Stage, names: Names, guard: Option<CallGuard>) -> Run {
+        Run {
+            face: Arc::clone(face),
+            asker: self,
+            stage,
+            after: None,
+            names,
+            guard,
         }
     }
 
@@ -307,17 +347,9 @@ impl Asker {
     ) -> Begun {
         match sent {
             Ok((exchange, after)) => {
-                if let Some(guard) = &guard {
-                    guard.sent(exchange.link(), exchange.number());
-                }
-                Begun::Running(Box::new(Run {
-                    face: Arc::clone(face),
-                    asker: self,
-                    exchange,
-                    after: Some(after),
-                    names,
-                    _guard: guard,
-                }))
+                let mut run = self.run(face, Stage::Over, names, guard);
+                run.sent(exchange, after);
+                Begun::Running(Box::new(run))
             }
             Err(failure) if failure.fault == UpstreamFault::EraMismatch => Begun::EraMismatch,
             Err(failure) => {
@@ -328,7 +360,7 @@ impl Asker {
     }
 
     /// Sends to the running process, or to a new one where that has ended before anything left.
-    async fn dispatch<P: Pass<Request = Frame>>(
+    pub(super) async fn dispatch<P: Pass<Request = Frame>>(
         &self,
         pass: P,
         marks: &Marks,
@@ -351,28 +383,54 @@ impl Asker {
 
 /// A request under way. Dropped before its end, it is cancelled at the server and settled as such.
 pub(super) struct Run {
-    face: Arc<Face>,
-    asker: Asker,
-    exchange: Exchange,
+    pub face: Arc<Face>,
+    pub asker: Asker,
+    pub stage: Stage,
     after: Option<After>,
+    pub(super) names: Names,
+    pub guard: Option<CallGuard>,
+}
+
+/// How far it has come.
+pub(super) enum Stage {
+    /// The client's person is asked.
+    Asking(Box<Asking>),
+    Sent(Exchange),
+    /// There is nothing more.
+    Over,
+}
+
+/// What is needed to send a call that may be sent.
+struct Called {
+    marks: Marks,
+    deadline_ns: u64,
     names: Names,
-    _guard: Option<CallGuard>,
 }
 
 /// A request's names as its client spelled them.
-struct Names {
+pub(super) struct Names {
     id: String,
     /// The progress token.
     token: Option<String>,
-    /// Whether the request lasts for as long as its client stays.
-    endless: bool,
+    /// How long the server may take; `u64::MAX`: for as long as the client stays.
+    pub(super) timeout_ns: u64,
 }
 
 impl Run {
     /// What there is for the client next. Nothing after [`Said::Done`] or [`Said::Gone`].
     pub async fn next(&mut self) -> Said {
         loop {
-            match self.exchange.next().await {
+            let exchange = match &mut self.stage {
+                Stage::Sent(exchange) => exchange,
+                Stage::Asking(_) => {
+                    if let Some(said) = self.next_asked().await {
+                        return said;
+                    }
+                    continue;
+                }
+                Stage::Over => return Said::Gone,
+            };
+            match exchange.next().await {
                 Incoming::Response(reply) => return self.done(&reply),
                 Incoming::Fault(failure) => return self.failed(&failure),
                 Incoming::Cancelled => {
@@ -385,7 +443,7 @@ impl Run {
                     return Said::Emit(self.respelled(frame, tie));
                 }
                 Incoming::Request { id, method, frame } => {
-                    let link = Arc::clone(self.exchange.link());
+                    let link = Arc::clone(exchange.link());
                     let question = Question { id, method, frame };
                     if let Some(frame) = self.asker.pass_on(&link, question).await {
                         return Said::Emit(frame);
@@ -397,7 +455,7 @@ impl Run {
 
     /// Ready when streams without an end are to end, where this is one.
     pub fn quiet(&self) -> impl Future<Output = ()> + Send + use<> {
-        let endless = self.names.endless;
+        let endless = self.names.timeout_ns == u64::MAX;
         let mut quiet = self.face.quiet.subscribe();
         async move {
             if !endless {
@@ -425,7 +483,21 @@ impl Run {
         splice::edited(&frame, &mut [(at, name.as_bytes())])
     }
 
-    fn failed(&mut self, failure: &Failure) -> Said {
+    /// The call's id as its client spelled it.
+    pub fn id(&self) -> &str {
+        &self.names.id
+    }
+
+    /// It has been sent.
+    pub fn sent(&mut self, exchange: Exchange, after: After) {
+        if let Some(guard) = &self.guard {
+            guard.sent(exchange.link(), exchange.number());
+        }
+        self.stage = Stage::Sent(exchange);
+        self.after = Some(after);
+    }
+
+    pub(super) fn failed(&mut self, failure: &Failure) -> Said {
         self.ended(failure, None)
     }
 
@@ -572,11 +644,6 @@ impl Asker {
         refuse(frames::refused(&id, &refusal));
         None
     }
-}
-
-/// Whether nobody but the client may answer, which is not asked over HTTP yet.
-fn only_client(ticket: &Ticket<Frame>) -> bool {
-    ticket.approvers().iter().all(|c| *c == Channel::Client)
 }
 
 /// The revision in a request's header, where it is a published one of the Legacy era.

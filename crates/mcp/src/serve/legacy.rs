@@ -7,6 +7,8 @@ use gate::journal::{Auth, Record};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use net::http::server::{Request, Response, single};
 use wire::Era;
+use wire::jsonrpc::member;
+use wire::scan::Scan;
 
 use super::answer::{self, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 use super::call::{Question, legacy_revision};
@@ -19,8 +21,27 @@ use super::{Caller, Face};
 use crate::era;
 use crate::frames::{self, UpstreamFault};
 use crate::reply::Reply;
-use crate::request;
 use crate::upstream::Frame;
+use crate::{ask_client, request};
+
+/// What a client says of itself in `initialize`.
+#[derive(Debug, Default)]
+pub(super) struct Client {
+    /// The program.
+    pub id: Option<Arc<str>>,
+    /// Whether it can show its person a form.
+    pub elicits: bool,
+}
+
+impl Client {
+    /// Reads it out of the request.
+    pub fn of(scan: &Scan<'_>) -> Self {
+        Self {
+            id: member(&scan.params, "clientInfo").and_then(request::client_name),
+            elicits: member(&scan.params, "capabilities").is_some_and(ask_client::can_elicit),
+        }
+    }
+}
 
 impl Face {
     /// `initialize`: opens the server's session and ours.
@@ -30,7 +51,7 @@ impl Face {
         caller: &Caller,
         frame: Vec<u8>,
         id: String,
-        client_id: Option<Arc<str>>,
+        client: Client,
     ) -> Response {
         if self.sessions.count() >= self.options.sessions_max {
             let message = "too many sessions are open; try again when some have ended";
@@ -66,7 +87,8 @@ impl Face {
                         id: session_id,
                         server: Arc::clone(server),
                         caller: Arc::clone(subject),
-                        client_id,
+                        client_id: client.id,
+                        elicits: client.elicits,
                         revision: request::version_of(&result),
                         slot,
                     },

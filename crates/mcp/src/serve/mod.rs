@@ -6,6 +6,7 @@
 //! any of it has left.
 
 mod answer;
+mod asking;
 mod call;
 mod legacy;
 mod modern;
@@ -16,7 +17,8 @@ mod splice;
 mod streams;
 mod upstream;
 
-pub use server::ServerOptions;
+pub use asking::PARKED_MAX;
+pub use server::{CALLERS_MAX, ServerOptions};
 pub use upstream::{CHILDREN_MAX, Means, QUEUE_MAX, QUEUE_WAIT_MS_MAX, SESSIONS_MAX, Share};
 
 use std::collections::HashMap;
@@ -31,6 +33,7 @@ use net::http::server::{Request, Response};
 use tokio::sync::watch;
 
 use crate::notes::Notes;
+use asking::Lot;
 use server::Server;
 use session::Sessions;
 
@@ -83,6 +86,7 @@ pub struct Face {
     options: FaceOptions,
     servers: HashMap<String, Arc<Server>>,
     sessions: Sessions,
+    parked: Lot,
     random: Box<Random>,
     notes: Mutex<Notes>,
     /// What stands for a session in records where there is none.
@@ -110,6 +114,7 @@ impl Face {
             options,
             servers,
             sessions: Sessions::default(),
+            parked: Lot::default(),
             random,
             notes: Mutex::default(),
             no_session: "".into(),
@@ -180,6 +185,7 @@ impl Face {
             tick.tick().await;
             self.flush_notes();
             let now_ns = self.gate.mono_ns();
+            self.parked.sweep(now_ns);
             for session in self
                 .sessions
                 .forgotten(now_ns, self.options.session_idle_ms_max)
@@ -213,6 +219,7 @@ impl Face {
 
     /// Ends sessions and processes, and waits for the end of these.
     pub async fn close(&self) {
+        self.parked.close();
         for session in self.sessions.all() {
             self.end(&session, "shutdown");
         }

@@ -15,7 +15,7 @@ use wire::scan::Scan;
 use wire::{Bounds, Era, Revision, scan_reply};
 
 use super::answer;
-use crate::{frames, request};
+use crate::{ask_client, frames, request};
 
 /// A mirrored header is missing, doubled or differs from the body.
 const HEADER_MISMATCH: i32 = -32020;
@@ -45,6 +45,8 @@ pub(super) struct Meta {
     pub version: Option<String>,
     /// Whether it says what the client can do.
     pub capabilities: bool,
+    /// Whether its client can show its person a form.
+    pub elicits: bool,
     /// The client program.
     pub client_id: Option<Arc<str>>,
 }
@@ -64,6 +66,7 @@ impl Meta {
                 .and_then(string)
                 .map(Cow::into_owned),
             capabilities: get(META_CAPABILITIES).is_some_and(|raw| raw.starts_with('{')),
+            elicits: get(META_CAPABILITIES).is_some_and(ask_client::can_elicit),
             client_id: get(request::META_CLIENT).and_then(request::client_name),
         }
     }

@@ -11,6 +11,7 @@ use wire::{Bounds, Era, Id, Revision, WireError, WireErrorKind, scan_request};
 
 use super::answer::{self, PROTOCOL_VERSION, SESSION_ID};
 use super::call::{Asker, Begun, Run, Said};
+use super::legacy::Client;
 use super::modern::{self, Meta};
 use super::server::Server;
 use super::session::Session;
@@ -32,7 +33,7 @@ enum Message {
     /// `initialize`: its id and the client program.
     Initialize {
         id: String,
-        client_id: Option<Arc<str>>,
+        client: Client,
     },
     Request(Asker, super::call::Asked, Option<super::session::CallGuard>),
     Notification(Arc<Session>, String, Option<wire::id::IdKey>),
@@ -72,8 +73,8 @@ impl Face {
         let message = self.read(server, caller, &request.head.headers, &frame, received_ns);
         match message {
             Message::Answered(response) => response,
-            Message::Initialize { id, client_id } => {
-                self.open(server, caller, frame, id, client_id).await
+            Message::Initialize { id, client } => {
+                self.open(server, caller, frame, id, client).await
             }
             Message::Request(asker, asked, guard) => {
                 let id = asked.id().to_owned();
@@ -90,7 +91,7 @@ impl Face {
             }
             Message::Stray => answer::accepted(),
             Message::Answer(session, key) => {
-                if !session.answer(&self.gate, &key, frame) {
+                if !session.answer(&key, frame) {
                     self.note(
                         "client_answer_unknown",
                         "an answer to no open request of the server was not passed on",
@@ -159,6 +160,7 @@ impl Face {
                     client_id: meta.client_id,
                     era: Era::Modern,
                     session: None,
+                    elicits: meta.elicits,
                     slot: server.pool.slot(Era::Modern, &caller.subject_id, None),
                     shown: server.shown_to(&caller.subject_id),
                 };
@@ -169,7 +171,7 @@ impl Face {
             Kind::Notification { .. } if is_modern(headers, &meta) => Message::Stray,
             Kind::Request { id, method } if method == "initialize" => Message::Initialize {
                 id: id.raw().to_owned(),
-                client_id: member(&scan.params, "clientInfo").and_then(request::client_name),
+                client: Client::of(&scan),
             },
             kind => match self.session(server, caller, headers) {
                 Ok(session) => self.in_session(&session, kind, frame, &scan, received_ns),
@@ -333,7 +335,7 @@ impl Face {
                 None
             }
             Ok(Message::Answer(session, key)) => {
-                session.answer(&self.gate, &key, frame);
+                session.answer(&key, frame);
                 None
             }
             // An id that is in use; what else is answered at once answers no request.

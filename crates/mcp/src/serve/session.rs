@@ -5,15 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use gate::journal::Status;
-use gate::{ControlKind, Gate, InFlight, Outcome};
+use gate::{ControlKind, InFlight, Outcome, Ticket};
 use tokio::sync::Notify;
 use wire::id::IdKey;
 use wire::{Id, Revision};
 
+use super::asking::only_client;
 use super::call::Asker;
 use super::server::{Server, Shown};
 use super::streams::Streams;
 use super::upstream::{Link, Slot};
+use crate::ask_client::{self, ID_PREFIX, Said};
 use crate::upstream::Frame;
 
 /// Most requests of a server that its client has not answered.
@@ -51,6 +53,8 @@ pub(super) struct Session {
     pub caller: Arc<str>,
     pub client_id: Option<Arc<str>>,
     pub revision: Option<Revision>,
+    /// Whether the client can show its person a form.
+    pub elicits: bool,
     pub slot: Arc<Slot>,
     pub streams: Streams,
     /// Made with the first request: many sessions never get beyond being opened.
@@ -59,7 +63,19 @@ pub(super) struct Session {
     calls: Mutex<Calls>,
     /// Requests of the server under way.
     asked: Mutex<HashMap<IdKey, Ask>>,
+    /// Questions of ours to the client's person that are open. As many as calls may wait.
+    forms: Mutex<HashMap<IdKey, Open>>,
     used_ns: AtomicU64,
+}
+
+/// A question of ours about a call.
+#[derive(Debug)]
+struct Open {
+    /// The question's name.
+    name: String,
+    only_client: bool,
+    /// Told where the client answers without an answer, and nobody else may.
+    unanswered: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -84,6 +100,7 @@ pub(super) struct Opening {
     pub caller: Arc<str>,
     pub client_id: Option<Arc<str>>,
     pub revision: Option<Revision>,
+    pub elicits: bool,
     pub slot: Arc<Slot>,
 }
 
@@ -95,11 +112,13 @@ impl Session {
             caller: opening.caller,
             client_id: opening.client_id,
             revision: opening.revision,
+            elicits: opening.elicits,
             slot: opening.slot,
             streams: Streams::default(),
             shown: OnceLock::new(),
             calls: Mutex::default(),
             asked: Mutex::default(),
+            forms: Mutex::default(),
             used_ns: AtomicU64::new(now_ns),
         }
     }
@@ -113,6 +132,7 @@ impl Session {
             client_id: self.client_id.clone(),
             era: wire::Era::Legacy,
             session: Some(Arc::clone(self)),
+            elicits: self.elicits,
             slot: Arc::clone(&self.slot),
             shown: Arc::clone(self.shown.get_or_init(|| self.server.nothing_shown())),
         }
@@ -164,6 +184,10 @@ impl Session {
     /// Takes an id for a request of the server; none where it is in use or there are too many.
     pub fn ask<'s>(&'s self, id: &str, link: &Arc<Link>) -> Option<AskGuard<'s>> {
         let key = Id::from_raw(id)?.key();
+        // The ids of our own questions are nobody else's.
+        if matches!(&key, IdKey::Text(text) if text.starts_with(ID_PREFIX)) {
+            return None;
+        }
         let mut asked = self.asked();
         // What an ended server or session has asked nobody waits for.
         asked.retain(|_, ask| !ask.link.has_ended() && ask.link.epoch() == ask.epoch);
@@ -179,8 +203,50 @@ impl Session {
         Some(AskGuard { session: self, key })
     }
 
-    /// The client answers a request of the server; `false` where there is none of this id.
-    pub fn answer(&self, gate: &Gate, key: &IdKey, frame: Vec<u8>) -> bool {
+    fn forms(&self) -> MutexGuard<'_, HashMap<IdKey, Open>> {
+        self.forms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a question of ours; what is given is told where it stays without an answer.
+    pub fn open_form(&self, id: &IdKey, ticket: &Ticket<Frame>) -> Arc<Notify> {
+        let unanswered = Arc::new(Notify::new());
+        let open = Open {
+            name: ticket.id().to_string(),
+            only_client: only_client(ticket),
+            unanswered: Arc::clone(&unanswered),
+        };
+        self.forms().insert(id.clone(), open);
+        unanswered
+    }
+
+    /// Closes a question of ours; `false` where it was answered or closed before.
+    pub fn close_form(&self, id: &IdKey) -> bool {
+        self.forms().remove(id).is_some()
+    }
+
+    /// The client answers a question of ours; `false` where there is none of this id.
+    fn answer_form(&self, key: &IdKey, frame: &[u8]) -> bool {
+        let Some(open) = self.forms().remove(key) else {
+            return false;
+        };
+        match ask_client::answer(frame, &self.caller, open.only_client) {
+            Said::Answer(answer) => {
+                // Where another channel was faster, its answer stands.
+                drop(self.server.gate.approvals().answer(&open.name, answer));
+            }
+            Said::Nothing if open.only_client => open.unanswered.notify_one(),
+            // Others still may answer.
+            Said::Nothing => {}
+        }
+        true
+    }
+
+    /// The client answers a request of the server or of ours; `false` where there is none of this id.
+    pub fn answer(&self, key: &IdKey, frame: Vec<u8>) -> bool {
+        if self.answer_form(key, &frame) {
+            return true;
+        }
+        let gate = &self.server.gate;
         let Some(Ask { link, kind, .. }) = self.asked().remove(key) else {
             return false;
         };

@@ -101,6 +101,11 @@ impl Streams {
         if number == NEWS {
             state.open.entry(NEWS).or_default();
         }
+        let is_over = !state.open.contains_key(&number);
+        if is_over && !state.kept.iter().any(|event| event.stream == number) {
+            // Its answer is no longer there: an empty stream would let the client wait for it.
+            return Err(StreamFault::UnknownEvent);
+        }
         let taken = |outlet: &Outlet| outlet.reader.as_ref().is_some_and(|r| !r.is_closed());
         if from.is_none() && state.open.get(&NEWS).is_some_and(taken) {
             return Err(StreamFault::Taken);
@@ -272,6 +277,13 @@ mod tests {
             assert_eq!(fault, Some(StreamFault::UnknownEvent), "{bad}");
         }
         assert!(streams.read(Some("2-0")).is_ok());
+        for _ in 0..EVENTS_KEPT_MAX {
+            streams.emit(NEWS, b"{}").await;
+        }
+        // The one has ended and nothing of it is kept, the other may still bring its answer.
+        let fault = streams.read(Some("2-0")).err();
+        assert_eq!(fault, Some(StreamFault::UnknownEvent));
+        assert!(streams.read(Some("1-3")).is_ok());
     }
 
     #[tokio::test]
