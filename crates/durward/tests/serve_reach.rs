@@ -400,13 +400,24 @@ fn where_a_url_and_a_command_are_given_the_command_stands_in() {
 }
 
 #[test]
-fn a_url_in_the_clear_to_another_machine_needs_a_word() {
+fn urls_that_cannot_be_used_are_said_before_anything_begins() {
     let place = Place::new();
     let flags = ["--policy", "policy.json", "--listen", "127.0.0.1:0"];
-    let server = ["--server", "far=http://example.org/mcp"];
     let words = ["--no-config", "--state-dir", "state", "serve"];
-    let done = place.durward(&[&words[..], &flags, &server].concat());
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert_eq!(done.status.code(), Some(16), "{said}");
-    assert!(said.contains("the server \"far\""), "{said}");
+    for (url, why) in [
+        ("http://example.org/mcp", "--insecure-http"),
+        ("ftp://example.org/", "https://"),
+        ("https://user:word@example.org/", "password"),
+        ("http://", "no url"),
+    ] {
+        let server = format!("far={url}");
+        let done = place.durward(&[&words[..], &flags, &["--server", &server]].concat());
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(16), "{said}");
+        assert!(
+            said.contains("the server \"far\"") && said.contains(why),
+            "{said}"
+        );
+    }
+    assert!(place.segments().is_empty());
 }

@@ -149,7 +149,12 @@ fn further(text: &str) -> Result<Further, String> {
     let (name, command) = text
         .split_once('=')
         .ok_or("a server is written NAME=COMMAND or NAME=URL")?;
-    if command.starts_with("http://") || command.starts_with("https://") {
+    let scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    // Of any other scheme it is said later that it is wrong.
+    if command
+        .split_once("://")
+        .is_some_and(|(before, _)| before.chars().all(scheme))
+    {
         return Ok(Further {
             name: server_name(name)?,
             words: Vec::new(),
