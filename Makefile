@@ -7,6 +7,9 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 # The peers that stand beside us, where their environment is installed.
 FASTMCP = .cache/venv/bin/python scripts/peers/fastmcp_proxy.py
 PEERS = $(if $(wildcard .cache/venv/bin/python),--peer "FastMCP=$(FASTMCP) default" --peer "FastMCP, one client=$(FASTMCP) shared")
+# The official filesystem server, likewise.
+FILES = .cache/npm/node_modules/.bin/mcp-server-filesystem
+PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 
 .PHONY: help demo test check conformance soak bench bench-check gate-selftest fuzz
 

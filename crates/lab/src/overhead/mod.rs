@@ -27,11 +27,12 @@ pub(crate) use report::{loads, point, whole};
 
 use crate::arm::Arm;
 use crate::error::{EXIT_ABORTED, LabError};
-use crate::guarded::Workshop;
+use crate::guarded::{Workshop, slug};
 use crate::interrupt::Interrupt;
+use crate::profile::{Calls, Way};
 use crate::progress::Progress;
-use crate::run::{Manifest, RunDirectory, Sampler, write_document};
-use crate::{Context, host, moment, policies};
+use crate::run::{Manifest, RunDirectory, Sampler, write_document, write_whole};
+use crate::{Context, host, moment, policies, profile};
 use std::io::Write;
 
 /// Runs `lab overhead`.
@@ -63,6 +64,9 @@ pub(crate) fn run(
     let analysis = Analysis::of(&plan, &measured, load_before, context);
     if let Some(run) = &run {
         store::write(run, manifest, &plan, &analysis, &measured, started_ms)?;
+        if let Some(way) = args.profile.filter(|_| !measured.aborted) {
+            profiles(&plan, way, run, err)?;
+        }
         // Whoever does not read it finds the directory all the same.
         let _ = writeln!(err, "stored in {}", run.path().display());
     }
@@ -79,6 +83,32 @@ pub(crate) fn run(
         source,
     })?;
     Ok(if measured.aborted { EXIT_ABORTED } else { 0 })
+}
+
+/// Profiles every arm, one after the other; a profile that cannot be made is told of, and no failure.
+fn profiles(
+    plan: &Plan,
+    way: Way,
+    run: &RunDirectory,
+    err: &mut dyn Write,
+) -> Result<(), LabError> {
+    for (at, arm) in plan.arms.iter().enumerate() {
+        let calls = Calls {
+            operation: &plan.operation,
+            protocol: plan.protocol,
+            person: plan.person.as_ref().filter(|_| at > 0),
+        };
+        let name = slug(&arm.name);
+        let data = run.file(&format!("perf-{name}.data"));
+        match profile::of_arm(arm, calls, way, &data)? {
+            Ok(page) => write_whole(&run.file(&format!("profile-{name}.txt")), page.as_bytes())?,
+            Err(why) => {
+                // Who does not read it misses a page and nothing else.
+                let _ = writeln!(err, "warning: no profile of arm {}: {why}", arm.name);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The arms of `--rules`.

@@ -34,10 +34,7 @@ fn write(standard: &Standard, page: &mut String) -> fmt::Result {
     standard.journal_rate.write(page)?;
     idle(standard, page)?;
     if let Some(profile) = &standard.profile {
-        writeln!(
-            page,
-            "\nA budget is missed. Profile of the arm with 50 rules: {profile}"
-        )?;
+        writeln!(page, "\nProfile of the arm with 50 rules: {profile}")?;
     }
     Ok(())
 }
