@@ -4,14 +4,19 @@ SHELL := bash
 .DEFAULT_GOAL := help
 DATA ?= ../shared/pbpk/data
 TARGET = $(or $(CARGO_TARGET_DIR),target)
+COMMA := ,
 # The peers that stand beside us, where their environment is installed.
 FASTMCP = .cache/venv/bin/python scripts/peers/fastmcp_proxy.py
-PEERS = $(if $(wildcard .cache/venv/bin/python),--peer "FastMCP=$(FASTMCP) default" --peer "FastMCP, one client=$(FASTMCP) shared")
+PEERS = $(if $(wildcard .cache/venv/bin/python),--peer "FastMCP=$(FASTMCP) default" --peer "FastMCP$(COMMA) one client=$(FASTMCP) shared")
 # The official filesystem server, likewise.
 FILES = .cache/npm/node_modules/.bin/mcp-server-filesystem
 PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 
-.PHONY: help demo test check conformance soak bench bench-check gate-selftest fuzz
+# The crate mcp-proxy, before a server over stdio or HTTP.
+MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy
+HTTP_PEERS = $(if $(wildcard $(MCP_PROXY)),--http-peer "mcp-proxy:mock/=http://127.0.0.1:{port}/ -- scripts/peers/mcp_proxy $(MCP_PROXY) {port}")
+
+.PHONY: help demo test check conformance soak bench bench-with-peers bench-check gate-selftest fuzz
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,14 +44,18 @@ conformance: ## the official MCP suite, directly and through Durward; writes doc
 soak: ## 32 clients, 10,000 calls each, over stdio and HTTP, the server killed five times
 	cargo test --release --package durward --test serve_soak -- --ignored --nocapture --test-threads 1
 
-bench: ## build as shipped, measure, write BENCHMARKS.md again
+bench: ## build as shipped, measure beside the peers, write BENCHMARKS.md again
+	scripts/setup-peers
+	$(MAKE) --no-print-directory bench-with-peers
+
+bench-with-peers:
 	cargo build --profile dist --package durward
-	cargo run --quiet --profile dist --package durward -- lab standard --write BENCHMARKS.md $(PEERS)
+	cargo run --quiet --profile dist --package durward -- lab standard --write BENCHMARKS.md $(PEERS) $(HTTP_PEERS)
 	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && cat .cache/bench-pbpk.md >> BENCHMARKS.md
 
 bench-check: ## measure, and hold every budget of the design against it; fails where one is missed
 	cargo build --profile dist --package durward
-	$(TARGET)/dist/durward lab standard --check $(PEERS)
+	$(TARGET)/dist/durward lab standard --check $(PEERS) $(HTTP_PEERS)
 
 gate-selftest: ## the gate passes the same build and fails one that is 20 % slower
 	cargo build --release --package durward

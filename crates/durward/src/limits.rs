@@ -8,7 +8,7 @@ use crate::config::values::Size;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// Calls and lists in all, as 10/s or 600/m [default: 10/s]
+    /// Calls and lists of one caller in all, as 10/s or 600/m [default: 10/s]
     #[arg(long = "limit-requests", value_name = "RATE", value_parser = rate)]
     requests: Option<Rate>,
     /// How many of them may come at once after a quiet time [default: 50]

@@ -277,7 +277,7 @@ impl Reached {
                 Ok(false)
             }
             Err(fault) => Err(Failure::other(format!(
-                "the server at {place} is there, but cannot be used: {}\n  hint: with the transport stdio the command is started instead",
+                "the server at {place} is there, but cannot be used: {}\n  hint: --transport stdio (in durward.yaml, transport: stdio) starts the command instead",
                 told(&fault)
             ))),
         }

@@ -22,8 +22,8 @@ use guarded::{Journal, LATEST, Place, call_works, echo, end, eventually, line};
 use mocks::client::Era;
 use serde_json::{Value, json};
 use web::{
-    ACCEPTED, EVENTS_HEAD, Request, Then, Web, Wire, behave, echoed, events_reply, faulty,
-    json_reply, reply,
+    ACCEPTED, EVENTS_HEAD, Request, Then, Web, Wire, behave, cut_off, echoed, events_reply, faulty,
+    json_reply, reply, send, whole,
 };
 
 /// The faulty call gets this error, the next one works, and each has one outcome.
@@ -77,35 +77,13 @@ fn borne(
     (web.texts(), journal, web)
 }
 
-fn send(wire: &mut dyn Wire, bytes: &[u8], then: Then) -> io::Result<Then> {
-    wire.write_all(bytes)?;
-    Ok(then)
-}
-
 /// Hangs up after so many bytes of the reply as the call's text says.
 fn hang_up_at_every_byte(of: fn(&Request) -> Vec<u8>) {
     let place = Place::new();
-    let web = Web::start(move |request, wire| {
-        let Some(count) = request.text().and_then(|text| text.parse::<usize>().ok()) else {
-            return behave(request, wire);
-        };
-        let whole = of(request);
-        // Who hangs up after the whole reply races with the next call, which is another fault.
-        match whole.get(..count) {
-            Some(part) if part.len() < whole.len() => send(wire, part, Then::Close),
-            _ => send(wire, &whole, Then::Keep),
-        }
-    });
+    let web = cut_off(of);
     let mut client = place.guard_reached(&["--url", &web.url()]);
     client.handshake(LATEST).unwrap();
-    let sample = Request {
-        method: "POST".into(),
-        path: "/mcp".into(),
-        headers: Vec::new(),
-        body: br#"{"id":100,"method":"tools/call","params":{"arguments":{"text":"100"}}}"#.to_vec(),
-        connection: 0,
-    };
-    let len = of(&sample).len();
+    let len = whole(of);
     let mut answered = 0;
     for count in 0..=len {
         let reply = client

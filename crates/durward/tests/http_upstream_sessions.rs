@@ -15,7 +15,6 @@ mod guarded;
 #[path = "support/web.rs"]
 mod web;
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -23,43 +22,9 @@ use guarded::{LATEST, Place, call_works, echo, end, eventually, line};
 use mocks::client::Era;
 use serde_json::{Value, json};
 use web::{
-    ACCEPTED, EVENTS_HEAD, Request, Then, Web, Wire, behave, echoed, empty, event, initialized,
-    json_reply, reply,
+    ACCEPTED, EVENTS_HEAD, Then, Web, behave, behave_modern, echoed, empty, event, forgetful,
+    json_reply, reply, send, slow,
 };
-
-fn send(wire: &mut dyn Wire, bytes: &[u8], then: Then) -> io::Result<Then> {
-    wire.write_all(bytes)?;
-    Ok(then)
-}
-
-/// A server that knows only its newest session, numbered, and says so with this status.
-fn forgetful(status: &'static str, body: &'static str) -> (Web, Arc<AtomicUsize>) {
-    let newest = Arc::new(AtomicUsize::new(0));
-    let known = Arc::clone(&newest);
-    let web = Web::start(move |request, wire| {
-        if request.rpc_method() == "initialize" {
-            assert_eq!(request.header("mcp-session-id"), None);
-            let id = known.fetch_add(1, Ordering::SeqCst) + 1;
-            let header = format!("Mcp-Session-Id: s-{id}\r\n");
-            let body = initialized(request).to_string();
-            return send(
-                wire,
-                &reply("200 OK", &header, "application/json", &body),
-                Then::Keep,
-            );
-        }
-        let own = format!("s-{}", known.load(Ordering::SeqCst));
-        if request.header("mcp-session-id") != Some(&own) {
-            return send(
-                wire,
-                &reply(status, "", "application/json", body),
-                Then::Keep,
-            );
-        }
-        behave(request, wire)
-    });
-    (web, newest)
-}
 
 #[test]
 fn session_and_revision_are_said_with_every_message_and_ended_at_the_end() {
@@ -321,37 +286,6 @@ fn server_asks_the_client_while_a_call_is_under_way() {
         answer,
         json!({"jsonrpc": "2.0", "id": "q-1", "result": {"roots": []}})
     );
-}
-
-/// A server that keeps calls of `slow` open until their connection is closed, and counts the ends.
-fn slow() -> (Web, Arc<AtomicUsize>) {
-    let closed = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&closed);
-    let web = Web::start(move |request, wire| {
-        if request.text().as_deref() != Some("slow") {
-            return behave_modern(request, wire);
-        }
-        wire.write_all(EVENTS_HEAD.as_bytes())?;
-        loop {
-            if wire.write_all(b"3\r\n:\n\n\r\n").is_err() {
-                count.fetch_add(1, Ordering::SeqCst);
-                return Ok(Then::Close);
-            }
-            guarded::pause(5);
-        }
-    });
-    (web, closed)
-}
-
-/// A server of both eras.
-fn behave_modern(request: &Request, wire: &mut dyn Wire) -> io::Result<Then> {
-    if request.rpc_method() != "server/discover" {
-        return behave(request, wire);
-    }
-    let answer = json!({"jsonrpc": "2.0", "id": request.json()["id"], "result": {
-        "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
-        "ttlMs": 0, "cacheScope": "private"}});
-    send(wire, &json_reply(&answer), Then::Keep)
 }
 
 #[test]

@@ -9,6 +9,8 @@
     unreachable_pub
 )]
 
+#[path = "support/authority.rs"]
+mod authority;
 #[path = "support/guarded.rs"]
 mod guarded;
 #[path = "support/web.rs"]
@@ -17,19 +19,12 @@ mod web;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::TcpListener;
-use std::sync::Arc;
 
+use authority::{Authority, secure};
 use guarded::{LATEST, Place, binary, call_works, echo, end, eventually, line, wait_for_end};
 use mocks::client::{Client, Options};
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    date_time_ymd,
-};
+use rcgen::date_time_ymd;
 use rustix::process::{Pid, Signal, kill_process};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use web::{Web, behave, reply};
 
 /// A port on which nobody listens.
@@ -231,66 +226,6 @@ fn key_goes_to_the_server_and_nowhere_else() {
     for segment in place.segments() {
         assert!(!fs::read_to_string(segment).unwrap().contains("s3cret"));
     }
-}
-
-/// An authority, and certificates of it as PEM.
-struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        Self {
-            issuer: CertifiedIssuer::self_signed(params, key).unwrap(),
-        }
-    }
-
-    fn pem(&self) -> String {
-        self.issuer.pem()
-    }
-
-    /// A certificate for this name, and its key.
-    fn certify(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> (String, String) {
-        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
-        params.extended_key_usages = vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ];
-        change(&mut params);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        (certificate.pem(), key.serialize_pem())
-    }
-}
-
-/// A well-behaved server with this certificate; `clients` is the authority whose certificates it demands.
-fn secure(own: &(String, String), clients: Option<&str>) -> Web {
-    let read = |pem: &str| -> Vec<CertificateDer<'static>> {
-        let all = CertificateDer::pem_slice_iter(pem.as_bytes());
-        all.collect::<Result<_, _>>().unwrap()
-    };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .unwrap();
-    let builder = match clients {
-        None => builder.with_no_client_auth(),
-        Some(authority) => {
-            let mut roots = RootCertStore::empty();
-            roots.add(read(authority).remove(0)).unwrap();
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-            builder.with_client_cert_verifier(verifier.build().unwrap())
-        }
-    };
-    let key = PrivateKeyDer::from_pem_slice(own.1.as_bytes()).unwrap();
-    let config = Arc::new(builder.with_single_cert(read(&own.0), key).unwrap());
-    Web::start_over(behave, move |socket| {
-        let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
-        Ok(Box::new(StreamOwned::new(connection, socket)))
-    })
 }
 
 /// A run over TLS: the reason that the first call gets, or `None` where it is answered.

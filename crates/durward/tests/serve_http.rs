@@ -16,20 +16,13 @@ mod guarded;
 mod serving;
 
 use guarded::{Place, eventually};
-use serving::{Served, call};
+use serving::{Served, call, modern_call};
 
 const MODERN: [(&str, &str); 3] = [
     ("mcp-protocol-version", "2026-07-28"),
     ("mcp-method", "tools/call"),
     ("mcp-name", "echo"),
 ];
-
-fn modern_call(id: &str, text: &str) -> String {
-    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{text}"}},{meta}}}}}"#
-    )
-}
 
 #[test]
 fn a_legacy_session_opens_calls_and_ends() {

@@ -1,9 +1,26 @@
 //! An arm: a name and the command that is measured under it.
 
+use crate::driver::Url;
 use crate::error::LabError;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+
+/// What stands for a free port in an address and in a command.
+const PORT: &str = "{port}";
+/// What stands for the address of the first arm in the command of another.
+const DIRECT: &str = "{direct}";
+
+/// How an arm is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Transport {
+    /// Over its standard input and output.
+    #[default]
+    Stdio,
+    /// Over Streamable HTTP.
+    Http,
+}
 
 /// A command under a name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -13,6 +30,15 @@ pub(crate) struct Arm {
     /// The program and its arguments.
     #[serde(serialize_with = "as_text", deserialize_with = "of_text")]
     command: Vec<OsString>,
+    /// Over which transport it is spoken to.
+    #[serde(default)]
+    transport: Transport,
+    /// Where it is over HTTP; a command without prints its address.
+    #[serde(default)]
+    url: Option<String>,
+    /// The tool's name behind this arm, where that is another.
+    #[serde(skip)]
+    tool: Option<String>,
     /// Where it writes a journal, if it does: its stages are held against the watch.
     #[serde(skip)]
     journal: Option<PathBuf>,
@@ -39,9 +65,86 @@ impl Arm {
         Self {
             name: name.into(),
             command,
+            transport: Transport::Stdio,
+            url: None,
+            tool: None,
             journal: None,
             control: None,
             hidden_variable: None,
+        }
+    }
+
+    /// The same arm, spoken to over HTTP: at an address, in which `{port}` stands for a free port as in the
+    /// command, or at the one that its command prints.
+    pub(crate) fn over_http(self, url: Option<&str>) -> Self {
+        Self {
+            transport: Transport::Http,
+            url: url.map(str::to_owned),
+            ..self
+        }
+    }
+
+    /// The same arm, behind which the tool that is called has this name.
+    pub(crate) fn with_tool(self, tool: &str) -> Self {
+        Self {
+            tool: Some(tool.to_owned()),
+            ..self
+        }
+    }
+
+    /// The tool's name behind this arm, where that is another.
+    pub(crate) fn tool(&self) -> Option<&str> {
+        self.tool.as_deref()
+    }
+
+    /// Over which transport it is spoken to.
+    pub(crate) fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// Where it is over HTTP, where that is known.
+    pub(crate) fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
+    /// Whether it is to be told a free port.
+    pub(crate) fn wants_port(&self) -> bool {
+        self.mentions(PORT)
+    }
+
+    /// Whether it is to be told where the first arm is.
+    pub(crate) fn wants_direct(&self) -> bool {
+        self.mentions(DIRECT)
+    }
+
+    fn mentions(&self, what: &str) -> bool {
+        let mut words = self.command.iter();
+        words.any(|word| word.to_string_lossy().contains(what))
+            || self.url.as_deref().is_some_and(|url| url.contains(what))
+    }
+
+    /// The same arm with its port in place.
+    pub(crate) fn at_port(&self, port: Option<u16>) -> Self {
+        match port {
+            Some(port) => self.with(PORT, &port.to_string()),
+            None => self.clone(),
+        }
+    }
+
+    /// The same arm with the first arm's address in place.
+    pub(crate) fn behind(&self, direct: &str) -> Self {
+        self.with(DIRECT, direct)
+    }
+
+    fn with(&self, what: &str, by: &str) -> Self {
+        let words = self.command.iter().map(|word| match word.to_str() {
+            Some(text) => text.replace(what, by).into(),
+            None => word.clone(),
+        });
+        Self {
+            command: words.collect(),
+            url: self.url.as_ref().map(|url| url.replace(what, by)),
+            ..self.clone()
         }
     }
 
@@ -100,17 +203,39 @@ impl Arm {
         &self.command
     }
 
-    /// An arm of a command line, split as a POSIX shell splits words; nothing is expanded.
-    pub(crate) fn parse(name: &str, line: &str) -> Result<Self, LabError> {
-        let words = split(line)
-            .map_err(|what| LabError::Usage(format!("the command of arm {name} {what}: {line}")))?;
-        if words.is_empty() {
-            return Err(LabError::Usage(format!("arm {name} has no command")));
+    /// An arm of a command line, split as a POSIX shell splits words; nothing is expanded. Over HTTP it is an
+    /// address, an address and behind ` -- ` the command that serves there, or a command that prints its
+    /// address first; with `{port}` in a command, the address is that port's `/mcp`.
+    pub(crate) fn parse(name: &str, line: &str, transport: Transport) -> Result<Self, LabError> {
+        let web = line.starts_with("http://") || line.starts_with("https://");
+        if transport == Transport::Stdio {
+            if web {
+                return Err(LabError::Usage(format!(
+                    "arm {name} is an address, which --transport http measures: {line}"
+                )));
+            }
+            return Ok(Self::new(name, words(name, line)?));
         }
-        Ok(Self::new(
-            name,
-            words.into_iter().map(OsString::from).collect(),
-        ))
+        if !web {
+            let arm = Self::new(name, words(name, line)?);
+            let url = arm
+                .wants_port()
+                .then(|| format!("http://127.0.0.1:{PORT}/mcp"));
+            return Ok(arm.over_http(url.as_deref()));
+        }
+        let (url, command) = match line.split_once(" -- ") {
+            Some((url, command)) => (url.trim(), words(name, command)?),
+            None => (line.trim(), Vec::new()),
+        };
+        // What is wrong with it is said before anything is started.
+        url.replace(PORT, "1").parse::<Url>()?;
+        let arm = Self::new(name, command).over_http(Some(url));
+        if arm.command.is_empty() && arm.wants_port() {
+            return Err(LabError::Usage(format!(
+                "arm {name} asks for a free port, but has no command that would serve there: {line}"
+            )));
+        }
+        Ok(arm)
     }
 
     pub(crate) fn program(&self) -> &OsStr {
@@ -120,6 +245,15 @@ impl Arm {
     pub(crate) fn arguments(&self) -> &[OsString] {
         self.command.get(1..).unwrap_or_default()
     }
+}
+
+fn words(name: &str, line: &str) -> Result<Vec<OsString>, LabError> {
+    let words = split(line)
+        .map_err(|what| LabError::Usage(format!("the command of arm {name} {what}: {line}")))?;
+    if words.is_empty() {
+        return Err(LabError::Usage(format!("arm {name} has no command")));
+    }
+    Ok(words.into_iter().map(OsString::from).collect())
 }
 
 fn split(line: &str) -> Result<Vec<String>, &'static str> {
@@ -156,6 +290,33 @@ fn split(line: &str) -> Result<Vec<String>, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arms_over_http() {
+        let parse = |line| Arm::parse("a", line, Transport::Http);
+        let arm = parse("http://h:1/x").unwrap();
+        assert_eq!((arm.url(), arm.command().len()), (Some("http://h:1/x"), 0));
+        let arm = parse("http://127.0.0.1:{port}/x -- serve --at {port} --to {direct}").unwrap();
+        assert!(arm.wants_port() && arm.wants_direct());
+        let arm = arm.at_port(Some(80)).behind("http://d/");
+        assert_eq!(arm.url(), Some("http://127.0.0.1:80/x"));
+        assert_eq!(arm.command(), ["serve", "--at", "80", "--to", "http://d/"]);
+        assert!(!arm.wants_port() && !arm.wants_direct());
+        let arm = parse("serve --at {port}").unwrap();
+        assert_eq!(arm.url(), Some("http://127.0.0.1:{port}/mcp"));
+        assert_eq!(parse("serve").unwrap().url(), None);
+        for line in [
+            "https://h/",
+            "http://",
+            "http://h:{port}/",
+            "",
+            "http://h:{port}/ -- 'x",
+        ] {
+            assert!(matches!(parse(line), Err(LabError::Usage(_))), "{line}");
+        }
+        let stdio = Arm::parse("a", "http://h/", Transport::Stdio);
+        assert!(matches!(stdio, Err(LabError::Usage(_))));
+    }
 
     #[test]
     fn words_as_a_shell_splits_them() {

@@ -71,27 +71,88 @@ impl Workshop {
         self.file(&format!("state-{}", slug(name)))
     }
 
-    /// `command` behind `durward run` with these rules, its journal on.
+    /// A server behind `durward run` with these rules, its journal on.
     pub(crate) fn guard(
         &self,
         name: &str,
         rules: &Value,
-        command: &[OsString],
+        behind: Behind<'_>,
     ) -> Result<Arm, LabError> {
+        let mut words = self.guarded(name, &["run", "--name", "mock"], rules)?;
+        match behind {
+            Behind::Command(command) => {
+                words.push("--".into());
+                words.extend(command.iter().cloned());
+            }
+            Behind::Url(url) => words.extend(["--url", url].map(OsString::from)),
+        }
+        Ok(self.placed(name, Arm::new(name, words)))
+    }
+
+    /// A server behind `durward serve` with these rules, its journal on; spoken to over HTTP.
+    pub(crate) fn serve(
+        &self,
+        name: &str,
+        rules: &Value,
+        behind: Behind<'_>,
+    ) -> Result<Arm, LabError> {
+        let listen = ["serve", "--listen", "127.0.0.1:{port}"];
+        let mut words = self.guarded(name, &listen, rules)?;
+        let server = match behind {
+            Behind::Command(command) => quoted(command),
+            Behind::Url(url) => url.to_owned(),
+        };
+        words.extend(["--server".into(), format!("mock={server}").into()]);
+        let arm = Arm::new(name, words).over_http(Some("http://127.0.0.1:{port}/mcp/mock"));
+        Ok(self.placed(name, arm))
+    }
+
+    /// An arm whose journal and control socket lie in its state directory.
+    fn placed(&self, name: &str, arm: Arm) -> Arm {
+        arm.with_journal(self.state(name).join("journal"))
+            .with_control(self.state(name).join("run"))
+            .without_variable(RUNTIME_VARIABLE)
+    }
+
+    /// A command of our own binary with rules, a state directory and limits beyond what is asked for.
+    fn guarded(
+        &self,
+        name: &str,
+        command: &[&str],
+        rules: &Value,
+    ) -> Result<Vec<OsString>, LabError> {
         let policy = self.file(&format!("policy-{}.json", slug(name)));
         fs::write(&policy, rules.to_string()).map_err(|source| LabError::path(&policy, source))?;
         let mut words = self.own(&["--no-config", "--state-dir"]);
         words.push(self.state(name).into());
-        words.extend(["run", "--name", "mock", "--policy"].map(OsString::from));
-        words.push(policy.into());
+        words.extend(command.iter().map(OsString::from));
+        words.extend(["--policy".into(), policy.into()]);
         words.extend(RAISED_LIMITS.map(OsString::from));
-        words.push("--".into());
-        words.extend(command.iter().cloned());
-        Ok(Arm::new(name, words)
-            .with_journal(self.state(name).join("journal"))
-            .with_control(self.state(name).join("run"))
-            .without_variable(RUNTIME_VARIABLE))
+        Ok(words)
     }
+
+    /// A process between a client over stdio and the first arm over HTTP that only moves frames.
+    pub(crate) fn bridge(&self) -> Arm {
+        Arm::new(
+            "bare bridge",
+            self.own(&["lab", "mock", "bridge", "--url", "{direct}"]),
+        )
+    }
+}
+
+/// What stands behind an arm.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Behind<'a> {
+    /// A server that is started and spoken to over stdio.
+    Command(&'a [OsString]),
+    /// A server over HTTP.
+    Url(&'a str),
+}
+
+/// Words in one text that is split into the same words again.
+fn quoted(words: &[OsString]) -> String {
+    let quote = |word: &OsString| format!("'{}'", word.to_string_lossy().replace('\'', "'\"'\"'"));
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
 /// A name that needs no quotes.

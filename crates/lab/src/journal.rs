@@ -20,6 +20,8 @@ pub(crate) struct Body {
     #[serde(default)]
     pub(crate) kind: String,
     pub(crate) op: Option<String>,
+    /// The tool that a decision is about.
+    pub(crate) tool_name: Option<String>,
     /// `allow`, `deny` or `hitl`, of a decision.
     pub(crate) decision: Option<String>,
     pub(crate) hitl_outcome: Option<String>,

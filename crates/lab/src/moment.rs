@@ -1,6 +1,14 @@
-//! Wall-clock time in names and records.
+//! Wall-clock time in names and records, and waiting.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Waits so long.
+pub(crate) fn pause(long: Duration) {
+    let start = Instant::now();
+    while let Some(rest) = long.checked_sub(start.elapsed()).filter(|r| !r.is_zero()) {
+        std::thread::park_timeout(rest);
+    }
+}
 
 /// The time now as `20261121T052900Z`, in UTC.
 pub(crate) fn compact() -> String {

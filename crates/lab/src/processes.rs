@@ -1,6 +1,7 @@
 //! Processes as the system shows them: trees, memory, ending them.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 
 /// How many processes of one tree are looked at.
@@ -51,6 +52,19 @@ impl Member {
     }
 }
 
+/// Asks a process to end.
+pub(crate) fn terminate(pid: u32) {
+    if let Some(process) = number(pid) {
+        let _ = kill_process(process, Signal::TERM);
+    }
+}
+
+/// Whether a command line is that of one of our mocks, and not of a helper that carries it behind a `--`.
+pub(crate) fn is_mock(command: &str) -> bool {
+    let mut words = command.split(' ').skip(1);
+    words.next() == Some("lab") && words.next() == Some("mock")
+}
+
 /// Kills the group that `pid` leads and every descendant that left it. Nothing happens for what has ended.
 pub(crate) fn kill_tree(pid: u32) {
     let others = descendants(pid);
@@ -93,6 +107,14 @@ fn descendants(pid: u32) -> Vec<u32> {
         }
     }
     found
+}
+
+/// Memory of a process, of shared pages its part only, in KiB; 0 where the system does not tell.
+pub(crate) fn proportional_kib(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.unwrap_or_default()
 }
 
 /// One process by itself; nothing where it has ended.
@@ -149,10 +171,10 @@ fn ticks(pid: u32) -> Option<u64> {
     Some(user + system)
 }
 
-/// Processor time of the calling thread, in microseconds; 0 where the system does not tell.
+/// Processor time of the calling thread, in microseconds.
 pub(crate) fn own_thread_cpu_us() -> f64 {
-    run_ns(std::path::Path::new("/proc/thread-self/schedstat"))
-        .map_or(0.0, |nanoseconds| nanoseconds as f64 / 1_000.0)
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
+    spent.tv_sec as f64 * 1e6 + spent.tv_nsec as f64 / 1e3
 }
 
 fn run_ns(file: &std::path::Path) -> Option<u64> {

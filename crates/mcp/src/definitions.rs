@@ -1,7 +1,7 @@
 //! What a session learned of its server's tools, and which of them may not be shown or called.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gate::names::{look, skeleton};
 use gate::pins::{self, Page, PinOptions, Pins, Quarantine};
@@ -15,7 +15,7 @@ use crate::tree::Node;
 /// Most tools that a session remembers.
 const TOOLS_MAX: usize = 10_000;
 /// Room for entries that were screened before, in bytes; beyond it they are screened anew.
-const MEMO_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+pub const MEMO_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
 /// What was worked out about one entry of a list.
 #[derive(Debug)]
@@ -32,15 +32,48 @@ struct Known {
     unseen_name: bool,
 }
 
+/// What was worked out before, by the text as it came. Sessions of one server may share it: the same
+/// text means the same to each of them.
+#[derive(Debug, Default)]
+pub struct Memo(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_list: HashMap<List, HashMap<String, Arc<Entry>>>,
+    bytes: usize,
+}
+
+impl Memo {
+    fn entries(&self) -> std::sync::MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, list: List, raw: &str) -> Option<Arc<Entry>> {
+        let entries = self.entries();
+        entries.by_list.get(&list)?.get(raw).cloned()
+    }
+
+    fn keep(&self, list: List, raw: &str, entry: &Arc<Entry>) {
+        let mut entries = self.entries();
+        let bytes = raw.len().saturating_mul(2);
+        if entries.bytes.saturating_add(bytes) > MEMO_BYTES_MAX {
+            *entries = Entries::default();
+        }
+        if bytes <= MEMO_BYTES_MAX {
+            entries.bytes = entries.bytes.saturating_add(bytes);
+            let of_list = entries.by_list.entry(list).or_default();
+            of_list.insert(raw.to_owned(), Arc::clone(entry));
+        }
+    }
+}
+
 /// Definitions, pins and descriptions of one session.
 #[derive(Debug)]
 pub struct Definitions {
     options: Options,
     pins: Pins,
     tools: HashMap<String, Known>,
-    /// Entries by their list and their text as it came.
-    memo: HashMap<List, HashMap<String, Arc<Entry>>>,
-    memo_bytes: usize,
+    memo: Arc<Memo>,
     /// Names of the list that is being read, by what they look like.
     looks: HashMap<String, String>,
 }
@@ -49,12 +82,17 @@ impl Definitions {
     /// Begins with what is pinned for a server.
     #[must_use]
     pub fn new(options: Options, pins: &PinOptions, server: &str) -> Self {
+        Self::sharing(options, pins, server, Arc::default())
+    }
+
+    /// As [`Definitions::new`], with what other sessions of the server have worked out.
+    #[must_use]
+    pub fn sharing(options: Options, pins: &PinOptions, server: &str, memo: Arc<Memo>) -> Self {
         Self {
             options,
             pins: Pins::open(pins, server),
             tools: HashMap::new(),
-            memo: HashMap::new(),
-            memo_bytes: 0,
+            memo,
             looks: HashMap::new(),
         }
     }
@@ -170,21 +208,12 @@ impl Definitions {
         Some(Finding::new(Event::ConfusableName, message))
     }
 
-    fn entry(&mut self, list: List, raw: &str, label: &str) -> Arc<Entry> {
-        if let Some(known) = self.memo.get(&list).and_then(|memo| memo.get(raw)) {
-            return Arc::clone(known);
+    fn entry(&self, list: List, raw: &str, label: &str) -> Arc<Entry> {
+        if let Some(known) = self.memo.get(list, raw) {
+            return known;
         }
         let entry = Arc::new(self.work_out(list, raw, label));
-        let bytes = raw.len().saturating_mul(2);
-        if self.memo_bytes.saturating_add(bytes) > MEMO_BYTES_MAX {
-            self.memo.clear();
-            self.memo_bytes = 0;
-        }
-        if bytes <= MEMO_BYTES_MAX {
-            self.memo_bytes = self.memo_bytes.saturating_add(bytes);
-            let memo = self.memo.entry(list).or_default();
-            memo.insert(raw.to_owned(), Arc::clone(&entry));
-        }
+        self.memo.keep(list, raw, &entry);
         entry
     }
 
@@ -325,18 +354,15 @@ mod tests {
             let long = "x".repeat(MEMO_BYTES_MAX / 6);
             let list = format!(r#"{{"tools":[{{"name":"t{n}","description":"{long}"}}]}}"#);
             take(&mut definitions, List::Tools, &list);
-            assert!(
-                definitions.memo_bytes <= MEMO_BYTES_MAX,
-                "{}",
-                definitions.memo_bytes
-            );
+            let bytes = definitions.memo.entries().bytes;
+            assert!(bytes <= MEMO_BYTES_MAX, "{bytes}");
         }
         let huge = format!(
             r#"{{"tools":[{{"name":"huge","title":"{}"}}]}}"#,
             "x".repeat(MEMO_BYTES_MAX)
         );
         take(&mut definitions, List::Tools, &huge);
-        assert!(definitions.memo_bytes <= MEMO_BYTES_MAX);
+        assert!(definitions.memo.entries().bytes <= MEMO_BYTES_MAX);
         assert!(definitions.definition_digest("huge").is_some());
         let names: Vec<String> = (0..=TOOLS_MAX).map(|n| format!("n{n}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

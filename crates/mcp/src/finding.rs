@@ -26,6 +26,8 @@ pub enum Event {
     UnseenName,
     /// Two tools of one list have names that look alike.
     ConfusableName,
+    /// A tool declares a header against the rules; it is not shown where headers matter.
+    HeaderUnfit,
     /// One list has two definitions of the same name.
     DefinitionTwice,
     /// A tool's definition is not the one that was approved.
@@ -42,11 +44,12 @@ pub enum Event {
 
 impl Event {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::HiddenCharacters,
         Self::Suspicious,
         Self::UnseenName,
         Self::ConfusableName,
+        Self::HeaderUnfit,
         Self::DefinitionTwice,
         Self::DefinitionChanged,
         Self::DefinitionNew,
@@ -63,6 +66,7 @@ impl Event {
             Self::Suspicious => "description_suspicious",
             Self::UnseenName => "name_unseen",
             Self::ConfusableName => "tool_name_confusable",
+            Self::HeaderUnfit => "tool_header_unfit",
             Self::DefinitionTwice => "tool_definition_twice",
             Self::DefinitionChanged => "tool_definition_changed",
             Self::DefinitionNew => "tool_definition_new",
@@ -86,6 +90,9 @@ impl Event {
                 "a name holds characters that cannot be seen; what bears it is not shown"
             }
             Self::ConfusableName => "two tools of one list have names that look alike",
+            Self::HeaderUnfit => {
+                "a tool declares a header against the rules (x-mcp-header); Modern clients over http are not shown it"
+            }
             Self::DefinitionTwice => "one list has two definitions of the same name",
             Self::DefinitionChanged => "a tool's definition is not the one that was approved",
             Self::DefinitionNew => "a server whose tools are known has one more",

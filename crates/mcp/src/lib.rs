@@ -14,6 +14,7 @@ pub mod finding;
 pub mod frames;
 pub mod listing;
 pub mod method;
+pub mod mirrored;
 mod notes;
 pub mod reply;
 pub mod request;

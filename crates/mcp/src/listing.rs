@@ -17,6 +17,8 @@ pub struct Listed<'a> {
     pub entries: Vec<Row<'a>>,
     /// Whether no further page is named.
     pub is_last: bool,
+    /// Whether an entry was left out before anyone was asked what may be shown.
+    pub is_cut: bool,
 }
 
 /// One entry.
@@ -63,6 +65,7 @@ pub fn read(list: List, result: &str) -> Result<Option<Listed<'_>>, &'static str
         members,
         entries,
         is_last,
+        is_cut: false,
     }))
 }
 
@@ -88,7 +91,7 @@ pub fn filter(
     context: &Context<'_>,
 ) -> Option<String> {
     let mut kept = Vec::with_capacity(listed.entries.len());
-    let (mut hidden, mut changed) = (false, false);
+    let (mut hidden, mut changed) = (listed.is_cut, false);
     for (row, entry) in listed.entries.iter().zip(shown) {
         let facts = facts_of(list, &row.label, context);
         if entry.screened.unseen_name || !gate.may_be_listed(&facts) {

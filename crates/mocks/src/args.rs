@@ -7,7 +7,7 @@ use crate::files::{Files, Roots};
 use crate::hostile::{Behaviour, Hostile, HostileArgs};
 use crate::http::{ReplyForm, Site};
 use crate::server::{Eras, Machine, Server};
-use crate::{MockError, http, relay, stdio};
+use crate::{MockError, bare, http, relay, stdio};
 use std::{
     ffi::OsString,
     net::SocketAddr,
@@ -26,8 +26,10 @@ pub enum Args {
     Conformance(ConformanceArgs),
     /// An MCP server that breaks the protocol in a chosen way.
     Hostile(HostileArgs),
-    /// A byte relay between its own stdio and a child's.
+    /// A process in the middle that only moves bytes: between its own stdio and a child's, or over HTTP.
     Relay(RelayArgs),
+    /// A process between a client over stdio and a server over HTTP that only moves frames.
+    Bridge(BridgeArgs),
 }
 
 /// What every mock server accepts.
@@ -46,6 +48,10 @@ pub struct ServerArgs {
     /// How requests over HTTP are answered.
     #[arg(long, value_enum, default_value_t = ReplyForm::Auto, requires = "http")]
     pub replies: ReplyForm,
+    /// Serve calls and nothing else, with blocking calls and a thread a connection: the least that a server
+    /// over HTTP costs. No sessions, no streams, no headers looked at.
+    #[arg(long, requires = "http", conflicts_with = "replies")]
+    pub bare: bool,
 }
 
 /// Options of `echo`.
@@ -96,9 +102,29 @@ pub struct ConformanceArgs {
 /// Options of `relay`.
 #[derive(Debug, clap::Args)]
 pub struct RelayArgs {
+    /// Take HTTP connections at this address instead of standard input and output; port 0 takes a free one.
+    /// The endpoint's URL is the first line of standard output.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub http: Option<SocketAddr>,
+    /// Where the connections lead, instead of a command, of which each connection has a child.
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "http",
+        conflicts_with = "command"
+    )]
+    pub url: Option<String>,
     /// The program to run and its arguments.
-    #[arg(required = true, last = true, value_name = "CMD")]
+    #[arg(required_unless_present = "url", last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// Options of `bridge`.
+#[derive(Debug, clap::Args)]
+pub struct BridgeArgs {
+    /// The server's endpoint.
+    #[arg(long, value_name = "URL")]
+    pub url: String,
 }
 
 impl ServerArgs {
@@ -147,7 +173,12 @@ pub fn run(args: Args) -> Result<u8, MockError> {
             serve(&args.server, move || sessions.open())
         }
         Args::Hostile(args) => hostile(&args),
-        Args::Relay(args) => relay::run(&args.command),
+        Args::Relay(args) => match (args.http, args.url) {
+            (None, _) => relay::run(&args.command),
+            (Some(address), None) => bare::front::relay(address, args.command),
+            (Some(address), Some(url)) => bare::tunnel::run(address, &url),
+        },
+        Args::Bridge(args) => bare::bridge::run(&args.url),
     }
 }
 
@@ -158,6 +189,7 @@ fn serve<M: Machine + 'static>(
 ) -> Result<u8, MockError> {
     match args.http {
         None => stdio::serve(&mut open()).map_err(MockError::Stdio),
+        Some(address) if args.bare => bare::front::host(address, open()),
         Some(address) => http::run(
             address,
             Site {

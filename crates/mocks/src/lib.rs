@@ -1,6 +1,6 @@
 //! Processes to test and to measure against: an echo server, a file server with ten tools, hostile
-//! servers that break the protocol on purpose, the fixtures of the official conformance suite, a bare byte
-//! relay; and raw clients that drive any MCP server.
+//! servers that break the protocol on purpose, the fixtures of the official conformance suite, bare
+//! relays and a bare bridge; and raw clients that drive any MCP server.
 //!
 //! Invariants, stated as absences:
 //! - nothing here knows the gate, a policy or a journal: a mock is a stranger to what it tests;
@@ -14,6 +14,7 @@ pub mod server;
 pub mod stdio;
 
 mod args;
+mod bare;
 mod conformance;
 mod count;
 mod echo;
@@ -25,7 +26,9 @@ mod http;
 mod json;
 mod relay;
 
-pub use args::{Args, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, ServerArgs, run};
+pub use args::{
+    Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, ServerArgs, run,
+};
 pub use error::MockError;
 pub use frame::{FRAME_BYTES_MAX, Line, Lines};
 pub use hostile::{Ask, Behaviour, Field, HostileArgs, Place, Pull};

@@ -213,7 +213,8 @@ pub(crate) fn poll_one(
     }
 }
 
-fn pause(longest: Option<Duration>) -> io::Result<bool> {
+/// Waits so long, or less where a signal comes; never true.
+pub(crate) fn pause(longest: Option<Duration>) -> io::Result<bool> {
     match poll(&mut [], timespec(longest).as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),

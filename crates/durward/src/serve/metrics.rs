@@ -26,6 +26,7 @@ pub fn text(face: &Arc<Face>, gates: &[Arc<Gate>]) -> Result<String, fmt::Error>
         failed: gates.iter().any(|gate| gate.has_failed()),
         sessions: counts.sessions,
         servers: counts.servers,
+        approvals_waiting: gates.iter().map(|gate| gate.approvals().waiting()).sum(),
     })
 }
 
@@ -45,6 +46,7 @@ struct Scrape {
     failed: bool,
     sessions: usize,
     servers: usize,
+    approvals_waiting: usize,
 }
 
 impl Collector for Scrape {
@@ -58,6 +60,11 @@ impl Collector for Scrape {
                 "servers",
                 "Server processes that run, and sessions that are open with servers over HTTP",
                 self.servers,
+            ),
+            (
+                "approvals_waiting",
+                "Calls that wait for a person",
+                self.approvals_waiting,
             ),
             (
                 "journal_failed",
@@ -165,6 +172,7 @@ mod tests {
             failed: false,
             sessions: 1,
             servers: 1,
+            approvals_waiting: 1,
         })
         .unwrap()
     }
@@ -191,7 +199,7 @@ mod tests {
                 line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
             }
         }
-        assert_eq!(families.len(), 7, "{families:?}");
+        assert_eq!(families.len(), 8, "{families:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `durward serve`: guard many servers for many clients, over HTTP.
 
+mod descriptors;
 mod door;
 mod guests;
 mod metrics;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use gate::journal::{Config, Journal, Record, System};
 use gate::paths::PathView;
 use gate::{Gate, World};
-use mcp::serve::{Face, FaceOptions, ServerOptions};
+use mcp::serve::{Face, ServerOptions};
 use net::http::server;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -76,6 +77,9 @@ pub struct ServeArgs {
     /// How long a server may take to answer a call, in seconds [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub call_timeout: Option<u64>,
+    /// How long a session may be unused before it ends, in seconds [default: 1800]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub session_idle: Option<u64>,
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
@@ -171,6 +175,7 @@ pub fn run(
 ) -> u8 {
     settings.set_policy(args.policy.as_deref(), given.policy);
     let done = Plan::of(args, &settings, places)
+        .map(|plan| plan.within(descriptors::raised(), err))
         .and_then(|plan| serve((args, source), &settings, plan, places, out, err));
     match done {
         Ok(code) => code,
@@ -340,7 +345,7 @@ impl Serving {
         let face = Arc::new(Face::new(
             Arc::clone(first),
             servers,
-            FaceOptions::default(),
+            plan.face.clone(),
             Box::new(local::random),
         ));
         let door = Arc::new(Door::new(Arc::clone(&face), gates.clone(), guests));

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gate::Gate;
+use mcp::serve::FaceOptions;
 use net::http::server::{Names, Options, server_config};
 
-use super::{Further, ServeArgs};
+use super::{Further, ServeArgs, descriptors};
 use crate::config::Settings;
 use crate::config::server::Server;
 use crate::means::{Command, HttpFlags, Means, Reached, means, of_configuration, reached};
@@ -28,6 +29,7 @@ pub struct Plan {
     pub servers: Vec<Planned>,
     pub share: mcp::serve::Share,
     pub options: Options,
+    pub face: FaceOptions,
     pub descriptions: mcp::descriptions::Options,
     pub limits: gate::limits::Limits,
     pub approval: gate::approval::Options,
@@ -80,6 +82,7 @@ impl Plan {
             servers,
             share: args.share.into(),
             options,
+            face: face(args),
             approval: args.approval.options(&settings.approval),
             descriptions: screening::descriptions(&args.screening, settings),
             limits: args
@@ -87,6 +90,21 @@ impl Plan {
                 .over(settings.limits.for_gate())
                 .map_err(Failure::configuration)?,
         })
+    }
+
+    /// The same with no more connections than there are file descriptors for; says so where that is
+    /// fewer than usual.
+    pub fn within(mut self, files_max: u64, err: &mut dyn Write) -> Self {
+        let connections_max = descriptors::connections(files_max, self.options.connections_max);
+        if connections_max < self.options.connections_max {
+            // Standard error that is gone keeps nobody from serving.
+            let _ = writeln!(
+                err,
+                "durward: at most {connections_max} connections at once, because this process may have {files_max} files open (ulimit -n)"
+            );
+        }
+        self.options.connections_max = connections_max;
+        self
     }
 
     /// The names of the servers with these rules.
@@ -109,6 +127,18 @@ impl Plan {
             }
         }
         out
+    }
+}
+
+fn face(args: &ServeArgs) -> FaceOptions {
+    let usual = FaceOptions::default();
+    FaceOptions {
+        session_idle_ms_max: args
+            .session_idle
+            .map_or(usual.session_idle_ms_max, |seconds| {
+                seconds.saturating_mul(1_000)
+            }),
+        ..usual
     }
 }
 

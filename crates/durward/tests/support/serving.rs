@@ -59,10 +59,23 @@ impl Served {
     }
 
     pub fn start_server(place: Place, server: &str, flags: &[&str]) -> Self {
+        Self::start_with(
+            place,
+            &["--no-config"],
+            &[&["--server", server], flags].concat(),
+        )
+    }
+
+    /// Serves what the place's `durward.yaml` names.
+    pub fn start_configured(place: Place) -> Self {
+        Self::start_with(place, &["--config", "durward.yaml"], &[])
+    }
+
+    fn start_with(place: Place, before: &[&str], flags: &[&str]) -> Self {
         let mut process = Command::new(binary())
-            .args(["--no-config", "--state-dir", "state", "serve"])
+            .args(before)
+            .args(["--state-dir", "state", "serve"])
             .args(["--policy", "policy.json", "--listen", "127.0.0.1:0"])
-            .args(["--server", server])
             .args(LIMITS)
             .args(flags)
             .current_dir(&place.dir)
@@ -117,10 +130,32 @@ impl Served {
         id
     }
 
-    /// Asks for the end and waits for it.
-    pub fn stop(mut self) -> (Option<i32>, Place) {
+    /// A Legacy message that is answered with a stream, or the GET that opens one.
+    pub fn stream(
+        &self,
+        method: &str,
+        session: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Events {
+        let headers = [&[("mcp-session-id", session)], headers].concat();
+        Events::of(self, method, &headers, body)
+    }
+
+    /// Asks for the end.
+    pub fn terminate(&self) {
         let pid = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+
+    /// Asks for the end and waits for it.
+    pub fn stop(self) -> (Option<i32>, Place) {
+        self.terminate();
+        self.ended()
+    }
+
+    /// Waits for its end: the exit code.
+    pub fn ended(mut self) -> (Option<i32>, Place) {
         let status = self.process.wait().unwrap();
         (
             status.code(),
@@ -136,11 +171,103 @@ impl Drop for Served {
     }
 }
 
+/// A stream of events, as it is read.
+pub struct Events {
+    reader: BufReader<TcpStream>,
+    text: String,
+}
+
+impl Events {
+    /// Sends a request that is answered with a stream.
+    #[track_caller]
+    pub fn of(served: &Served, method: &str, headers: &[(&str, &str)], body: &str) -> Self {
+        let mut stream = served.connect();
+        write_request(&mut stream, method, "/mcp/echo", headers, body);
+        let mut reader = BufReader::new(stream);
+        let answer = read_answer(&mut reader);
+        let kind = answer.header("content-type");
+        assert_eq!(kind, Some("text/event-stream"), "{answer:?}");
+        Self::over(reader)
+    }
+
+    /// The body of an answer whose head has been read.
+    pub fn over(reader: BufReader<TcpStream>) -> Self {
+        Self {
+            reader,
+            text: String::new(),
+        }
+    }
+
+    /// The next event that carries a message: its id and the message. None at the end.
+    pub fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            while let Some((event, rest)) = self.text.split_once("\n\n") {
+                let field = |name: &str| {
+                    let found = event.lines().find_map(|line| line.strip_prefix(name));
+                    found.unwrap_or_default().trim().to_owned()
+                };
+                let (id, data) = (field("id:"), field("data:"));
+                self.text = rest.to_owned();
+                if !data.is_empty() {
+                    return Some((id, serde_json::from_str(&data).unwrap()));
+                }
+            }
+            let chunk = self.chunk()?;
+            self.text.push_str(&chunk);
+        }
+    }
+
+    /// The next message, which must be there.
+    #[track_caller]
+    pub fn message(&mut self) -> Value {
+        self.next().expect("the stream has ended").1
+    }
+
+    fn chunk(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).ok()?;
+        let length = usize::from_str_radix(line.trim(), 16).ok()?;
+        let mut bytes = vec![0; length + 2];
+        self.reader.read_exact(&mut bytes).ok()?;
+        bytes.truncate(length);
+        (length > 0).then(|| String::from_utf8(bytes).unwrap())
+    }
+}
+
+/// The headers of a Modern request, which repeat its body.
+pub fn modern_headers<'a>(method: &'a str, name: &'a str) -> Vec<(&'a str, &'a str)> {
+    let mut headers = vec![
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", method),
+    ];
+    if !name.is_empty() {
+        headers.push(("mcp-name", name));
+    }
+    headers
+}
+
+/// A Modern request; `params` are members without their braces.
+pub fn modern(id: &str, method: &str, params: &str) -> String {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let params = if params.is_empty() {
+        meta.to_owned()
+    } else {
+        format!("{params},{meta}")
+    };
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}}}}}"#)
+}
+
 /// `tools/call` of `echo` as a Legacy message.
 pub fn call(id: &str, text: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{text}"}}}}}}"#
     )
+}
+
+/// `tools/call` of `echo` as a Modern message.
+pub fn modern_call(id: &str, text: &str) -> String {
+    let params = format!(r#""name":"echo","arguments":{{"text":"{text}"}}"#);
+    modern(id, "tools/call", &params)
 }
 
 pub fn write_request(

@@ -305,6 +305,12 @@ pub fn behave(request: &Request, wire: &mut dyn Wire) -> io::Result<Then> {
     Ok(Then::Keep)
 }
 
+/// Writes these bytes.
+pub fn send(wire: &mut dyn Wire, bytes: &[u8], then: Then) -> io::Result<Then> {
+    wire.write_all(bytes)?;
+    Ok(then)
+}
+
 /// The answer to `initialize`.
 pub fn initialized(request: &Request) -> Value {
     let json = request.json();
@@ -321,4 +327,91 @@ pub fn faulty(
         Some("faulty") => fault(request, wire),
         _ => behave(request, wire),
     })
+}
+
+/// A server that knows only its newest session, numbered, and says so with this status.
+pub fn forgetful(status: &'static str, body: &'static str) -> (Web, Arc<AtomicUsize>) {
+    let newest = Arc::new(AtomicUsize::new(0));
+    let known = Arc::clone(&newest);
+    let web = Web::start(move |request, wire| {
+        if request.rpc_method() == "initialize" {
+            assert_eq!(request.header("mcp-session-id"), None);
+            let id = known.fetch_add(1, Ordering::SeqCst) + 1;
+            let header = format!("Mcp-Session-Id: s-{id}\r\n");
+            let body = initialized(request).to_string();
+            return send(
+                wire,
+                &reply("200 OK", &header, "application/json", &body),
+                Then::Keep,
+            );
+        }
+        let own = format!("s-{}", known.load(Ordering::SeqCst));
+        if request.header("mcp-session-id") != Some(&own) {
+            return send(
+                wire,
+                &reply(status, "", "application/json", body),
+                Then::Keep,
+            );
+        }
+        behave(request, wire)
+    });
+    (web, newest)
+}
+
+/// A server that keeps calls of `slow` open until their connection is closed, and counts the ends.
+pub fn slow() -> (Web, Arc<AtomicUsize>) {
+    let closed = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&closed);
+    let web = Web::start(move |request, wire| {
+        if request.text().as_deref() != Some("slow") {
+            return behave_modern(request, wire);
+        }
+        wire.write_all(EVENTS_HEAD.as_bytes())?;
+        loop {
+            if wire.write_all(b"3\r\n:\n\n\r\n").is_err() {
+                count.fetch_add(1, Ordering::SeqCst);
+                return Ok(Then::Close);
+            }
+            crate::guarded::pause(5);
+        }
+    });
+    (web, closed)
+}
+
+/// A server of both eras.
+pub fn behave_modern(request: &Request, wire: &mut dyn Wire) -> io::Result<Then> {
+    if request.rpc_method() != "server/discover" {
+        return behave(request, wire);
+    }
+    let answer = json!({"jsonrpc": "2.0", "id": request.json()["id"], "result": {
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+        "ttlMs": 0, "cacheScope": "private"}});
+    send(wire, &json_reply(&answer), Then::Keep)
+}
+
+/// A server that hangs up after so many bytes of the reply `of` as the call's text says.
+pub fn cut_off(of: fn(&Request) -> Vec<u8>) -> Web {
+    Web::start(move |request, wire| {
+        let Some(count) = request.text().and_then(|text| text.parse::<usize>().ok()) else {
+            return behave(request, wire);
+        };
+        let whole = of(request);
+        // Who hangs up after the whole reply races with the next call, which is another fault.
+        match whole.get(..count) {
+            Some(part) if part.len() < whole.len() => send(wire, part, Then::Close),
+            _ => send(wire, &whole, Then::Keep),
+        }
+    })
+}
+
+/// How long the reply `of` is, to a call with an id and a text of three digits.
+pub fn whole(of: fn(&Request) -> Vec<u8>) -> usize {
+    of(&Request {
+        method: "POST".into(),
+        path: "/mcp".into(),
+        headers: Vec::new(),
+        body: br#"{"id":100,"method":"tools/call","params":{"arguments":{"text":"100"}}}"#.to_vec(),
+        connection: 0,
+    })
+    .len()
 }

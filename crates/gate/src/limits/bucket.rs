@@ -31,6 +31,17 @@ impl Bucket {
             Some(short) => Err(short.div_ceil(per_hour)),
         }
     }
+
+    /// Whether it owes nothing by now: a new one would do as well.
+    pub fn is_settled(&self, now_ns: u64, rate: Rate) -> bool {
+        let since = now_ns.saturating_sub(self.at_ns);
+        self.owed <= since.saturating_mul(rate.calls_per_hour())
+    }
+
+    /// When it was asked last.
+    pub fn at_ns(&self) -> u64 {
+        self.at_ns
+    }
 }
 
 #[cfg(test)]
@@ -69,6 +80,17 @@ mod tests {
         assert_eq!(more, 10);
         // A burst cut to five waits for five at most.
         assert_eq!(bucket.take(0, Rate::per_second(1), 5), Err(SECOND));
+    }
+
+    #[test]
+    fn a_bucket_is_settled_when_all_is_earned_again() {
+        let (rate, mut bucket) = (Rate::per_second(10), Bucket::default());
+        assert!(bucket.is_settled(0, rate));
+        for _ in 0..5 {
+            assert_eq!(bucket.take(SECOND, rate, 50), Ok(()));
+        }
+        assert!(!bucket.is_settled(SECOND + SECOND / 2 - 1, rate));
+        assert!(bucket.is_settled(SECOND + SECOND / 2, rate));
     }
 
     proptest! {

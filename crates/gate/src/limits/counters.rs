@@ -10,13 +10,16 @@ use super::steady::Steady;
 use super::window::{Change, Window};
 use super::{Limits, Then};
 
+/// Most callers whose buckets are kept. Beyond it, those that owe nothing go, then the quarter that
+/// was used longest ago.
+pub const CALLERS_MAX: usize = 4_096;
 /// Most windows (caller's session and tool) that are kept. Beyond it, idle ones go, then the quarter
 /// that was used longest ago.
 pub const WINDOWS_MAX: usize = 16_384;
 /// Most marks that all windows hold together.
 pub const MARKS_MAX: usize = 1 << 20;
 
-/// Three buckets with the same settings: none can empty another.
+/// Three buckets of each caller, with the same settings: none can empty another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// Calls and lists of clients.
@@ -63,14 +66,31 @@ pub(crate) struct Counters {
 #[derive(Debug, Default)]
 struct State {
     time: Steady,
-    calls: Bucket,
-    liveness: Bucket,
-    to_client: Bucket,
+    /// By the caller's keyed hash.
+    buckets: Map<Buckets>,
     /// By keyed hash: a name's length costs no memory, and nobody can make two names meet.
     windows: Map<Window>,
     marks: usize,
     /// Calls under way by caller's session, and by caller's session and tool. None is 0.
     under_way: Map<u32>,
+}
+
+/// What one caller has taken.
+#[derive(Debug, Default)]
+struct Buckets {
+    calls: Bucket,
+    liveness: Bucket,
+    to_client: Bucket,
+}
+
+impl Buckets {
+    fn all(&self) -> [&Bucket; 3] {
+        [&self.calls, &self.liveness, &self.to_client]
+    }
+
+    fn at_ns(&self) -> u64 {
+        self.all().map(Bucket::at_ns).into_iter().max().unwrap_or(0)
+    }
 }
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<AsItIs>>;
@@ -92,15 +112,11 @@ impl Counters {
         who: &Who<'_>,
         now_ns: u64,
     ) -> Result<Standing, Stop> {
-        let tool = self.tool_key(who);
+        let (caller, tool) = (self.caller_key(who), self.tool_key(who));
         let mut state = self.lock();
         let now_ns = state.time.at(now_ns);
-        let bucket = match lane {
-            Lane::Calls => &mut state.calls,
-            Lane::Liveness => &mut state.liveness,
-            Lane::ToClient => &mut state.to_client,
-        };
-        bucket
+        state
+            .bucket(caller, lane, limits, now_ns)
             .take(now_ns, limits.requests, limits.requests_burst)
             .map_err(|wait_ns| Stop::Requests { wait_ns })?;
         let Some(tool) = tool.filter(|_| lane == Lane::Calls) else {
@@ -150,6 +166,10 @@ impl Counters {
         })
     }
 
+    fn caller_key(&self, who: &Who<'_>) -> u64 {
+        self.keys.hash_one(who.subject_id)
+    }
+
     fn session_key(&self, who: &Who<'_>) -> u64 {
         self.keys.hash_one((who.subject_id, who.session_id))
     }
@@ -166,6 +186,36 @@ impl Counters {
 }
 
 impl State {
+    fn bucket(&mut self, caller: u64, lane: Lane, limits: &Limits, now_ns: u64) -> &mut Bucket {
+        if self.buckets.len() >= CALLERS_MAX && !self.buckets.contains_key(&caller) {
+            self.forget_callers(limits, now_ns);
+        }
+        let buckets = self.buckets.entry(caller).or_default();
+        match lane {
+            Lane::Calls => &mut buckets.calls,
+            Lane::Liveness => &mut buckets.liveness,
+            Lane::ToClient => &mut buckets.to_client,
+        }
+    }
+
+    /// Callers are known by their keys, so that nobody can make up thousands of them.
+    fn forget_callers(&mut self, limits: &Limits, now_ns: u64) {
+        self.buckets.retain(|_, buckets| {
+            let settled = |bucket: &Bucket| bucket.is_settled(now_ns, limits.requests);
+            !buckets.all().into_iter().all(settled)
+        });
+        let mut by_age: Vec<(u64, u64)> = self
+            .buckets
+            .iter()
+            .map(|(key, buckets)| (buckets.at_ns(), *key))
+            .collect();
+        by_age.sort_unstable();
+        let too_many = by_age.len().saturating_sub(CALLERS_MAX / 4 * 3);
+        for (_, key) in by_age.into_iter().take(too_many) {
+            self.buckets.remove(&key);
+        }
+    }
+
     fn take(&mut self, tool: u64, limits: &Limits, now_ns: u64) -> Result<(), u64> {
         let window_ns = limits.tool_window_ms.saturating_mul(1_000_000);
         if self.marks >= MARKS_MAX
@@ -418,6 +468,54 @@ mod tests {
         // What is idle goes first.
         state.make_room(u64::MAX, 60 * SECOND);
         assert_eq!((state.windows.len(), state.marks), (0, 0));
+    }
+
+    #[test]
+    fn no_caller_empties_the_bucket_of_another() {
+        let (counters, limits) = (Counters::default(), Limits::default());
+        for subject_id in ["one", "other", "third"] {
+            let who = Who {
+                subject_id,
+                tool: None,
+                ..who("", "")
+            };
+            let passed = (0..60)
+                .filter(|_| counters.arrive(&limits, Lane::Calls, &who, 0).is_ok())
+                .count();
+            assert_eq!(passed, 50, "{subject_id}");
+        }
+        // Another session of the same caller has nothing of its own.
+        let again = Who {
+            subject_id: "one",
+            tool: None,
+            ..who("second", "")
+        };
+        assert!(counters.arrive(&limits, Lane::Calls, &again, 0).is_err());
+    }
+
+    #[test]
+    fn callers_are_bounded_and_those_that_owe_are_kept() {
+        let (counters, limits) = (Counters::default(), Limits::default());
+        let call = |name: &str, now: u64| {
+            let who = Who {
+                subject_id: name,
+                tool: None,
+                ..who("", "")
+            };
+            counters.arrive(&limits, Lane::Calls, &who, now).is_ok()
+        };
+        for caller in 0..3 * CALLERS_MAX {
+            assert!(call(&caller.to_string(), 0));
+            assert!(counters.lock().buckets.len() <= CALLERS_MAX);
+        }
+        // Those that owe nothing any more go first, and who is out of calls stays so.
+        let spent = (0..60).filter(|_| call("flood", SECOND)).count();
+        assert_eq!(spent, 50);
+        for caller in 0..CALLERS_MAX - 2 {
+            call(&format!("late-{caller}"), SECOND);
+        }
+        assert!(!call("flood", SECOND));
+        assert!(counters.lock().buckets.len() <= CALLERS_MAX);
     }
 
     #[test]

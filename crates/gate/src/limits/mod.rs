@@ -12,7 +12,7 @@ mod window;
 
 use std::fmt;
 
-pub use counters::{MARKS_MAX, WINDOWS_MAX};
+pub use counters::{CALLERS_MAX, MARKS_MAX, WINDOWS_MAX};
 pub use rate::Rate;
 pub use window::EXACT_MAX;
 
@@ -61,7 +61,7 @@ impl Then {
 /// The limits in force. None can be switched off; what has to run faster raises them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Judged calls and lists, over all callers of this instance: how many in a time.
+    /// Judged calls and lists of one caller, over all of its sessions: how many in a time.
     pub requests: Rate,
     /// How many of them may come at once after a quiet time.
     pub requests_burst: u32,

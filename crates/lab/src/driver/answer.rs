@@ -69,6 +69,14 @@ impl<'a> Envelope<'a> {
         serde_json::from_slice(line).map_err(|error| wrong(&error))
     }
 
+    /// Where in `text`, which this was read from, its id stands.
+    pub(super) fn place_of_id(&self, text: &[u8]) -> Option<std::ops::Range<usize>> {
+        let id = self.id?.get().as_bytes();
+        let start = id.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+        let place = start..start + id.len();
+        (text.get(place.clone()) == Some(id)).then_some(place)
+    }
+
     /// Whether this is the answer to the request with this id.
     pub(super) fn answers(&self, id: u64) -> bool {
         self.method.is_none()

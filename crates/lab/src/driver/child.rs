@@ -19,16 +19,22 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// How often an ending child is looked at.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// A child process with pipes on its standard streams.
+/// A child process.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(super) arm: String,
     pub(super) spawned: Instant,
-    pub(super) input: ChildStdin,
-    pub(super) output: ChildStdout,
     pub(super) guard: Guard,
     child: Reaped,
     complaint: Complaint,
+}
+
+/// A child process with the pipes on its standard input and output.
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    pub(crate) process: Process,
+    pub(crate) input: ChildStdin,
+    pub(crate) output: ChildStdout,
 }
 
 /// Killed with its whole group when it is dropped before it ended.
@@ -37,12 +43,15 @@ struct Reaped(Child);
 
 #[derive(Debug)]
 struct Complaint {
-    tail: Arc<Mutex<VecDeque<u8>>>,
+    tail: Tail,
     reader: Option<JoinHandle<()>>,
 }
 
+/// The end of what was written.
+type Tail = Arc<Mutex<VecDeque<u8>>>;
+
 /// Starts an arm in a process group of its own. It inherits the processor affinity of this thread.
-pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Process, LabError> {
+pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Spawned, LabError> {
     let failed = |source| LabError::Spawn {
         arm: arm.name.clone(),
         program: arm.program().to_string_lossy().into_owned(),
@@ -72,14 +81,16 @@ pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Process, LabError> {
         return Err(failed(io::ErrorKind::BrokenPipe.into()));
     };
     let guard = Guard::start(child.0.id(), timeout_ms);
-    Ok(Process {
-        arm: arm.name.clone(),
-        spawned,
+    Ok(Spawned {
+        process: Process {
+            arm: arm.name.clone(),
+            spawned,
+            guard,
+            child,
+            complaint: Complaint::collect(errors),
+        },
         input,
         output,
-        guard,
-        child,
-        complaint: Complaint::collect(errors),
     })
 }
 
@@ -102,7 +113,7 @@ impl Process {
             error.kind(),
             io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe
         );
-        let mut what = if gone {
+        let what = if gone {
             match self.child.wait(Duration::from_secs(1)) {
                 Some(status) => format!("the server ended during {asked} ({status})"),
                 None => format!("the server closed its output during {asked}"),
@@ -110,6 +121,34 @@ impl Process {
         } else {
             format!("{asked} failed: {error}")
         };
+        self.broken(what)
+    }
+
+    /// Waits for its end, which was asked for by closing its input.
+    pub(crate) fn close(mut self) {
+        // Who does not end by himself is ended when `child` is dropped.
+        let _ = self.child.wait(FAREWELL);
+    }
+
+    /// Asks it by a signal to end, and waits for that.
+    pub(super) fn terminate(self) {
+        processes::terminate(self.pid());
+        self.close();
+    }
+
+    /// How it ended, where it did.
+    pub(super) fn ended(&mut self) -> Option<std::process::ExitStatus> {
+        self.child.0.try_wait().ok().flatten()
+    }
+
+    /// Takes what else it writes to its output, so that it never waits for a reader.
+    pub(super) fn drain(&self, output: ChildStdout) {
+        // The thread ends with the pipe.
+        keep_tail(output, Arc::clone(&self.complaint.tail));
+    }
+
+    /// A fault of the arm with the end of what it wrote.
+    pub(super) fn broken(&mut self, mut what: String) -> LabError {
         let said = self.complaint.said();
         if !said.is_empty() {
             what.push_str("; its standard error ends: ");
@@ -119,19 +158,6 @@ impl Process {
             arm: self.arm.clone(),
             what,
         }
-    }
-
-    pub(super) fn close(self) {
-        let Self {
-            input,
-            output,
-            mut child,
-            ..
-        } = self;
-        drop(input);
-        drop(output);
-        // Who does not end by himself is ended when `child` is dropped.
-        let _ = child.wait(FAREWELL);
     }
 }
 
@@ -161,19 +187,23 @@ impl Drop for Reaped {
     }
 }
 
+/// Reads to the end and keeps the last of it.
+fn keep_tail(mut from: impl Read + Send + 'static, tail: Tail) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut piece = [0; 1024];
+        while let Ok(read @ 1..) = from.read(&mut piece) {
+            let mut kept = tail.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend(piece.iter().take(read));
+            let excess = kept.len().saturating_sub(COMPLAINT_BYTES_MAX);
+            kept.drain(..excess);
+        }
+    })
+}
+
 impl Complaint {
-    fn collect(mut errors: ChildStderr) -> Self {
-        let tail = Arc::new(Mutex::new(VecDeque::new()));
-        let kept = Arc::clone(&tail);
-        let reader = std::thread::spawn(move || {
-            let mut piece = [0; 1024];
-            while let Ok(read @ 1..) = errors.read(&mut piece) {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.extend(piece.iter().take(read));
-                let excess = kept.len().saturating_sub(COMPLAINT_BYTES_MAX);
-                kept.drain(..excess);
-            }
-        });
+    fn collect(errors: ChildStderr) -> Self {
+        let tail = Tail::default();
+        let reader = keep_tail(errors, Arc::clone(&tail));
         Self {
             tail,
             reader: Some(reader),

@@ -3,11 +3,12 @@
 //! It follows no redirect, keeps no cookie and decodes no compression: what the server does is measured,
 //! not repaired.
 
-use super::answer::{Answer, Envelope};
-use crate::error::LabError;
+use super::answer::Envelope;
+use super::nanoseconds;
+use super::url::Url;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::str::FromStr;
+use std::net::TcpStream;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// The largest answer, head and body, in bytes.
@@ -18,76 +19,6 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 const PIECE_BYTES: usize = 64 * 1024;
 /// How long a session's name may be, in bytes.
 const SESSION_BYTES_MAX: usize = 1_024;
-
-/// An `http://` address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Url {
-    authority: String,
-    path: String,
-}
-
-impl FromStr for Url {
-    type Err = LabError;
-
-    fn from_str(text: &str) -> Result<Self, LabError> {
-        let wrong = |what: &str| LabError::Usage(format!("{text} cannot be called: {what}"));
-        let rest = text
-            .strip_prefix("http://")
-            .ok_or_else(|| wrong("the lab speaks http:// only"))?;
-        let (authority, path) = match rest.find(['/', '?']) {
-            Some(at) => rest.split_at(at),
-            None => (rest, "/"),
-        };
-        let plain = |c: char| c.is_ascii_graphic() && c != '#';
-        if authority.is_empty() || authority.contains('@') || !text.chars().all(plain) {
-            return Err(wrong("it is no address of the form http://host:port/path"));
-        }
-        let path = if path.starts_with('?') {
-            format!("/{path}")
-        } else {
-            path.to_owned()
-        };
-        Ok(Self {
-            authority: authority.to_owned(),
-            path,
-        })
-    }
-}
-
-impl Url {
-    /// The head of a request but for its last lines.
-    pub(crate) fn head(&self, method: &str, headers: &[String]) -> Vec<u8> {
-        let mut head = format!(
-            "{method} {} HTTP/1.1\r\nhost: {}\r\nuser-agent: durward-lab\r\n",
-            self.path, self.authority
-        );
-        for header in headers {
-            head.push_str(header);
-            head.push_str("\r\n");
-        }
-        head.into_bytes()
-    }
-
-    fn connect(&self, timeout: Duration) -> io::Result<TcpStream> {
-        let with_port = match self.authority.rsplit_once(':') {
-            Some((_, port)) if port.parse::<u16>().is_ok() => self.authority.clone(),
-            _ => format!("{}:80", self.authority),
-        };
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for address in with_port.to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, timeout) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(timeout))?;
-                    stream.set_write_timeout(Some(timeout))?;
-                    return Ok(stream);
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-}
 
 /// What is known of an answer; its body waits in [`HttpConnection::body`].
 #[derive(Debug, Clone, Copy)]
@@ -109,7 +40,14 @@ pub(crate) struct HttpConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
     filled: usize,
-    body: Vec<u8>,
+    /// Where in the buffer a body of known length lies.
+    plain: Range<usize>,
+    /// A body that was joined from chunks.
+    joined: Option<Vec<u8>>,
+    /// The head of the answer that comes, once it is there.
+    head: Option<Head>,
+    start: Instant,
+    first_ns: Option<u64>,
     session: Option<String>,
     timeout: Duration,
     url: Url,
@@ -125,7 +63,7 @@ enum Length {
     UntilClosed,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Head {
     status: u16,
     length: Length,
@@ -139,16 +77,21 @@ struct Head {
 
 impl HttpConnection {
     /// Connects.
-    pub(crate) fn open(url: &Url, timeout_ms: u64) -> Result<Self, LabError> {
+    pub(crate) fn open(url: &Url, timeout_ms: u64) -> io::Result<Self> {
         let timeout = Duration::from_millis(timeout_ms);
+        let cannot = |error: io::Error| {
+            let what = format!("cannot connect to {}: {error}", url.authority());
+            io::Error::new(error.kind(), what)
+        };
         Ok(Self {
-            stream: url.connect(timeout).map_err(|error| LabError::Broken {
-                arm: "target".into(),
-                what: format!("cannot connect to {}: {error}", url.authority),
-            })?,
+            stream: url.connect(timeout).map_err(cannot)?,
             buffer: vec![0; PIECE_BYTES],
             filled: 0,
-            body: Vec::new(),
+            plain: 0..0,
+            joined: None,
+            head: None,
+            start: Instant::now(),
+            first_ns: None,
             session: None,
             timeout,
             url: url.clone(),
@@ -158,7 +101,10 @@ impl HttpConnection {
 
     /// The body of the last answer.
     pub(crate) fn body(&self) -> &[u8] {
-        &self.body
+        match &self.joined {
+            Some(joined) => joined,
+            None => self.buffer.get(self.plain.clone()).unwrap_or_default(),
+        }
     }
 
     /// The session that the server named, if it did.
@@ -166,65 +112,127 @@ impl HttpConnection {
         self.session.as_deref()
     }
 
-    /// One timed exchange, with a new connection where the server closed the last one; an error comes with the nanoseconds until then.
-    pub(crate) fn exchange(&mut self, request: &[u8]) -> Result<HttpReply, (u64, io::Error)> {
-        let start = Instant::now();
-        self.filled = 0;
-        let reply = self.send(request).and_then(|()| self.read(start));
-        reply.map_err(|error| (nanoseconds(start), error))
+    /// The socket, to wait for several of them at once.
+    pub(super) fn stream(&self) -> &TcpStream {
+        &self.stream
     }
 
-    fn send(&mut self, request: &[u8]) -> io::Result<()> {
+    /// Whether the server said that it closes behind the last answer.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// When the exchange under way began.
+    pub(super) fn begun(&self) -> Instant {
+        self.start
+    }
+
+    /// One timed exchange, with a new connection where the server closed the last one; an error comes with the
+    /// nanoseconds until then.
+    pub(crate) fn exchange(&mut self, request: &[u8]) -> Result<HttpReply, (u64, io::Error)> {
+        let done = self.begin(request).and_then(|()| {
+            loop {
+                if let Some(reply) = self.advance()? {
+                    return Ok(reply);
+                }
+            }
+        });
+        done.map_err(|error| (nanoseconds(self.start), error))
+    }
+
+    /// Starts the watch and sends a request.
+    pub(super) fn begin(&mut self, request: &[u8]) -> io::Result<()> {
+        self.start = Instant::now();
+        self.filled = 0;
+        self.joined = None;
+        self.head = None;
+        self.first_ns = None;
         if std::mem::take(&mut self.closed) {
             self.stream = self.url.connect(self.timeout)?;
         }
         self.stream.write_all(request)
     }
 
-    fn read(&mut self, start: Instant) -> io::Result<HttpReply> {
-        let head = loop {
-            self.more(start)?;
-            let seen = self.buffer.get(..self.filled).unwrap_or_default();
-            if let Some(head) = Head::read(seen).map_err(io::Error::other)? {
-                break head;
+    /// Reads once, waiting for something to come; gives the answer when all of it is there.
+    pub(super) fn advance(&mut self) -> io::Result<Option<HttpReply>> {
+        match self.more() {
+            Err(error)
+                if error.kind() == io::ErrorKind::UnexpectedEof
+                    && self.head.as_ref().map(|h| h.length) == Some(Length::UntilClosed) =>
+            {
+                self.plain.end = self.filled;
+                return Ok(self.told());
             }
+            other => other?,
+        }
+        if self.head.is_none() {
+            self.find_head()?;
+        }
+        let Some(head) = &self.head else {
+            return Ok(None);
+        };
+        if self.filled > head.size && self.first_ns.is_none() {
+            self.first_ns = Some(nanoseconds(self.start));
+        }
+        if self.filled - head.size > ANSWER_BYTES_MAX {
+            return Err(io::Error::other("an answer longer than 64 MiB"));
+        }
+        let (size, length) = (head.size, head.length);
+        let there = self.buffer.get(size..self.filled).unwrap_or_default();
+        match length {
+            Length::Bytes(length) if there.len() < length => return Ok(None),
+            Length::Bytes(length) => self.plain = size..size + length,
+            Length::Chunked => {
+                // Cheap to begin anew: what is measured sends few chunks.
+                let mut body = Vec::new();
+                if !chunks(there, &mut body).map_err(io::Error::other)? {
+                    return Ok(None);
+                }
+                self.joined = Some(body);
+            }
+            Length::UntilClosed => {
+                self.plain = size..self.filled;
+                return Ok(None);
+            }
+        }
+        Ok(self.told())
+    }
+
+    /// The head of the answer, where all of it is there.
+    fn find_head(&mut self) -> io::Result<()> {
+        let seen = self.buffer.get(..self.filled).unwrap_or_default();
+        let Some(end) = memchr::memmem::find(seen, b"\r\n\r\n") else {
             if self.filled > HEAD_BYTES_MAX {
                 return Err(io::Error::other("a head longer than 64 KiB"));
             }
+            return Ok(());
         };
-        let mut first_ns = (self.filled > head.size).then(|| nanoseconds(start));
-        while !self.is_whole(&head).map_err(io::Error::other)? {
-            if self.filled - head.size > ANSWER_BYTES_MAX {
-                return Err(io::Error::other("an answer longer than 64 MiB"));
-            }
-            match self.more(start) {
-                Err(error)
-                    if head.length == Length::UntilClosed
-                        && error.kind() == io::ErrorKind::UnexpectedEof =>
-                {
-                    break;
-                }
-                other => other?,
-            }
-            first_ns.get_or_insert_with(|| nanoseconds(start));
-        }
-        let elapsed_ns = nanoseconds(start);
+        let text = seen.get(..end).unwrap_or_default();
+        let head = Head::read(text).map_err(io::Error::other)?;
+        self.head = Some(head);
+        Ok(())
+    }
+
+    /// What is told of an answer that is there.
+    fn told(&mut self) -> Option<HttpReply> {
+        let elapsed_ns = nanoseconds(self.start);
+        let head = self.head.as_ref()?;
         self.closed = head.closes;
         if head.session.is_some() {
             self.session.clone_from(&head.session);
         }
-        Ok(HttpReply {
+        Some(HttpReply {
             status: head.status,
             elapsed_ns,
-            first_ns: first_ns.unwrap_or(elapsed_ns),
+            first_ns: self.first_ns.unwrap_or(elapsed_ns),
             bytes: self.filled,
             is_stream: head.is_stream,
         })
     }
 
     /// Reads what is there; waits for something.
-    fn more(&mut self, start: Instant) -> io::Result<()> {
-        if start.elapsed() > self.timeout {
+    fn more(&mut self) -> io::Result<()> {
+        if self.start.elapsed() > self.timeout {
             return Err(io::ErrorKind::TimedOut.into());
         }
         if self.buffer.len() - self.filled < PIECE_BYTES / 2 {
@@ -239,36 +247,12 @@ impl HttpConnection {
             }
         }
     }
-
-    /// Whether the whole body is there, which then is in `body`.
-    fn is_whole(&mut self, head: &Head) -> Result<bool, String> {
-        let there = self.buffer.get(head.size..self.filled).unwrap_or_default();
-        self.body.clear();
-        match head.length {
-            Length::Bytes(length) => {
-                let Some(body) = there.get(..length) else {
-                    return Ok(false);
-                };
-                self.body.extend_from_slice(body);
-                Ok(true)
-            }
-            Length::Chunked => chunks(there, &mut self.body),
-            Length::UntilClosed => {
-                self.body.extend_from_slice(there);
-                Ok(false)
-            }
-        }
-    }
 }
 
 impl Head {
-    /// The head of an answer, once all of it is there.
-    fn read(bytes: &[u8]) -> Result<Option<Self>, String> {
-        let Some(end) = memchr::memmem::find(bytes, b"\r\n\r\n") else {
-            return Ok(None);
-        };
-        let text = std::str::from_utf8(bytes.get(..end).unwrap_or_default())
-            .map_err(|_| "a head that is no text")?;
+    /// Reads a head, without the empty line behind it.
+    fn read(bytes: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "a head that is no text")?;
         let mut lines = text.split("\r\n");
         let status = lines
             .next()
@@ -286,7 +270,7 @@ impl Head {
             is_stream: false,
             session: None,
             closes: text.starts_with("HTTP/1.0"),
-            size: end + 4,
+            size: bytes.len() + 4,
         };
         for (name, value) in lines.filter_map(|line| line.split_once(':')) {
             let value = value.trim();
@@ -309,7 +293,7 @@ impl Head {
             }
         }
         head.closes |= head.length == Length::UntilClosed;
-        Ok(Some(head))
+        Ok(head)
     }
 }
 
@@ -342,38 +326,28 @@ fn chunks(mut there: &[u8], body: &mut Vec<u8>) -> Result<bool, String> {
     }
 }
 
-/// The answer to request `id` in a body: the body itself, or the event of a stream that answers it.
-pub(crate) fn read_answer<T>(
-    body: &[u8],
-    is_stream: bool,
-    id: u64,
-    take: impl FnOnce(&Answer<'_>) -> T,
-) -> Result<T, String> {
+/// The message that answers request `id`: the body itself, or an event of a stream.
+pub(super) fn find_answer(body: &[u8], is_stream: bool, id: u64) -> Result<&[u8], String> {
     if !is_stream {
-        let envelope = Envelope::read(body)?;
-        if !envelope.answers(id) {
-            return Err(format!("the answer is not the one to id {id}"));
-        }
-        return Ok(take(&envelope.answer()?));
-    }
-    for line in body.split(|b| *b == b'\n') {
-        let Some(data) = line.strip_prefix(b"data:") else {
-            continue;
+        return match Envelope::read(body)?.answers(id) {
+            true => Ok(body),
+            false => Err(format!("the answer is not the one to id {id}")),
         };
-        let data = data.trim_ascii();
-        if data.is_empty() {
-            continue;
-        }
-        let envelope = Envelope::read(data)?;
-        if envelope.answers(id) {
-            return Ok(take(&envelope.answer()?));
+    }
+    for data in events(body) {
+        if Envelope::read(data)?.answers(id) {
+            return Ok(data);
         }
     }
     Err(format!("no event of the stream answers id {id}"))
 }
 
-fn nanoseconds(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+/// The data of a stream's events, of those that have any.
+pub(super) fn events(body: &[u8]) -> impl Iterator<Item = &[u8]> {
+    body.split(|b| *b == b'\n')
+        .filter_map(|line| line.strip_prefix(b"data:"))
+        .map(<[u8]>::trim_ascii)
+        .filter(|data| !data.is_empty())
 }
 
 #[cfg(test)]
@@ -381,36 +355,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses() {
-        let url: Url = "http://localhost:80/a?b=c".parse().unwrap();
-        assert_eq!(
-            (url.authority.as_str(), url.path.as_str()),
-            ("localhost:80", "/a?b=c")
-        );
-        let url: Url = "http://h?x".parse().unwrap();
-        assert_eq!(url.path, "/?x");
-        for text in [
-            "https://h",
-            "http://",
-            "http://u:p@h/",
-            "http://h/ x",
-            "http://h/\r\nx",
-            "h",
-        ] {
-            assert!(text.parse::<Url>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
     fn heads_and_chunks() {
-        let head =
-            Head::read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nMcp-Session-Id: s1\r\n\r\nhello");
-        let head = head.unwrap().unwrap();
+        let head = Head::read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nMcp-Session-Id: s1");
+        let head = head.unwrap();
         assert_eq!((head.status, head.length), (200, Length::Bytes(5)));
         assert_eq!(head.session.as_deref(), Some("s1"));
-        assert!(Head::read(b"HTTP/1.1 200 OK\r\nA: b").unwrap().is_none());
-        assert!(Head::read(b"SSH-2.0-x\r\n\r\n").is_err());
-        assert!(Head::read(b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n").is_err());
+        assert!(Head::read(b"SSH-2.0-x").is_err());
+        assert!(Head::read(b"HTTP/1.1 200 OK\r\ncontent-length: x").is_err());
         let whole = b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n";
         for cut in 0..whole.len() {
             let mut body = Vec::new();
@@ -425,13 +376,13 @@ mod tests {
 
     #[test]
     fn answers_plain_and_in_streams() {
-        let say = |answer: &Answer<'_>| matches!(answer, Answer::Result(_));
         let plain = br#"{"jsonrpc":"2.0","id":3,"result":{}}"#;
-        assert_eq!(read_answer(plain, false, 3, say), Ok(true));
-        assert!(read_answer(plain, false, 4, say).is_err());
+        assert_eq!(find_answer(plain, false, 3), Ok(&plain[..]));
+        assert!(find_answer(plain, false, 4).is_err());
         let stream = b"event: message\ndata: {\"method\":\"notifications/x\"}\n\n\
 data: {\"id\":3,\"error\":{\"code\":1,\"message\":\"no\"}}\r\n\r\n";
-        assert_eq!(read_answer(stream, true, 3, say), Ok(false));
-        assert!(read_answer(b": nothing\n", true, 3, say).is_err());
+        let found = find_answer(stream, true, 3).unwrap();
+        assert!(found.starts_with(b"{\"id\":3") && found.ends_with(b"}}"));
+        assert!(find_answer(b": nothing\n", true, 3).is_err());
     }
 }

@@ -1,5 +1,6 @@
-//! The client on the timed path: one blocking loop over a child's pipes. It writes a frame, reads a
-//! line, stops the watch, and only then looks at what came.
+//! The client on the timed path: one blocking loop over a child's pipes or a connection. It writes a frame,
+//! reads a line, stops the watch, and only then looks at what came: an answer that repeats, byte for byte but
+//! for its id, one that was found good is not read again.
 //!
 //! Invariants, as absences: nothing is parsed, allocated or locked between the two readings of the
 //! clock, except where a line must be joined from several reads; no wait is without an end, because a
@@ -7,21 +8,34 @@
 
 mod answer;
 mod child;
+mod flock;
 mod guard;
 mod http;
+mod link;
 mod question;
+mod served;
+mod session;
+mod template;
+mod url;
 mod volley;
 
 pub(crate) use answer::{Answer, Answers, Expectation, difference};
-pub(crate) use child::{Process, spawn};
-pub(crate) use http::{HttpConnection, HttpReply, Url, read_answer};
+pub(crate) use child::{Process, Spawned, spawn};
+pub(crate) use flock::{Flock, Landed};
+pub(crate) use http::{HttpConnection, HttpReply};
+pub(crate) use link::{Link, Manner};
 pub(crate) use question::{Operation, Protocol, Question};
+pub(crate) use served::Served;
+pub(crate) use session::HttpSession;
+pub(crate) use url::Url;
 pub(crate) use volley::Reply;
 
 use crate::error::LabError;
 use answer::Envelope;
 use std::io::{Read, Write};
+use std::process::{ChildStdin, ChildStdout};
 use std::time::Instant;
+use template::Template;
 
 /// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -34,6 +48,11 @@ const STRAY_LINES_MAX: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Connection {
     process: Process,
+    input: ChildStdin,
+    output: ChildStdout,
+    template: Template,
+    /// Whether the last answer is the one that was confirmed before.
+    known: bool,
     buffer: Vec<u8>,
     filled: usize,
     line: usize,
@@ -43,9 +62,18 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Takes over a started process.
-    pub(crate) fn new(process: Process) -> Self {
+    pub(crate) fn new(spawned: Spawned) -> Self {
+        let Spawned {
+            process,
+            input,
+            output,
+        } = spawned;
         Self {
             process,
+            input,
+            output,
+            template: Template::default(),
+            known: false,
             buffer: vec![0; PIECE_BYTES],
             filled: 0,
             line: 0,
@@ -86,7 +114,7 @@ impl Connection {
         self.discard();
         self.process.guard.begin();
         let start = Instant::now();
-        let mut done = self.process.input.write_all(&frame);
+        let mut done = self.input.write_all(&frame);
         self.frame = frame;
         for _ in 0..STRAY_LINES_MAX {
             let read = match done {
@@ -123,7 +151,26 @@ impl Connection {
 
     /// Ends the child by closing its input, by force where that does not help.
     pub(crate) fn close(self) {
-        self.process.close();
+        let Self {
+            process,
+            input,
+            output,
+            ..
+        } = self;
+        drop(input);
+        drop(output);
+        process.close();
+    }
+
+    /// Whether the last answer is, byte for byte but for its id, one that was confirmed.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// The last answer is good; the same one again is known.
+    pub(crate) fn confirm(&mut self) {
+        let line = self.buffer.get(..self.line).unwrap_or_default();
+        self.template.learn(line);
     }
 
     pub(crate) fn invalid(&self, what: String) -> LabError {
@@ -134,13 +181,17 @@ impl Connection {
     }
 
     fn send(&mut self, frame: &[u8]) -> Result<(), LabError> {
-        let sent = self.process.input.write_all(frame);
+        let sent = self.input.write_all(frame);
         sent.map_err(|error| self.process.fault("a notification", &error))
     }
 
     /// Whether the current line answers `id`. A notification or a request of the server is none; any
     /// other line is an error.
     fn is_answer(&mut self, id: u64) -> Result<bool, LabError> {
+        self.known = self.template.id_of(self.current()) == Some(id);
+        if self.known {
+            return Ok(true);
+        }
         let stranger = match Envelope::read(self.current()) {
             Err(what) => return Err(self.invalid(what)),
             Ok(envelope) if envelope.answers(id) => return Ok(true),
@@ -182,7 +233,7 @@ impl Connection {
                 self.buffer.resize(self.buffer.len() * 2, 0);
             }
             let free = self.buffer.get_mut(searched..).unwrap_or_default();
-            let read = self.process.output.read(free)?;
+            let read = self.output.read(free)?;
             if read == 0 {
                 return Err(std::io::ErrorKind::UnexpectedEof.into());
             }

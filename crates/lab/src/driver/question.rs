@@ -94,6 +94,17 @@ impl Operation {
         })
     }
 
+    /// The same call of a tool by another name.
+    pub(crate) fn named(&self, other: &str) -> Self {
+        match self {
+            Self::Call { arguments, .. } => Self::Call {
+                tool: other.into(),
+                arguments: arguments.clone(),
+            },
+            Self::List => Self::List,
+        }
+    }
+
     /// Its request in a revision.
     pub(crate) fn question(&self, protocol: Protocol) -> Question {
         let (method, mut params) = match self {

@@ -22,7 +22,8 @@ pub(crate) struct Reply<'a> {
     pub(crate) elapsed_ns: u64,
     /// The size of the answer.
     pub(crate) bytes: usize,
-    pub(crate) answer: Answer<'a>,
+    /// What was answered; nothing where it is what was confirmed before.
+    pub(crate) answer: Option<Answer<'a>>,
 }
 
 impl Connection {
@@ -48,24 +49,13 @@ impl Connection {
                 return Err(self.process.fault(question.name(), &error));
             }
             let now = Instant::now();
-            let reply = Envelope::read(self.current()).and_then(|envelope| {
-                let Some(at) = open.iter().position(|(id, _)| envelope.answers(*id)) else {
-                    return Ok(None);
-                };
-                let (id, begun) = open.remove(at).unwrap_or((0, now));
-                let elapsed = now.duration_since(begun).as_nanos();
-                each(&Reply {
-                    id,
-                    begun,
-                    elapsed_ns: u64::try_from(elapsed).unwrap_or(u64::MAX),
-                    bytes: self.line,
-                    answer: envelope.answer()?,
-                })
-                .map(Some)
-            });
+            let reply = self.settle(&mut open, now, each);
             match reply.map_err(|what| self.invalid(what))? {
-                Some(()) => {
+                Some(known) => {
                     answered += 1;
+                    if !known {
+                        self.confirm();
+                    }
                     // The guard sees each answer as progress.
                     self.process.guard.end();
                 }
@@ -82,6 +72,38 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// Finds the call that the current line answers and hands it on; whether the answer was known, nothing
+    /// where the line answers none.
+    fn settle(
+        &self,
+        open: &mut VecDeque<(u64, Instant)>,
+        now: Instant,
+        each: &mut dyn FnMut(&Reply<'_>) -> Result<(), String>,
+    ) -> Result<Option<bool>, String> {
+        let known = self.template.id_of(self.current());
+        let (found, answer) = match known {
+            Some(known) => (open.iter().position(|(id, _)| *id == known), None),
+            None => {
+                let envelope = Envelope::read(self.current())?;
+                let found = open.iter().position(|(id, _)| envelope.answers(*id));
+                let answer = found.is_some().then(|| envelope.answer()).transpose()?;
+                (found, answer)
+            }
+        };
+        let Some((id, begun)) = found.and_then(|at| open.remove(at)) else {
+            return Ok(None);
+        };
+        let elapsed = now.duration_since(begun).as_nanos();
+        each(&Reply {
+            id,
+            begun,
+            elapsed_ns: u64::try_from(elapsed).unwrap_or(u64::MAX),
+            bytes: self.line,
+            answer,
+        })?;
+        Ok(Some(known.is_some()))
     }
 
     /// Sends requests whose answers are not waited for: should one come, the next call objects to it.
@@ -101,7 +123,7 @@ impl Connection {
         question.render(id, &mut frame);
         self.process.guard.begin();
         let begun = Instant::now();
-        let sent = self.process.input.write_all(&frame);
+        let sent = self.input.write_all(&frame);
         self.frame = frame;
         match sent {
             Ok(()) => Ok((id, begun)),

@@ -2,7 +2,7 @@
 
 use super::pace::Pace;
 use super::target::Aim;
-use crate::arm::Arm;
+use crate::arm::{Arm, Transport};
 use crate::compare::{Rule, parse};
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
@@ -240,7 +240,7 @@ impl LoadArgs {
                 answers: self.answers,
             },
             (Scenario::Tool, false) => Aim::Stdio {
-                arm: Arm::parse("target", &self.target)?,
+                arm: Arm::parse("target", &self.target, Transport::Stdio)?,
                 operation: self.operation()?,
                 protocol: self.protocol,
                 answers: self.answers,

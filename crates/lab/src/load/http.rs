@@ -2,12 +2,11 @@
 
 use super::target::{Judge, Target, Told};
 use crate::driver::{
-    Answers, HttpConnection, HttpReply, Operation, Protocol, Question, read_answer,
+    Answers, HttpConnection, HttpReply, HttpSession, Operation, Protocol, Question,
 };
 use crate::error::LabError;
 use crate::run::Status;
 use std::io;
-use std::sync::Arc;
 
 pub(crate) use crate::driver::Url;
 
@@ -35,7 +34,8 @@ impl HttpTarget {
         request.extend_from_slice(b"\r\n");
         request.extend_from_slice(body.unwrap_or_default().as_bytes());
         Ok(Self {
-            connection: HttpConnection::open(url, timeout_ms)?,
+            connection: HttpConnection::open(url, timeout_ms)
+                .map_err(|error| broken(error.to_string()))?,
             request,
             answers,
             expected: None,
@@ -66,15 +66,9 @@ impl Target for HttpTarget {
 
 /// A tool of an MCP server over Streamable HTTP.
 pub(super) struct McpHttpTarget {
-    connection: HttpConnection,
-    head: Vec<u8>,
-    /// The name that goes into a header beside `tools/call` (2026-07-28).
-    tool: Option<String>,
-    question: Arc<Question>,
+    session: HttpSession,
+    question: Question,
     judge: Judge,
-    next_id: u64,
-    frame: Vec<u8>,
-    request: Vec<u8>,
 }
 
 impl McpHttpTarget {
@@ -86,112 +80,45 @@ impl McpHttpTarget {
         judge: Judge,
         timeout_ms: u64,
     ) -> Result<Self, LabError> {
-        let mut head = url.head("POST", headers);
-        head.extend_from_slice(b"content-type: application/json\r\n");
-        head.extend_from_slice(b"accept: application/json, text/event-stream\r\n");
-        let version = format!("mcp-protocol-version: {}\r\n", protocol.revision());
-        // Where nothing is negotiated the revision stands on every request, the first included.
-        if protocol == Protocol::Modern {
-            head.extend_from_slice(version.as_bytes());
-        }
-        let mut target = Self {
-            connection: HttpConnection::open(url, timeout_ms)?,
-            head,
-            tool: operation.tool().map(str::to_owned),
-            question: Arc::new(operation.question(protocol)),
+        let session = HttpSession::open(url, headers, operation, protocol, timeout_ms);
+        Ok(Self {
+            session: session.map_err(broken)?,
+            question: operation.question(protocol),
             judge,
-            next_id: 1,
-            frame: Vec::new(),
-            request: Vec::new(),
-        };
-        target.shake_hands(protocol)?;
-        if protocol == Protocol::Legacy {
-            target.head.extend_from_slice(version.as_bytes());
-            target.get_ready(protocol)?;
-        }
-        Ok(target)
-    }
-
-    fn shake_hands(&mut self, protocol: Protocol) -> Result<(), LabError> {
-        let broken = |what: String| LabError::Broken {
-            arm: "target".into(),
-            what,
-        };
-        let hello = protocol.hello();
-        let id = self.next_id;
-        let reply = self.post(&hello);
-        let reply = reply.map_err(|(_, error)| broken(format!("{}: {error}", hello.name())))?;
-        if !(200..300).contains(&reply.status) {
-            let what = format!("{} was answered with status {}", hello.name(), reply.status);
-            return Err(broken(what));
-        }
-        read_answer(self.connection.body(), reply.is_stream, id, |_| ())
-            .map_err(|what| broken(format!("{}: {what}", hello.name())))?;
-        if let Some(session) = self.connection.session() {
-            let line = format!("mcp-session-id: {session}\r\n");
-            self.head.extend_from_slice(line.as_bytes());
-        }
-        Ok(())
-    }
-
-    /// Ends a handshake.
-    fn get_ready(&mut self, protocol: Protocol) -> Result<(), LabError> {
-        if let Some(note) = protocol.ready() {
-            self.fill(note, "notifications/initialized");
-            let sent = self.connection.exchange(&self.request);
-            sent.map_err(|(_, error)| LabError::Broken {
-                arm: "target".into(),
-                what: format!("notifications/initialized: {error}"),
-            })?;
-        }
-        Ok(())
-    }
-
-    fn post(&mut self, question: &Question) -> Result<HttpReply, (u64, io::Error)> {
-        let mut frame = std::mem::take(&mut self.frame);
-        question.render(self.next_id, &mut frame);
-        self.next_id += 1;
-        self.fill(&frame, question.name());
-        self.frame = frame;
-        self.connection.exchange(&self.request)
-    }
-
-    /// Puts a request together. Headers that mirror the body are asked for by one revision and read by no
-    /// other.
-    fn fill(&mut self, frame: &[u8], method: &str) {
-        let body = frame.trim_ascii_end();
-        self.request.clear();
-        self.request.extend_from_slice(&self.head);
-        let mut lines = format!("mcp-method: {method}\r\n");
-        if let ("tools/call", Some(tool)) = (method, &self.tool) {
-            lines.push_str(&format!("mcp-name: {tool}\r\n"));
-        }
-        lines.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
-        self.request.extend_from_slice(lines.as_bytes());
-        self.request.extend_from_slice(body);
+        })
     }
 }
 
 impl Target for McpHttpTarget {
     fn call(&mut self) -> Told {
-        let id = self.next_id;
-        let question = Arc::clone(&self.question);
-        let told = match self.post(&question) {
-            Ok(reply) => reply,
-            Err((elapsed_ns, error)) => return lost(elapsed_ns, &error),
-        };
-        let (status, complaint) = of_code(&told);
-        if status != Status::Ok {
-            return of(&told, status, complaint);
+        match self.session.ask(&self.question) {
+            Ok(reply) => judge(&mut self.session, &mut self.judge, &reply),
+            Err((elapsed_ns, error)) => lost(elapsed_ns, &error),
         }
-        let judge = &mut self.judge;
-        let judged = read_answer(self.connection.body(), told.is_stream, id, |answer| {
-            judge.status(answer)
-        });
-        match judged {
-            Ok((status, complaint)) => of(&told, status, complaint),
-            Err(what) => of(&told, Status::Broken, Some(what)),
+    }
+}
+
+fn broken(what: String) -> LabError {
+    LabError::Broken {
+        arm: "target".into(),
+        what,
+    }
+}
+
+/// What the last answer of a session is worth.
+pub(super) fn judge(session: &mut HttpSession, judge: &mut Judge, reply: &HttpReply) -> Told {
+    let (status, complaint) = of_code(reply);
+    if status != Status::Ok || session.is_known() {
+        return of(reply, status, complaint);
+    }
+    let judged = session.answer().map(|answer| judge.status(&answer));
+    match judged {
+        Ok((Status::Ok, _)) => {
+            session.confirm();
+            of(reply, Status::Ok, None)
         }
+        Ok((status, complaint)) => of(reply, status, complaint),
+        Err(what) => of(reply, Status::Broken, Some(what)),
     }
 }
 

@@ -198,10 +198,17 @@ impl Target for StdioTarget {
             }
         };
         let (_, bytes) = self.connection.last();
-        let (status, complaint) = match self.connection.answer() {
-            Ok(answer) => self.judge.status(&answer),
-            Err(error) => (Status::Broken, Some(error.to_string())),
+        let (status, complaint) = if self.connection.is_known() {
+            (Status::Ok, None)
+        } else {
+            match self.connection.answer() {
+                Ok(answer) => self.judge.status(&answer),
+                Err(error) => (Status::Broken, Some(error.to_string())),
+            }
         };
+        if status == Status::Ok && !self.connection.is_known() {
+            self.connection.confirm();
+        }
         Told {
             elapsed_ns,
             bytes,

@@ -1,7 +1,7 @@
 //! From raw times to figures.
 
 use super::approval::Approval;
-use super::measure::{Lap, Measured, Plan};
+use super::measure::{Lap, Measured, Plan, comparisons};
 use super::stages::StageFigures;
 use super::usage::{self, ProcessFigures};
 use crate::Context;
@@ -138,21 +138,7 @@ impl Analysis {
             .enumerate()
             .map(|(at, arm)| ArmFigures::of(arm, laps(at), plan.confidence))
             .collect();
-        let comparisons = plan
-            .arms
-            .iter()
-            .enumerate()
-            .skip(1)
-            .filter_map(|(at, arm)| {
-                let baseline = &plan.arms.first()?.name;
-                let pairs: Vec<(&Lap, &Lap)> = laps(0).zip(laps(at)).collect();
-                let found = Comparison::of(&arm.name, baseline, &pairs, plan.confidence);
-                Some(Comparison {
-                    approval: Approval::of(plan, &pairs),
-                    ..found
-                })
-            })
-            .collect();
+        let comparisons = comparisons(plan, launches);
         let warnings = warnings(plan, measured, &arms, load_average_before, host.cores);
         Self {
             format: FORMAT.into(),

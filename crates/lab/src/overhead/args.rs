@@ -1,7 +1,7 @@
 //! The command line of `lab overhead`.
 
 use super::Plan;
-use crate::arm::Arm;
+use crate::arm::{Arm, Transport};
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
 use crate::person::Person;
@@ -19,17 +19,32 @@ Example: what a bare relay costs, everything on core 1
   durward lab overhead --pin 1 --direct 'durward lab mock echo' \\
     --proxied 'durward lab mock relay -- durward lab mock echo'
 
+The same over HTTP; {port} is a free port, and a command without prints its address first
+  durward lab overhead --transport http --direct 'durward lab mock echo --http 127.0.0.1:0' \\
+    --proxied 'durward lab mock relay --http 127.0.0.1:{port} --url {direct}'
+
+A client over stdio before a server over HTTP, beside that server itself and a bare bridge
+  durward lab overhead --topology bridge --direct 'durward lab mock echo --http 127.0.0.1:0' \\
+    --proxied 'durward run --url {direct}'
+
 Exit codes: 0 measured; 1 an arm failed, was silent or is invalid; 2 wrong usage.")]
 pub struct OverheadArgs {
-    /// The command of the baseline arm, named direct
+    /// The command of the baseline arm, named direct; over HTTP an address, URL -- CMD, or a command
     #[arg(long, value_name = "CMD")]
     direct: Option<String>,
-    /// The command of an arm in the middle, named proxied (proxied2, ...); repeatable
+    /// The command of an arm in the middle, named proxied (proxied2, ...), in which {direct} stands for the address
+    /// of the first arm; repeatable
     #[arg(long, value_name = "CMD")]
     proxied: Vec<String>,
     /// A further arm; the first of all arms is the baseline; repeatable
     #[arg(long, value_name = "NAME=CMD")]
     arm: Vec<String>,
+    /// How all arms are spoken to
+    #[arg(long, value_enum, default_value_t = Transport::Stdio)]
+    transport: Transport,
+    /// Whether the arms in the middle are spoken to as the first one is
+    #[arg(long, value_enum, default_value_t = Topology::Same)]
+    topology: Topology,
     /// What is timed
     #[arg(long, value_enum, default_value_t = Op::Call)]
     op: Op,
@@ -126,8 +141,18 @@ pub struct OverheadArgs {
     pub(super) telling: Telling,
 }
 
+/// How the arm that only moves frames is called.
+pub(super) const BARE_BRIDGE: &str = "bare bridge";
 /// The longest pause between two calls, in microseconds.
 const DELAY_US_MAX: u64 = 60_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Topology {
+    /// All arms over one transport.
+    Same,
+    /// The first arm over HTTP, the others over stdio; a bare bridge is added.
+    Bridge,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Op {
@@ -221,6 +246,7 @@ impl OverheadArgs {
             confidence: self.confidence,
             answers: self.answers,
             deny: self.path == Path::Deny,
+            references: self.references(),
             person,
         })
     }
@@ -259,7 +285,36 @@ impl OverheadArgs {
     /// The direct command, where there is one.
     pub(super) fn direct(&self) -> Result<Option<Arm>, LabError> {
         let line = self.direct.as_deref();
-        line.map(|line| Arm::parse("direct", line)).transpose()
+        line.map(|line| Arm::parse("direct", line, self.first_transport()))
+            .transpose()
+    }
+
+    /// Whether a client over stdio is measured before a server over HTTP.
+    pub(super) fn is_bridge(&self) -> bool {
+        self.topology == Topology::Bridge
+    }
+
+    /// How many of the first arms the others are held against: over a bridge, the bare one too.
+    fn references(&self) -> usize {
+        match self.topology {
+            Topology::Same => 1,
+            Topology::Bridge => 2,
+        }
+    }
+
+    fn first_transport(&self) -> Transport {
+        match self.topology {
+            Topology::Same => self.transport,
+            Topology::Bridge => Transport::Http,
+        }
+    }
+
+    /// The transport of the arms behind the first one.
+    fn further_transport(&self) -> Transport {
+        match self.topology {
+            Topology::Same => self.transport,
+            Topology::Bridge => Transport::Stdio,
+        }
     }
 
     /// The tool that rule sets have to let through: the one that is called, or every one for a list.
@@ -272,21 +327,41 @@ impl OverheadArgs {
 
     fn arms(&self, made: Vec<Arm>) -> Result<Vec<Arm>, LabError> {
         let mut arms: Vec<Arm> = self.direct()?.into_iter().collect();
+        let transport = self.further_transport();
+        if self.is_bridge() && (arms.is_empty() || !self.arm.is_empty()) {
+            return Err(LabError::Usage(
+                "--topology bridge takes the server over HTTP as --direct and what stands before it as --proxied"
+                    .into(),
+            ));
+        }
+        let (bridge, made): (Vec<Arm>, Vec<Arm>) =
+            made.into_iter().partition(|arm| arm.name == BARE_BRIDGE);
+        arms.extend(bridge);
         for (number, line) in (1..).zip(&self.proxied) {
             let name = match number {
                 1 => "proxied".to_owned(),
                 more => format!("proxied{more}"),
             };
-            arms.push(Arm::parse(&name, line)?);
+            arms.push(Arm::parse(&name, line, transport)?);
         }
         for text in &self.arm {
             let (name, line) = text
                 .split_once('=')
                 .filter(|(name, _)| !name.is_empty())
                 .ok_or_else(|| LabError::Usage(format!("--arm takes NAME=CMD, not {text}")))?;
-            arms.push(Arm::parse(name, line)?);
+            arms.push(Arm::parse(name, line, transport)?);
         }
         arms.extend(made);
+        if self.is_bridge() && arms.len() < 3 {
+            return Err(LabError::Usage(
+                "--topology bridge compares with something: give --proxied or --rules".into(),
+            ));
+        }
+        if arms.first().is_some_and(Arm::wants_direct) {
+            return Err(LabError::Usage(
+                "the first arm cannot stand before itself; {direct} is for the others".into(),
+            ));
+        }
         if arms.len() < 2 {
             return Err(LabError::Usage(
                 "a comparison needs two commands: give --direct and --proxied, or --arm NAME=CMD twice"
@@ -296,7 +371,7 @@ impl OverheadArgs {
         place(&mut arms, "--journal", &self.journal, Arm::with_journal)?;
         place(&mut arms, "--control", &self.control, Arm::with_control)?;
         let seatless = |arm: &&Arm| self.path == Path::Hitl && arm.control().is_none();
-        if let Some(arm) = arms.iter().skip(1).find(seatless) {
+        if let Some(arm) = arms.iter().skip(self.references()).find(seatless) {
             return Err(LabError::Usage(format!(
                 "--path hitl needs the control socket of arm {}: give --control {}=DIR, or let --rules make the arm",
                 arm.name, arm.name

@@ -1,15 +1,17 @@
 //! Runs a plan: launches, turns, calls. Gives the raw times.
 
 use super::analysis::Comparison;
+use super::approval::Approval;
 use super::monitor::Monitor;
 use super::stages::{self, Explained};
 use super::usage::{self, Usage};
 use crate::affinity::Pinned;
 use crate::arm::Arm;
 use crate::driver::{
-    self, Answers, Connection, Expectation, Operation, Protocol, Question, Reply, difference,
+    Answers, Expectation, Link, Manner, Operation, Protocol, Question, Reply, difference,
 };
 use crate::error::LabError;
+use crate::moment;
 use crate::person::{Person, Seat};
 use crate::processes::Member;
 use crate::stats::Random;
@@ -49,8 +51,10 @@ pub(crate) struct Plan {
     pub(crate) timeout_ms: u64,
     pub(crate) confidence: f64,
     pub(crate) answers: Answers,
-    /// Whether all arms but the baseline must refuse.
+    /// Whether all arms but the references must refuse.
     pub(crate) deny: bool,
+    /// How many of the first arms the later ones are held against, one after the other.
+    pub(crate) references: usize,
     /// Who sits at the control sockets of all arms but the baseline.
     pub(crate) person: Option<Person>,
 }
@@ -92,7 +96,9 @@ struct Lane<'a> {
     arm: &'a Arm,
     /// Ends before the process does.
     seat: Option<Seat>,
-    connection: Connection,
+    link: Link,
+    /// What this arm is asked: the plan's operation by the arm's own name for the tool.
+    question: Question,
     expectation: Expectation,
     lap: Lap,
     calls: usize,
@@ -103,7 +109,6 @@ struct Lane<'a> {
 /// Measures. After Ctrl-C the launches that were whole are given.
 pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured, LabError> {
     let _pinned = plan.pin.map(Pinned::to).transpose()?;
-    let question = plan.operation.question(plan.protocol);
     let mut random = Random::new(plan.seed);
     let mut measured = Measured::default();
     // What the arms answered in the first launch binds all later ones.
@@ -113,7 +118,7 @@ pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured
             break;
         }
         tell(plan, number, &measured.launches, monitor);
-        match launch(plan, &question, &mut random, &mut agreed, monitor) {
+        match launch(plan, &mut random, &mut agreed, monitor) {
             Ok(launch) => measured.launches.push(launch),
             Err(LabError::Aborted) if !measured.launches.is_empty() => {
                 measured.aborted = true;
@@ -126,26 +131,26 @@ pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured
     Ok(measured)
 }
 
-fn comparisons<'a>(
-    plan: &'a Plan,
-    launches: &'a [Launch],
-) -> impl Iterator<Item = Comparison> + 'a {
-    plan.arms
-        .iter()
-        .enumerate()
-        .skip(1)
-        .filter_map(move |(at, arm)| {
-            let baseline = &plan.arms.first()?.name;
+/// Every arm beside each reference before it.
+pub(super) fn comparisons(plan: &Plan, launches: &[Launch]) -> Vec<Comparison> {
+    let mut found = Vec::new();
+    for (reference, baseline) in plan.arms.iter().enumerate().take(plan.references) {
+        for (at, arm) in plan.arms.iter().enumerate().skip(reference + 1) {
             let pairs = launches
                 .iter()
-                .filter_map(|launch| Some((launch.first()?, launch.get(at)?)));
+                .filter_map(|launch| Some((launch.get(reference)?, launch.get(at)?)));
             let pairs: Vec<(&Lap, &Lap)> = pairs.collect();
-            Some(Comparison::of(&arm.name, baseline, &pairs, plan.confidence))
-        })
+            found.push(Comparison {
+                approval: Approval::of(plan, &pairs),
+                ..Comparison::of(&arm.name, &baseline.name, &pairs, plan.confidence)
+            });
+        }
+    }
+    found
 }
 
 fn is_precise(plan: &Plan, launches: &[Launch]) -> bool {
-    comparisons(plan, launches).all(|found| {
+    comparisons(plan, launches).iter().all(|found| {
         let wanted = (PRECISE_SHARE * found.overhead_us.point.abs()).max(plan.half_width_us);
         found
             .overhead_us
@@ -178,7 +183,6 @@ fn tell(plan: &Plan, number: u32, launches: &[Launch], monitor: &mut Monitor<'_>
 
 fn launch(
     plan: &Plan,
-    question: &Question,
     random: &mut Random,
     agreed: &mut Option<Value>,
     monitor: &Monitor<'_>,
@@ -189,15 +193,15 @@ fn launch(
     if let Some(sampler) = &monitor.sampler {
         let targets = lanes
             .iter()
-            .map(|lane| (lane.arm.name.clone(), lane.connection.process().pid()));
+            .filter_map(|lane| Some((lane.arm.name.clone(), lane.link.pid()?)));
         sampler.watch(targets.collect());
     }
     // The warm-up also finds out whether the arms answer alike, before anything is counted.
     for lane in &mut lanes {
-        lane.lap.first_us = microseconds(lane.call(question)?);
+        lane.lap.first_us = microseconds(lane.call()?);
         for _ in 1..plan.warmup {
             monitor.go_on()?;
-            lane.call(question)?;
+            lane.call()?;
         }
         lane.begin();
     }
@@ -208,41 +212,49 @@ fn launch(
         let calls = left.min(plan.turn);
         for at in &order {
             if let Some(lane) = lanes.get_mut(*at) {
-                lane.turn(plan, question, calls, monitor)?;
+                lane.turn(plan, calls, monitor)?;
             }
         }
         order.reverse();
         left -= calls;
     }
-    lanes.into_iter().map(|lane| lane.finish(plan)).collect()
+    share_calls(&mut lanes);
+    // Who serves the others ends last.
+    let mut laps: Vec<Lap> = Vec::with_capacity(lanes.len());
+    for lane in lanes.into_iter().rev() {
+        laps.push(lane.finish(plan)?);
+    }
+    laps.reverse();
+    Ok(laps)
 }
 
-/// Starts every arm in the given order; gives them in the plan's.
+/// The first arm also answers the calls of those that lead to it.
+fn share_calls(lanes: &mut [Lane<'_>]) {
+    let others = lanes.iter().skip(1).filter(|lane| lane.arm.wants_direct());
+    let calls: usize = others.map(|lane| lane.calls).sum();
+    if let Some(first) = lanes.first_mut() {
+        first.calls += calls;
+    }
+}
+
+/// Starts every arm in the given order, the first one first where others need its address; gives them in the
+/// plan's.
 fn open<'a>(plan: &'a Plan, order: &[usize]) -> Result<Vec<Lane<'a>>, LabError> {
+    let mut order = order.to_vec();
+    if plan.arms.iter().any(Arm::wants_direct) {
+        order.sort_by_key(|at| *at > 0);
+    }
+    let mut direct = None;
     let mut opened = Vec::new();
     for (at, arm) in order
         .iter()
-        .filter_map(|at| Some((at, plan.arms.get(*at)?)))
+        .filter_map(|at| Some((*at, plan.arms.get(*at)?)))
     {
-        let segments = arm.journal().map(stages::known).unwrap_or_default();
-        let mut connection = Connection::new(driver::spawn(arm, plan.timeout_ms)?);
-        let start_ns = connection.open(plan.protocol)?;
-        let person = plan.person.as_ref().filter(|_| *at > 0);
-        let seat = person.map(|person| person.sit(arm, &mut connection, plan.protocol));
-        let lane = Lane {
-            arm,
-            seat: seat.transpose()?,
-            connection,
-            expectation: Expectation::new(plan.answers, plan.deny && *at > 0),
-            lap: Lap {
-                start_us: microseconds(start_ns),
-                ..Lap::with_capacity(plan.runs as usize)
-            },
-            calls: 0,
-            before: Vec::new(),
-            segments,
-        };
-        opened.push((*at, lane));
+        let lane = Lane::open(plan, arm, at, direct.as_deref())?;
+        if at == 0 {
+            direct = lane.link.url();
+        }
+        opened.push((at, lane));
     }
     opened.sort_by_key(|(at, _)| *at);
     Ok(opened.into_iter().map(|(_, lane)| lane).collect())
@@ -287,41 +299,62 @@ impl Lap {
     }
 }
 
-impl Lane<'_> {
-    fn turn(
-        &mut self,
-        plan: &Plan,
-        question: &Question,
-        calls: u32,
-        monitor: &Monitor<'_>,
-    ) -> Result<(), LabError> {
+impl<'a> Lane<'a> {
+    /// Starts an arm; `direct` is where the first one is.
+    fn open(plan: &Plan, arm: &'a Arm, at: usize, direct: Option<&str>) -> Result<Self, LabError> {
+        let segments = arm.journal().map(stages::known).unwrap_or_default();
+        let placed = direct.map(|direct| arm.behind(direct));
+        let operation = match arm.tool() {
+            Some(tool) => plan.operation.named(tool),
+            None => plan.operation.clone(),
+        };
+        let manner = Manner {
+            operation: &operation,
+            protocol: plan.protocol,
+            width: plan.concurrency as usize,
+            timeout_ms: plan.timeout_ms,
+        };
+        let (mut link, start_ns) = Link::open(placed.as_ref().unwrap_or(arm), manner)?;
+        let person = plan.person.as_ref().filter(|_| at >= plan.references);
+        let seat = person.map(|person| person.sit(arm, &mut link, plan.protocol));
+        Ok(Self {
+            arm,
+            seat: seat.transpose()?,
+            link,
+            question: operation.question(plan.protocol),
+            expectation: Expectation::new(plan.answers, plan.deny && at >= plan.references),
+            lap: Lap {
+                start_us: microseconds(start_ns),
+                ..Lap::with_capacity(plan.runs as usize)
+            },
+            calls: 0,
+            before: Vec::new(),
+            segments,
+        })
+    }
+
+    fn turn(&mut self, plan: &Plan, calls: u32, monitor: &Monitor<'_>) -> Result<(), LabError> {
         if plan.concurrency > 1 {
             monitor.go_on()?;
-            return self.volley(plan, question, calls, monitor.start);
+            return self.volley(plan, calls, monitor.start);
         }
         if calls > SETTLE_CALLS {
             for _ in 0..SETTLE_CALLS {
-                self.call(question)?;
+                self.call()?;
             }
         }
         for _ in 0..calls {
             monitor.go_on()?;
-            pause(plan.delay_us);
+            moment::pause(Duration::from_micros(plan.delay_us));
             let begun = Instant::now();
-            let elapsed = self.call(question)?;
-            let (id, bytes) = self.connection.last();
+            let elapsed = self.call()?;
+            let (id, bytes) = self.link.last();
             self.lap.push(monitor.start, begun, elapsed, id, bytes);
         }
         Ok(())
     }
 
-    fn volley(
-        &mut self,
-        plan: &Plan,
-        question: &Question,
-        calls: u32,
-        run: Instant,
-    ) -> Result<(), LabError> {
+    fn volley(&mut self, plan: &Plan, calls: u32, run: Instant) -> Result<(), LabError> {
         let settle = if calls > SETTLE_CALLS {
             SETTLE_CALLS.max(plan.concurrency)
         } else {
@@ -330,7 +363,9 @@ impl Lane<'_> {
         self.calls += (settle + calls) as usize;
         let (mut seen, lap, expectation) = (0, &mut self.lap, &mut self.expectation);
         let mut each = |reply: &Reply<'_>| {
-            expectation.check(&reply.answer)?;
+            if let Some(answer) = &reply.answer {
+                expectation.check(answer)?;
+            }
             seen += 1;
             if seen > settle {
                 lap.push(run, reply.begun, reply.elapsed_ns, reply.id, reply.bytes);
@@ -339,8 +374,8 @@ impl Lane<'_> {
         };
         let width = plan.concurrency as usize;
         let answered = self
-            .connection
-            .volley(question, settle + calls, width, &mut each);
+            .link
+            .volley(&self.question, settle + calls, width, &mut each);
         answered.map_err(|error| self.explain(error))
     }
 
@@ -351,44 +386,38 @@ impl Lane<'_> {
         }
     }
 
-    fn call(&mut self, question: &Question) -> Result<u64, LabError> {
+    fn call(&mut self) -> Result<u64, LabError> {
         self.calls += 1;
-        let asked = self.connection.ask(question);
+        let asked = self.link.ask(&self.question);
         let elapsed = asked.map_err(|error| self.explain(error))?;
-        let checked = self.expectation.check(&self.connection.answer()?);
-        checked.map_err(|what| self.connection.invalid(what))?;
+        let expectation = &mut self.expectation;
+        self.link.check(&mut |answer| expectation.check(answer))?;
         Ok(elapsed)
     }
 
     /// What the processes use counts from here.
     fn begin(&mut self) {
         self.calls = 0;
-        self.before = usage::begin(self.connection.process().pid());
+        self.before = self.link.pid().map(usage::begin).unwrap_or_default();
         if let Some(seat) = &self.seat {
             seat.begin();
         }
     }
 
     fn finish(mut self, plan: &Plan) -> Result<Lap, LabError> {
-        let pid = self.connection.process().pid();
-        self.lap.usage = usage::end(pid, &self.before, self.calls);
+        if let Some(pid) = self.link.pid() {
+            self.lap.usage = usage::end(pid, &self.before, self.calls);
+        }
         if let Some(seat) = self.seat.take() {
             self.lap.held_us = seat.leave(&self.arm.name)?;
         }
-        self.connection.close();
+        self.link.close();
         let recorded = plan.operation != Operation::List;
         if let Some(directory) = self.arm.journal().filter(|_| recorded) {
             let explained = stages::explain(directory, &self.segments, &self.lap, plan.deny)?;
             self.lap.explained = Some(explained);
         }
         Ok(self.lap)
-    }
-}
-
-fn pause(delay_us: u64) {
-    let (start, delay) = (Instant::now(), Duration::from_micros(delay_us));
-    while let Some(rest) = delay.checked_sub(start.elapsed()).filter(|r| !r.is_zero()) {
-        std::thread::park_timeout(rest);
     }
 }
 

@@ -20,14 +20,16 @@ mod usage;
 mod proofs;
 
 pub(crate) use analysis::{Analysis, ArmFigures, Comparison, FORMAT, LaunchFigures};
+use args::BARE_BRIDGE;
 pub use args::OverheadArgs;
 pub(crate) use measure::{Plan, measure};
 pub(crate) use monitor::Monitor;
 pub(crate) use report::{loads, point, whole};
 
-use crate::arm::Arm;
+use crate::arm::{Arm, Transport};
+use crate::driver::Link;
 use crate::error::{EXIT_ABORTED, LabError};
-use crate::guarded::{Workshop, slug};
+use crate::guarded::{Behind, Workshop, slug};
 use crate::interrupt::Interrupt;
 use crate::profile::{Calls, Way};
 use crate::progress::Progress;
@@ -42,7 +44,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let workshop = (!args.rules.is_empty())
+    let workshop = (!args.rules.is_empty() || args.is_bridge())
         .then(|| Workshop::set(&context.own_binary))
         .transpose()?;
     let plan = args.plan(made(args, workshop.as_ref())?)?;
@@ -92,11 +94,24 @@ fn profiles(
     run: &RunDirectory,
     err: &mut dyn Write,
 ) -> Result<(), LabError> {
+    let alone = Calls {
+        operation: &plan.operation,
+        protocol: plan.protocol,
+        person: None,
+    };
+    // Arms that stand before the first one need it while they are called.
+    let first = plan
+        .arms
+        .first()
+        .filter(|_| plan.arms.iter().any(Arm::wants_direct));
+    let first = first.map(|arm| profile::open(arm, alone)).transpose()?;
+    let direct = first.as_ref().and_then(Link::url);
     for (at, arm) in plan.arms.iter().enumerate() {
+        let placed = direct.as_deref().map(|direct| arm.behind(direct));
+        let arm = placed.as_ref().unwrap_or(arm);
         let calls = Calls {
-            operation: &plan.operation,
-            protocol: plan.protocol,
-            person: plan.person.as_ref().filter(|_| at > 0),
+            person: plan.person.as_ref().filter(|_| at >= plan.references),
+            ..alone
         };
         let name = slug(&arm.name);
         let data = run.file(&format!("perf-{name}.data"));
@@ -108,21 +123,34 @@ fn profiles(
             }
         }
     }
+    if let Some(first) = first {
+        first.close();
+    }
     Ok(())
 }
 
-/// The arms of `--rules`.
+/// The arms of `--rules` and `--topology`.
 fn made(args: &OverheadArgs, workshop: Option<&Workshop>) -> Result<Vec<Arm>, LabError> {
     let (Some(workshop), Some(direct)) = (workshop, args.direct()?) else {
         return Ok(Vec::new());
     };
-    let guard = |count: &u32| {
+    let mut arms = Vec::new();
+    if args.is_bridge() {
+        arms.push(workshop.bridge().named(BARE_BRIDGE.into()));
+    }
+    for count in &args.rules {
         let rules = policies::mixed_for(args.tool_of_rules(), args.effect(), *count as usize);
         let name = match count {
             1 => "durward, 1 rule".to_owned(),
             more => format!("durward, {more} rules"),
         };
-        workshop.guard(&name, &rules, direct.command())
-    };
-    args.rules.iter().map(guard).collect()
+        arms.push(match (args.is_bridge(), direct.transport()) {
+            (true, _) => workshop.guard(&name, &rules, Behind::Url("{direct}"))?,
+            (false, Transport::Stdio) => {
+                workshop.guard(&name, &rules, Behind::Command(direct.command()))?
+            }
+            (false, Transport::Http) => workshop.serve(&name, &rules, Behind::Url("{direct}"))?,
+        });
+    }
+    Ok(arms)
 }

@@ -14,7 +14,7 @@ mod waiting;
 mod tests;
 
 use crate::arm::Arm;
-use crate::driver::{Connection, Operation, Protocol};
+use crate::driver::{Link, Operation, Protocol};
 use crate::error::LabError;
 use approver::Approver;
 use socket::Control;
@@ -50,7 +50,7 @@ impl Person {
     pub(crate) fn sit(
         &self,
         arm: &Arm,
-        connection: &mut Connection,
+        link: &mut Link,
         protocol: Protocol,
     ) -> Result<Seat, LabError> {
         let broken = |what| LabError::Broken {
@@ -60,14 +60,16 @@ impl Person {
         let directory = arm.control().ok_or_else(|| {
             broken("nobody knows where its control socket is; --control NAME=DIR says it".into())
         })?;
-        let pid = connection.process().pid();
+        let pid = link
+            .pid()
+            .ok_or_else(|| broken("it was not started here; who it is nobody knows".into()))?;
         match self {
             Self::Approves { delay } => Approver::start(directory, pid, *delay)
                 .map(Seat::Approver)
                 .map_err(broken),
             Self::Ignores { calls, operation } => {
                 let control = Control::of(directory, pid).map_err(broken)?;
-                connection.leave_open(&operation.question(protocol), *calls)?;
+                link.leave_open(&operation.question(protocol), *calls)?;
                 Waiting::begin(control, *calls, GATHER_MS_MAX)
                     .map(Seat::Waiting)
                     .map_err(broken)

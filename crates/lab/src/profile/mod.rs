@@ -7,7 +7,7 @@ mod perf;
 mod sampling;
 
 use crate::arm::Arm;
-use crate::driver::{self, Connection, Operation, Protocol};
+use crate::driver::{Link, Manner, Operation, Protocol};
 use crate::error::LabError;
 use crate::person::Person;
 use std::path::{Path, PathBuf};
@@ -91,31 +91,48 @@ pub(crate) fn of_arm(
     way: Way,
     data: &Path,
 ) -> Result<Result<String, String>, LabError> {
-    let mut connection = Connection::new(driver::spawn(arm, TIMEOUT_MS)?);
-    connection.open(calls.protocol)?;
-    let sit = |person: &Person| person.sit(arm, &mut connection, calls.protocol);
+    let operation = match arm.tool() {
+        Some(tool) => calls.operation.named(tool),
+        None => calls.operation.clone(),
+    };
+    let mut link = open(arm, calls)?;
+    let Some(pid) = link.pid() else {
+        return Ok(Err("it was not started here".into()));
+    };
+    let sit = |person: &Person| person.sit(arm, &mut link, calls.protocol);
     let seat = calls.person.map(sit).transpose()?;
-    let question = calls.operation.question(calls.protocol);
+    let question = operation.question(calls.protocol);
     for _ in 0..WARMUP {
-        connection.ask(&question)?;
+        link.ask(&question)?;
     }
-    let profiler = Profiler::start(way, vec![connection.process().pid()], data.to_path_buf());
+    let profiler = Profiler::start(way, vec![pid], data.to_path_buf());
     let (start, mut made) = (Instant::now(), 0_u64);
     while start.elapsed() < CALLS_SPAN {
-        connection.ask(&question)?;
+        link.ask(&question)?;
         made += 1;
     }
     let page = profiler.finish();
     if let Some(seat) = seat {
         seat.leave(&arm.name)?;
     }
-    connection.close();
+    link.close();
     Ok(page.map(|page| {
         format!(
             "{}: {}, {made} calls in {} s\n{page}",
             arm.name,
-            calls.operation.describe(),
+            operation.describe(),
             CALLS_SPAN.as_secs()
         )
     }))
+}
+
+/// Starts an arm and shakes hands, as for one call after the other.
+pub(crate) fn open(arm: &Arm, calls: Calls<'_>) -> Result<Link, LabError> {
+    let manner = Manner {
+        operation: calls.operation,
+        protocol: calls.protocol,
+        width: 1,
+        timeout_ms: TIMEOUT_MS,
+    };
+    Link::open(arm, manner).map(|(link, _)| link)
 }

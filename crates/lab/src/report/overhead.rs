@@ -6,7 +6,7 @@ use super::resources;
 use super::svg::{Bar, Chart, Ecdf, Forest, Line, Lines, Row, Stack};
 use crate::compare::Judgement;
 use crate::error::LabError;
-use crate::overhead::{Analysis, ArmFigures, FORMAT, loads};
+use crate::overhead::{Analysis, ArmFigures, Comparison, FORMAT, loads};
 use crate::run::{self, Status};
 use crate::stats::Sorted;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn series(analysis: &Analysis, name: &str) -> usize {
 }
 
 fn tiles(analysis: &Analysis) -> Vec<Tile> {
-    let tile = |found: &crate::overhead::Comparison| Tile {
+    let tile = |found: &Comparison| Tile {
         name: found.arm.clone(),
         value: format!("{:+.1} µs", found.overhead_us.point),
         note: format!("{} over {}", ends(&found.overhead_us), found.baseline),
@@ -66,9 +66,18 @@ fn tiles(analysis: &Analysis) -> Vec<Tile> {
     analysis.comparisons.iter().map(tile).collect()
 }
 
+/// An arm, with the baseline where there are several.
+fn compared(analysis: &Analysis, found: &Comparison) -> String {
+    let mut baselines = analysis.comparisons.iter().map(|c| &c.baseline);
+    match baselines.all(|baseline| *baseline == found.baseline) {
+        true => found.arm.clone(),
+        false => format!("{} over {}", found.arm, found.baseline),
+    }
+}
+
 fn added(analysis: &Analysis) -> Section {
     let rows = analysis.comparisons.iter().map(|found| Row {
-        name: found.arm.clone(),
+        name: compared(analysis, found),
         series: series(analysis, &found.arm),
         interval: found.overhead_us,
         launches: found.per_launch_overhead_us.clone(),
@@ -86,7 +95,7 @@ fn added(analysis: &Analysis) -> Section {
         .iter()
         .map(|found| {
             vec![
-                found.arm.clone(),
+                compared(analysis, found),
                 whole(&found.overhead_us),
                 short(found.hodges_lehmann_us),
                 whole(&found.added_p50_us),

@@ -60,7 +60,11 @@ pub(super) fn ratio(group: &Group) -> Option<Interval> {
     let halves = |arm: &ArmFigures| -> Vec<Option<f64>> {
         arm.per_launch.iter().map(|launch| launch.p50_us).collect()
     };
-    Some(over(&halves(alone), &halves(crowded), group.analysis.confidence))
+    Some(over(
+        &halves(alone),
+        &halves(crowded),
+        group.analysis.confidence,
+    ))
 }
 
 /// The medians of launches over those of the same launches without anybody waiting.

@@ -1,6 +1,6 @@
 //! The budgets of the hop over stdio, and what is held against them: the upper end of the interval.
 
-use super::{Group, Standard, approval};
+use super::{Group, Standard, approval, web};
 use crate::overhead::Comparison;
 
 /// Added to a call at the median, in microseconds.
@@ -31,7 +31,9 @@ pub(super) fn short(standard: &Standard) -> bool {
         verdicts.any(|comparison| verdict(group, comparison) == Some(false))
     });
     let waiting = approval::of(standard).is_some_and(|ratio| !approval::is_kept(&ratio));
+    let web = web::rows(&standard.web).iter().any(|row| !row.kept);
     hop || waiting
+        || web
         || !standard.journal_rate.is_kept()
         || !memory_kept(standard)
         || !start_kept(standard)

@@ -4,10 +4,10 @@ use super::scene::{Rules, Scene, Server};
 use crate::arm::Arm;
 use crate::driver::{self, Connection, Protocol};
 use crate::error::LabError;
-use crate::processes;
 use crate::stats::Interval;
+use crate::{moment, processes};
 use serde::Serialize;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the process rests before its memory is read.
 const REST: Duration = Duration::from_millis(500);
@@ -72,24 +72,15 @@ fn start(arm: &Arm) -> Result<(Connection, f64), LabError> {
 
 /// Memory of the arm's own process, and of all others of its tree but the server, in KiB.
 fn resting_memory(connection: &Connection) -> (u64, u64) {
-    let since = Instant::now();
-    while let Some(left) = REST.checked_sub(since.elapsed()) {
-        std::thread::park_timeout(left);
-    }
+    moment::pause(REST);
     let pid = connection.process().pid();
     let (mut own, mut helpers) = (0, 0);
     for member in processes::tree(pid) {
         if member.pid == pid {
             own = member.resident_kib;
-        } else if !is_server(&member.command) {
+        } else if !processes::is_mock(&member.command) {
             helpers += member.resident_kib;
         }
     }
     (own, helpers)
-}
-
-/// Whether this is the mock itself and not a helper that carries its command line behind a `--`.
-fn is_server(command: &str) -> bool {
-    let mut words = command.split(' ').skip(1);
-    words.next() == Some("lab") && words.next() == Some("mock")
 }

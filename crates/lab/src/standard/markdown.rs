@@ -1,7 +1,7 @@
 //! The standard run as a page.
 
 use super::budget::{self, verdict, word};
-use super::{Group, Standard, approval};
+use super::{Group, Standard, approval, web};
 use crate::overhead::{ArmFigures, Comparison, loads, point, whole};
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
@@ -30,6 +30,7 @@ fn write(standard: &Standard, page: &mut String) -> fmt::Result {
     for group in &standard.groups {
         table(group, page)?;
     }
+    web::write(&standard.web, page)?;
     stages(standard, page)?;
     standard.journal_rate.write(page)?;
     idle(standard, page)?;
@@ -233,9 +234,13 @@ fn idle(standard: &Standard, page: &mut String) -> fmt::Result {
     )?;
     writeln!(
         page,
-        "\nThe lab's own cost: {:.2} µs of processor time a call over stdio (≤ 3), and HTTP requests for {:.0} a second on one core \
-(≥ 50,000).",
-        standard.own_cost.stdio_us, standard.own_cost.http_per_second
+        "\nThe lab's own cost, on one core with the server it calls: {:.2} µs of its thread's processor time a call over stdio (≤ 3), all \
+of it, {:.2} of which a loop pays that only writes and reads; over HTTP {:.2} µs, and {:.0} calls a second made (≥ 50,000), \
+the server's share of the core included.",
+        standard.own_cost.stdio_us,
+        standard.own_cost.stdio_floor_us,
+        standard.own_cost.http_us,
+        standard.own_cost.http_per_second
     )
 }
 

@@ -9,6 +9,7 @@ mod markdown;
 mod own_cost;
 mod plans;
 mod scene;
+mod web;
 
 use crate::compare::EXIT_REGRESSED;
 use crate::driver::Protocol;
@@ -25,6 +26,7 @@ use scene::{Rules, Scene, Server};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use web::{Peer, Web};
 
 /// Measure the standard set: echo and files, direct, behind a bare relay, behind `durward run`
 #[derive(Debug, clap::Args)]
@@ -50,6 +52,10 @@ pub struct StandardArgs {
     /// The official filesystem server: its command, to which the directory that it may see is added
     #[arg(long, value_name = "CMD")]
     filesystem_server: Option<String>,
+    /// A peer over HTTP: what stands before its tools' names, its address and its command, to which `-- CMD` or `--url URL`
+    /// of the server is added; repeatable
+    #[arg(long, value_name = "NAME[:PREFIX]=URL -- CMD")]
+    http_peer: Vec<Peer>,
     /// Print the budgets row by row instead of the tables; exit 99 where one is missed
     #[arg(long, conflicts_with_all = ["json", "write"])]
     check: bool,
@@ -76,6 +82,7 @@ struct Standard {
     groups: Vec<Group>,
     idle: Idle,
     own_cost: OwnCost,
+    web: Web,
     journal_rate: JournalRate,
     /// What `durward audit verify` said of the journal written meanwhile.
     journal: String,
@@ -127,17 +134,20 @@ pub(crate) fn run(
             analysis: Analysis::of(&plan, &measured, load, context),
         });
     }
+    let web = web::measure(args, &scene, &size, context, &interrupt, err)?;
     let _ = writeln!(err, "start and rest");
     let idle = idle::measure(&scene, size.launches, 0.95)?;
     let own_cost = own_cost::measure(&scene)?;
     let journal_rate = journal_rate::measure(&scene, context, size.launches, 0.95)?;
-    let journal = verify(&scene, context)?;
+    let state = scene.state(Server::Files, Rules::Mixed(50));
+    let journal = verify(&state.join("journal"), "durward, 50 rules", context)?;
     let mut standard = Standard {
         format: "durward-lab-standard/1",
         quick: args.quick,
         groups,
         idle,
         own_cost,
+        web,
         journal_rate,
         journal,
         profile: None,
@@ -157,12 +167,12 @@ pub(crate) fn run(
     Ok(0)
 }
 
-/// Asks our own binary whether the journal of the 50-rule arm is what was written.
-fn verify(scene: &Scene, context: &Context) -> Result<String, LabError> {
-    let state = scene.state(Server::Files, Rules::Mixed(50));
+/// Asks our own binary whether an arm's journal is what was written.
+fn verify(journal: &Path, arm: &str, context: &Context) -> Result<String, LabError> {
+    let state = journal.parent().unwrap_or(journal);
     let output = std::process::Command::new(&context.own_binary)
         .args(["--no-config", "--state-dir"])
-        .arg(&state)
+        .arg(state)
         .args(["audit", "verify"])
         .output()
         .map_err(|source| LabError::path(&context.own_binary, source))?;
@@ -172,7 +182,7 @@ fn verify(scene: &Scene, context: &Context) -> Result<String, LabError> {
         return Ok(last);
     }
     Err(LabError::Invalid {
-        arm: "durward, 50 rules".into(),
+        arm: arm.into(),
         what: format!("its journal does not verify: {last}"),
     })
 }

@@ -3,7 +3,7 @@
 use super::scene::{Rules, Scene, Server};
 use super::{Size, StandardArgs, approval};
 use crate::affinity;
-use crate::arm::Arm;
+use crate::arm::{Arm, Transport};
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
 use crate::overhead::Plan;
@@ -114,12 +114,17 @@ fn official(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
     })
 }
 
-fn hello() -> Result<Operation, LabError> {
+pub(super) fn hello() -> Result<Operation, LabError> {
     Operation::call("echo", serde_json::json!({ "text": "hello" }))
 }
 
 /// What all comparisons have in common.
-fn plain(args: &StandardArgs, size: &Size, arms: Vec<Arm>, operation: Operation) -> Plan {
+pub(super) fn plain(
+    args: &StandardArgs,
+    size: &Size,
+    arms: Vec<Arm>,
+    operation: Operation,
+) -> Plan {
     Plan {
         arms,
         operation,
@@ -138,6 +143,7 @@ fn plain(args: &StandardArgs, size: &Size, arms: Vec<Arm>, operation: Operation)
         confidence: 0.95,
         answers: Answers::Same,
         deny: false,
+        references: 1,
         person: None,
     }
 }
@@ -149,7 +155,7 @@ fn beside_peers(args: &StandardArgs, scene: &Scene, plan: Plan) -> Result<Plan, 
             .split_once('=')
             .filter(|(name, _)| !name.is_empty())
             .ok_or_else(|| LabError::Usage(format!("--peer takes NAME=CMD, not {text}")))?;
-        Ok(Arm::parse(name, line)?.before(scene.direct(Server::Echo).command()))
+        Ok(Arm::parse(name, line, Transport::Stdio)?.before(scene.direct(Server::Echo).command()))
     };
     let peers: Result<Vec<Arm>, LabError> = args.peer.iter().map(peer).collect();
     let mut arms = plan.arms;

@@ -1,9 +1,9 @@
 //! The place a standard run plays in: a directory that is gone afterwards, and the arms made for it.
 
-use crate::arm::Arm;
+use crate::arm::{Arm, Transport};
 use crate::driver::Operation;
 use crate::error::LabError;
-use crate::guarded::Workshop;
+use crate::guarded::{Behind, Workshop};
 use crate::policies::{self, Effect};
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -70,7 +70,7 @@ impl Scene {
     /// server, to which the directory is added.
     pub(super) fn set(own_binary: &Path, official: Option<&str>) -> Result<Self, LabError> {
         let official = official
-            .map(|line| Arm::parse("official", line))
+            .map(|line| Arm::parse("official", line, Transport::Stdio))
             .transpose()?;
         let scene = Self {
             workshop: Workshop::set(own_binary)?,
@@ -142,12 +142,76 @@ impl Scene {
         rules: Rules,
     ) -> Result<Arm, LabError> {
         let command = self.server(server);
-        self.workshop.guard(name, &rules.document(), &command)
+        self.workshop
+            .guard(name, &rules.document(), Behind::Command(&command))
     }
 
     /// Where the guarded arm keeps its journal and keys.
     pub(super) fn state(&self, server: Server, rules: Rules) -> PathBuf {
         self.workshop.state(&Self::named(server, rules))
+    }
+
+    /// The least that a server over HTTP costs.
+    pub(super) fn direct_http(&self) -> Arm {
+        let command = self.own(&["lab", "mock", "echo", "--http", "127.0.0.1:0", "--bare"]);
+        Arm::new("direct", command).over_http(None)
+    }
+
+    /// A bare relay from HTTP to a server over stdio.
+    pub(super) fn relayed_http(&self, server: Server) -> Arm {
+        let mut command = self.own(&["lab", "mock", "relay", "--http", "127.0.0.1:0", "--"]);
+        command.extend(self.server(server));
+        Arm::new("bare relay", command).over_http(None)
+    }
+
+    /// A bare relay before the first arm, HTTP on both sides.
+    pub(super) fn tunnelled(&self) -> Arm {
+        let words = [
+            "lab",
+            "mock",
+            "relay",
+            "--http",
+            "127.0.0.1:0",
+            "--url",
+            "{direct}",
+        ];
+        Arm::new("bare relay", self.own(&words)).over_http(None)
+    }
+
+    /// A bare bridge from stdio to the first arm.
+    pub(super) fn bridged(&self) -> Arm {
+        self.workshop.bridge()
+    }
+
+    /// A server over stdio behind `durward serve` with 50 rules.
+    pub(super) fn served(&self, server: Server) -> Result<Arm, LabError> {
+        let command = self.server(server);
+        self.web("HTTP to stdio", |name, rules| {
+            self.workshop.serve(name, rules, Behind::Command(&command))
+        })
+    }
+
+    /// The first arm behind `durward serve` with 50 rules.
+    pub(super) fn served_http(&self) -> Result<Arm, LabError> {
+        self.web("HTTP to HTTP", |name, rules| {
+            self.workshop.serve(name, rules, Behind::Url("{direct}"))
+        })
+    }
+
+    /// The first arm behind `durward run --url` with 50 rules.
+    pub(super) fn guarded_http(&self) -> Result<Arm, LabError> {
+        self.web("stdio to HTTP", |name, rules| {
+            self.workshop.guard(name, rules, Behind::Url("{direct}"))
+        })
+    }
+
+    fn web(
+        &self,
+        place: &str,
+        make: impl Fn(&str, &Value) -> Result<Arm, LabError>,
+    ) -> Result<Arm, LabError> {
+        let arm = make(place, &policies::mixed_for("echo", Effect::Allow, 50))?;
+        Ok(arm.named("durward, 50 rules".into()))
     }
 
     fn named(server: Server, rules: Rules) -> String {
@@ -164,7 +228,7 @@ impl Scene {
         !self.official.is_empty()
     }
 
-    fn server(&self, server: Server) -> Vec<OsString> {
+    pub(super) fn server(&self, server: Server) -> Vec<OsString> {
         match server {
             Server::Echo => self.own(&["lab", "mock", "echo"]),
             Server::Files => {

@@ -71,6 +71,11 @@ impl Interval {
     pub(crate) fn upper(&self) -> f64 {
         self.ci_high.unwrap_or(self.point)
     }
+
+    /// The end that an absolute lower limit is held against; the point where there is no interval.
+    pub(crate) fn lower(&self) -> f64 {
+        self.ci_low.unwrap_or(self.point)
+    }
 }
 
 #[cfg(test)]

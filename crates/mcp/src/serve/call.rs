@@ -12,15 +12,16 @@ use wire::scan::Scan;
 use wire::{Era, Id, Revision};
 
 use super::Face;
-use super::server::Server;
+use super::server::{Reader, Server, Shown};
 use super::session::{CallGuard, Session};
 use super::splice::{self, Marks};
 use super::upstream::{Exchange, Incoming, Link, Slot, Unsent};
+use crate::describe::{self, Context};
 use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{Class, List};
 use crate::reply::{self, Reply};
+use crate::request;
 use crate::upstream::Frame;
-use crate::{describe, request};
 
 /// Longest id that is kept in the journal, in characters.
 const REQUEST_ID_CHARS_MAX: usize = 256;
@@ -36,6 +37,7 @@ pub(super) struct Asker {
     /// Absent where there are no sessions.
     pub session: Option<Arc<Session>>,
     pub slot: Arc<Slot>,
+    pub shown: Arc<Shown>,
 }
 
 /// What a request asks for, without its frame.
@@ -58,6 +60,11 @@ impl Asked {
     /// The id as the client spelled it.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Takes along the client's headers that repeat arguments.
+    pub fn mirror(&mut self, headers: &http::HeaderMap) {
+        self.marks.mirror(headers);
     }
 }
 
@@ -103,9 +110,7 @@ impl Asker {
         received_ns: u64,
     ) -> Asked {
         let pass = |kind, after| {
-            let facts = self.server.with_context(&self.caller, |context| {
-                describe::control_request(method, context)
-            });
+            let facts = self.with_context(|context| describe::control_request(method, context));
             let origin = self.origin(id.raw(), scan, received_ns);
             Step::Pass(kind, after, Box::new(facts), Box::new(origin))
         };
@@ -119,12 +124,12 @@ impl Asker {
                 pass(ControlKind::List, After::List(list, first))
             }
             Class::Judged(reaches_for) => {
-                let described = self.server.with_context(&self.caller, |context| {
+                let described = self.with_context(|context| {
                     describe::client_request(method, reaches_for, scan, context)
                 });
                 match described {
                     Ok(mut facts) => {
-                        self.server.refresh_quarantine(&mut facts);
+                        Server::refresh_quarantine(&mut facts, &self.shown);
                         Step::Judge(
                             Box::new(facts),
                             Box::new(self.origin(id.raw(), scan, received_ns)),
@@ -149,6 +154,20 @@ impl Asker {
             deadline_ns,
             step,
         }
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader {
+            caller: &self.caller,
+            session_id: &self.session_id,
+            era: self.era,
+            shown: &self.shown,
+        }
+    }
+
+    fn with_context<T>(&self, describe: impl FnOnce(&Context<'_>) -> T) -> T {
+        self.server
+            .with_context(&self.caller, &self.shown, describe)
     }
 
     fn origin(&self, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
@@ -260,11 +279,10 @@ impl Asker {
         let now = ticket.request().and_then(|frame| {
             let scan = wire::scan_request(&frame.0, &wire::Bounds::default()).ok()?;
             let method = string(member(&scan.members, "method")?)?;
-            let described = self.server.with_context(&self.caller, |context| {
-                request::described(&method, &scan, context)
-            });
+            let described =
+                self.with_context(|context| request::described(&method, &scan, context));
             let mut facts = described?;
-            self.server.refresh_quarantine(&mut facts);
+            Server::refresh_quarantine(&mut facts, &self.shown);
             Some(facts)
         });
         match now {
@@ -434,15 +452,13 @@ impl Run {
         let private = self.asker.era == Era::Modern && !reply.is_error;
         let changed = match self.after.take() {
             Some(After::Handshake) if !reply.is_error => {
-                let (server, gate) = (&self.asker.server, &self.asker.server.gate);
-                server.screened(payload, gate, &self.asker.session_id)
+                let asker = &self.asker;
+                asker.server.screened(payload, &asker.session_id)
             }
             Some(After::List(list, first)) if !reply.is_error => match self.asker.server.listed(
                 (list, first),
                 (&reply.frame, payload),
-                &self.asker.server.gate,
-                &self.asker.caller,
-                &self.asker.session_id,
+                &self.asker.reader(),
             ) {
                 Ok(changed) => changed,
                 Err(message) => {
@@ -511,9 +527,7 @@ impl Asker {
             place.ping();
             return Some(frame);
         }
-        let facts = self.server.with_context(&self.caller, |context| {
-            describe::server_request(&method, context)
-        });
+        let facts = self.with_context(|context| describe::server_request(&method, context));
         let origin = Origin {
             request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
             session_id: Arc::clone(&self.session_id),
@@ -536,9 +550,7 @@ impl Asker {
                 break;
             }
             ticket.settled().await;
-            let now = self.server.with_context(&self.caller, |context| {
-                describe::server_request(&method, context)
-            });
+            let now = self.with_context(|context| describe::server_request(&method, context));
             admission = self.server.gate.resume(ticket, now);
         }
         let refusal = match admission {

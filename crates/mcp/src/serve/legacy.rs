@@ -185,13 +185,19 @@ impl Face {
     pub(super) fn delete(&self, server: &Server, caller: &Caller, request: &Request) -> Response {
         match self.session(server, caller, &request.head.headers) {
             Ok(session) => {
-                self.sessions.end(&session);
-                self.record(&session, "session_ended", Some("normal"));
+                self.end(&session, "normal");
                 let mut response = answer::accepted();
                 *response.status_mut() = StatusCode::NO_CONTENT;
                 response
             }
             Err(response) => *response,
+        }
+    }
+
+    /// Ends a session, and writes it down once.
+    pub(super) fn end(&self, session: &Session, why: &'static str) {
+        if self.sessions.end(session) {
+            self.record(session, "session_ended", Some(why));
         }
     }
 

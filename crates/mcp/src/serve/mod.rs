@@ -180,8 +180,12 @@ impl Face {
             tick.tick().await;
             self.flush_notes();
             let now_ns = self.gate.mono_ns();
-            self.sessions
-                .sweep(now_ns, self.options.session_idle_ms_max);
+            for session in self
+                .sessions
+                .forgotten(now_ns, self.options.session_idle_ms_max)
+            {
+                self.end(&session, "timeout");
+            }
             for server in self.servers.values() {
                 server.pool.sweep(self.options.server_idle_ms_max);
             }
@@ -209,9 +213,12 @@ impl Face {
 
     /// Ends sessions and processes, and waits for the end of these.
     pub async fn close(&self) {
-        self.sessions.close();
+        for session in self.sessions.all() {
+            self.end(&session, "shutdown");
+        }
         for server in self.servers.values() {
             server.pool.close().await;
+            server.close();
         }
         self.flush_notes();
     }

@@ -92,7 +92,7 @@ pub(super) fn check(
         .and_then(|()| mirror(headers, &answer::METHOD, Some(method)))
         .and_then(|()| mirror(headers, &answer::NAME, named(method, scan).as_deref()));
     if let Err(message) = mirrored {
-        return refuse(bad, HEADER_MISMATCH, &message, None);
+        return Err(header_mismatch(id, &message));
     }
     if Revision::parse(version).map(Revision::era) != Some(Era::Modern) {
         let supported: Vec<&str> = Revision::ALL
@@ -114,6 +114,14 @@ pub(super) fn check(
         return refuse(StatusCode::NOT_FOUND, UNKNOWN_METHOD, &message, None);
     }
     Ok(())
+}
+
+/// The answer to a request whose headers do not repeat its body.
+pub(super) fn header_mismatch(id: &str, message: &str) -> Box<Response> {
+    Box::new(answer::json(
+        StatusCode::BAD_REQUEST,
+        frames::error(id, HEADER_MISMATCH, message, None),
+    ))
 }
 
 /// What the header for the name must say: only some methods have one.

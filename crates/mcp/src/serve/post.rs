@@ -137,7 +137,15 @@ impl Face {
         let meta = Meta::of(&scan);
         match &envelope.kind {
             Kind::Request { id, method } if is_modern(headers, &meta) => {
-                if let Err(response) = modern::check(id.raw(), method, &scan, &meta, headers) {
+                let checked = modern::check(id.raw(), method, &scan, &meta, headers);
+                let checked = checked.and_then(|()| match &**method {
+                    "tools/call" => {
+                        let checked = server.check_headers(&scan, headers);
+                        checked.map_err(|why| modern::header_mismatch(id.raw(), &why))
+                    }
+                    _ => Ok(()),
+                });
+                if let Err(response) = checked {
                     self.note(
                         "modern_request_refused",
                         "a request is not what its revision demands",
@@ -152,8 +160,10 @@ impl Face {
                     era: Era::Modern,
                     session: None,
                     slot: server.pool.slot(Era::Modern, &caller.subject_id, None),
+                    shown: server.shown_to(&caller.subject_id),
                 };
-                let asked = asker.read(self, frame, &scan, *id, method, received_ns);
+                let mut asked = asker.read(self, frame, &scan, *id, method, received_ns);
+                asked.mirror(headers);
                 Message::Request(asker, asked, None)
             }
             Kind::Notification { .. } if is_modern(headers, &meta) => Message::Stray,

@@ -1,21 +1,30 @@
 //! A server as the face knows it.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use gate::Gate;
 use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::pins::PinOptions;
+use http::HeaderMap;
+use wire::Era;
+use wire::jsonrpc::{member, string};
+use wire::scan::Scan;
 
 use super::upstream::{Means, Pool, Share};
-use crate::definitions::Definitions;
+use crate::definitions::{Definitions, Entry, Memo};
 use crate::describe::{Context, PathSchemas};
 use crate::descriptions;
-use crate::finding::{Finding, Told};
-use crate::listing;
+use crate::finding::{Event, Finding, Told, quoted};
+use crate::listing::{self, Listed};
 use crate::method::List;
+use crate::mirrored::Declarations;
 use crate::reply;
+
+/// Most callers without a session of whom it is known what they were shown.
+pub const CALLERS_MAX: usize = 1_024;
 
 /// What to serve under a name.
 #[derive(Clone)]
@@ -47,19 +56,51 @@ pub(super) struct Server {
     view: Option<Arc<dyn PathView>>,
     known: RwLock<Known>,
     told: Mutex<Told>,
+    descriptions: descriptions::Options,
+    pins: PinOptions,
+    memo: Arc<Memo>,
+    /// What callers without a session were shown.
+    shown: Mutex<HashMap<Arc<str>, Arc<Shown>>>,
 }
 
 /// What was learned from the server's lists, by whichever session.
+#[derive(Default)]
 struct Known {
     schemas: PathSchemas,
-    definitions: Definitions,
+    mirrored: Declarations,
+}
+
+/// What one session was shown of a server's tools, or one caller where there are no sessions. A server
+/// may say something else to each of them.
+#[derive(Debug)]
+pub(super) struct Shown(RwLock<Definitions>);
+
+impl Shown {
+    fn read(&self) -> RwLockReadGuard<'_, Definitions> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Definitions> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing more will be shown: a first list that was begun is closed as it is.
+    pub fn close(&self) {
+        self.write().close();
+    }
+}
+
+/// Who is shown a list.
+pub(super) struct Reader<'r> {
+    pub caller: &'r str,
+    pub session_id: &'r str,
+    pub era: Era,
+    pub shown: &'r Shown,
 }
 
 impl Server {
     pub fn new(options: ServerOptions) -> Self {
         let name: Arc<str> = options.name.into();
-        let definitions = Definitions::new(options.descriptions, &options.pins, &name);
-        let fault = definitions.fault();
         let pool = Pool::new(
             Arc::clone(&name),
             options.means,
@@ -72,37 +113,90 @@ impl Server {
             pool,
             call_timeout_ms: options.call_timeout_ms,
             view: options.view,
-            known: RwLock::new(Known {
-                schemas: PathSchemas::default(),
-                definitions,
-            }),
+            known: RwLock::default(),
             told: Mutex::default(),
+            descriptions: options.descriptions,
+            pins: options.pins,
+            memo: Arc::default(),
+            shown: Mutex::default(),
         };
-        server.tell(fault.into_iter().collect(), &server.gate, "");
+        let fault = server.nothing_shown().read().fault();
+        server.tell(fault.into_iter().collect(), "");
         server
     }
 
+    /// The beginning of what a session is shown.
+    pub fn nothing_shown(&self) -> Arc<Shown> {
+        let memo = Arc::clone(&self.memo);
+        let definitions =
+            Definitions::sharing(self.descriptions.clone(), &self.pins, &self.name, memo);
+        Arc::new(Shown(RwLock::new(definitions)))
+    }
+
+    /// What a caller without a session was shown.
+    pub fn shown_to(&self, caller: &Arc<str>) -> Arc<Shown> {
+        let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shown) = all.get(caller) {
+            return Arc::clone(shown);
+        }
+        if all.len() >= CALLERS_MAX
+            && let Some(any) = all.keys().next().cloned()
+            && let Some(shown) = all.remove(&any)
+        {
+            // It begins anew with its next request, held to what is pinned.
+            shown.close();
+        }
+        let shown = self.nothing_shown();
+        all.insert(Arc::clone(caller), Arc::clone(&shown));
+        shown
+    }
+
+    /// Nothing more will be shown.
+    pub fn close(&self) {
+        let all = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
+        for shown in all.into_values() {
+            shown.close();
+        }
+    }
+
     /// Lends what describing a request needs to know.
-    pub fn with_context<T>(&self, caller: &str, describe: impl FnOnce(&Context<'_>) -> T) -> T {
+    pub fn with_context<T>(
+        &self,
+        caller: &str,
+        shown: &Shown,
+        describe: impl FnOnce(&Context<'_>) -> T,
+    ) -> T {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         describe(&Context {
             backend_id: &self.name,
             subject_id: caller,
             view: self.view.as_deref(),
             schemas: &known.schemas,
-            definitions: Some(&known.definitions),
+            definitions: Some(&shown.read()),
         })
     }
 
     /// Looks again whether a tool that waits for approval has it by now.
-    pub fn refresh_quarantine(&self, facts: &mut Facts) {
+    pub fn refresh_quarantine(facts: &mut Facts, shown: &Shown) {
         if let (Some(_), Some(tool)) = (facts.quarantine, facts.tool_name.known()) {
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            facts.quarantine = known.definitions.quarantine_now(tool);
+            facts.quarantine = shown.write().quarantine_now(tool);
         }
     }
 
-    /// A page of a list as its caller may see it; `None` where that is all of it. `first` where it
+    /// Whether the headers of a call repeat the arguments that its tool declares.
+    ///
+    /// # Errors
+    /// A sentence about the first header that does not.
+    pub fn check_headers(&self, scan: &Scan<'_>, headers: &HeaderMap) -> Result<(), String> {
+        let Some(tool) = member(&scan.params, "name").and_then(string) else {
+            return Ok(());
+        };
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let arguments = member(&scan.params, "arguments");
+        known.mirrored.check(&tool, arguments, headers)
+    }
+
+    /// A page of a list as its reader may see it; `None` where that is all of it. `first` where it
     /// was asked for without a cursor.
     ///
     /// # Errors
@@ -111,44 +205,74 @@ impl Server {
         &self,
         (list, first): (List, bool),
         (frame, payload): (&[u8], &str),
-        gate: &Gate,
-        caller: &str,
-        session_id: &str,
+        reader: &Reader<'_>,
     ) -> Result<Option<String>, &'static str> {
-        let Some(listed) = reply::list(list, frame, payload)? else {
+        let Some(mut listed) = reply::list(list, frame, payload)? else {
             return Ok(None);
         };
-        let (shown, findings) = {
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            if list == List::Tools {
-                for row in &listed.entries {
-                    known.schemas.learn(&row.label, &row.input_schema);
-                }
+        let (mut shown, mut findings) =
+            reader
+                .shown
+                .write()
+                .take(list, &listed, first, self.gate.wall_ms());
+        if list == List::Tools {
+            let unfit = self.learn(&listed);
+            findings.extend(unfit.iter().map(|tool| {
+                let message = format!("tool {} declares a header that cannot be", quoted(tool));
+                Finding::new(Event::HeaderUnfit, message)
+            }));
+            if reader.era == Era::Modern && !unfit.is_empty() {
+                cut(&mut listed, &mut shown, &unfit);
             }
-            known.definitions.take(list, &listed, first, gate.wall_ms())
-        };
-        self.tell(findings, gate, session_id);
-        Ok(self.with_context(caller, |context| {
-            listing::filter(list, &listed, &shown, gate, context)
+        }
+        self.tell(findings, reader.session_id);
+        Ok(self.with_context(reader.caller, reader.shown, |context| {
+            listing::filter(list, &listed, &shown, &self.gate, context)
         }))
     }
 
+    /// Learns from the definitions of tools; gives those that declare headers against the rules.
+    fn learn(&self, listed: &Listed<'_>) -> Vec<String> {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut unfit = Vec::new();
+        for row in &listed.entries {
+            known.schemas.learn(&row.label, &row.input_schema);
+            if !known.mirrored.learn(&row.label, &row.input_schema) {
+                unfit.push(row.label.clone());
+            }
+        }
+        unfit
+    }
+
     /// A handshake's result with its instructions screened; `None` where nothing had to be changed.
-    pub fn screened(&self, payload: &str, gate: &Gate, session_id: &str) -> Option<String> {
-        let screened = {
-            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            descriptions::instructions(payload, known.definitions.options())
-        };
-        self.tell(screened.findings, gate, session_id);
+    pub fn screened(&self, payload: &str, session_id: &str) -> Option<String> {
+        let screened = descriptions::instructions(payload, &self.descriptions);
+        self.tell(screened.findings, session_id);
         screened.text
     }
 
-    fn tell(&self, findings: Vec<Finding>, gate: &Gate, session_id: &str) {
+    fn tell(&self, findings: Vec<Finding>, session_id: &str) {
         if !findings.is_empty() {
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            told.tell(findings, gate, session_id, &self.name);
+            told.tell(findings, &self.gate, session_id, &self.name);
         }
     }
+}
+
+/// Leaves these tools out of a list and of what may be shown of it.
+fn cut(listed: &mut Listed<'_>, shown: &mut Vec<Arc<Entry>>, names: &[String]) {
+    let keeps: Vec<bool> = listed
+        .entries
+        .iter()
+        .map(|row| !names.contains(&row.label))
+        .collect();
+    let mut keep = keeps.iter();
+    listed
+        .entries
+        .retain(|_| keep.next().copied().unwrap_or(true));
+    let mut keep = keeps.iter();
+    shown.retain(|_| keep.next().copied().unwrap_or(true));
+    listed.is_cut = true;
 }
 
 impl fmt::Debug for Server {

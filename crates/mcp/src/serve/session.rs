@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use gate::journal::Status;
 use gate::{ControlKind, Gate, InFlight, Outcome};
@@ -11,7 +11,7 @@ use wire::id::IdKey;
 use wire::{Id, Revision};
 
 use super::call::Asker;
-use super::server::Server;
+use super::server::{Server, Shown};
 use super::streams::Streams;
 use super::upstream::{Link, Slot};
 use crate::upstream::Frame;
@@ -53,6 +53,8 @@ pub(super) struct Session {
     pub revision: Option<Revision>,
     pub slot: Arc<Slot>,
     pub streams: Streams,
+    /// Made with the first request: many sessions never get beyond being opened.
+    shown: OnceLock<Arc<Shown>>,
     /// Calls of the client under way.
     calls: Mutex<Calls>,
     /// Requests of the server under way.
@@ -95,6 +97,7 @@ impl Session {
             revision: opening.revision,
             slot: opening.slot,
             streams: Streams::default(),
+            shown: OnceLock::new(),
             calls: Mutex::default(),
             asked: Mutex::default(),
             used_ns: AtomicU64::new(now_ns),
@@ -111,6 +114,7 @@ impl Session {
             era: wire::Era::Legacy,
             session: Some(Arc::clone(self)),
             slot: Arc::clone(&self.slot),
+            shown: Arc::clone(self.shown.get_or_init(|| self.server.nothing_shown())),
         }
     }
 
@@ -208,6 +212,9 @@ impl Session {
         }
         self.asked().clear();
         self.streams.close();
+        if let Some(shown) = self.shown.get() {
+            shown.close();
+        }
         self.server.pool.leave(&self.caller, &self.id);
     }
 }
@@ -312,22 +319,26 @@ impl Sessions {
         self.write().insert(Arc::clone(&session.id), session);
     }
 
-    /// Ends one.
-    pub fn end(&self, session: &Session) {
-        if self.write().remove(&session.id).is_some() {
+    /// Ends one; `false` where it has ended before.
+    pub fn end(&self, session: &Session) -> bool {
+        let ends = self.write().remove(&session.id).is_some();
+        if ends {
             session.end();
         }
+        ends
     }
 
-    /// Ends those that nobody has used for so long, and keeps the connections of the others open.
-    pub fn sweep(&self, now_ns: u64, idle_ms_max: u64) {
+    /// Those that nobody has used for so long.
+    pub fn forgotten(&self, now_ns: u64, idle_ms_max: u64) -> Vec<Arc<Session>> {
         let idle_ns = idle_ms_max.saturating_mul(1_000_000);
-        let all: Vec<Arc<Session>> = self.read().values().cloned().collect();
-        for session in all {
-            if session.is_forgotten(now_ns, idle_ns) {
-                self.end(&session);
-            }
-        }
+        let mut all = self.all();
+        all.retain(|session| session.is_forgotten(now_ns, idle_ns));
+        all
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<Arc<Session>> {
+        self.read().values().cloned().collect()
     }
 
     /// Sends a sign of life on all streams.
@@ -341,14 +352,6 @@ impl Sessions {
     pub fn quiet(&self) {
         for session in self.read().values() {
             session.streams.quiet();
-        }
-    }
-
-    /// Ends all.
-    pub fn close(&self) {
-        let all: Vec<Arc<Session>> = self.write().drain().map(|(_, session)| session).collect();
-        for session in all {
-            session.end();
         }
     }
 }

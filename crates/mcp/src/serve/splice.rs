@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use http::HeaderMap;
+
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 use wire::{Bounds, Id, scan_reply};
@@ -18,6 +20,9 @@ pub(super) struct Marks {
     pub id: Range<usize>,
     /// The value of `params._meta.progressToken`.
     pub token: Option<Range<usize>>,
+    /// The client's headers that repeat arguments (`Mcp-Param-*`). They go on as they are: whether
+    /// they say what the body says is for the server to see, who knows its tools.
+    pub mirrored: Option<Box<HeaderMap>>,
 }
 
 impl Marks {
@@ -25,7 +30,23 @@ impl Marks {
     pub fn of(frame: &[u8], scan: &Scan<'_>) -> Option<Self> {
         let id = place(frame, member(&scan.members, "id")?)?;
         let token = meta(&scan.params, "progressToken").and_then(|raw| place(frame, raw));
-        Some(Self { id, token })
+        Some(Self {
+            id,
+            token,
+            mirrored: None,
+        })
+    }
+
+    /// Takes the headers that repeat arguments.
+    pub fn mirror(&mut self, headers: &HeaderMap) {
+        const PREFIX: &str = "mcp-param-";
+        let found = headers
+            .iter()
+            .filter(|(name, _)| name.as_str().starts_with(PREFIX));
+        for (name, value) in found {
+            let mirrored = self.mirrored.get_or_insert_default();
+            mirrored.append(name.clone(), value.clone());
+        }
     }
 
     /// The frame in parts, with this number in the place of both names.

@@ -6,7 +6,7 @@
 
 mod error;
 mod handshake;
-mod http;
+pub(crate) mod http;
 mod message;
 mod process;
 

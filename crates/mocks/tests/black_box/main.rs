@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+mod bare;
 mod common;
 mod conformance;
 mod echo;

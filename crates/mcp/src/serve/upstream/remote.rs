@@ -48,7 +48,8 @@ impl Remote {
         number: &str,
     ) -> (http::Exchange, P::Open) {
         let respell = |frame: &[u8]| marks.renamed(frame, number).concat();
-        self.session.exchange_as(pass, respell)
+        let mirrored = marks.mirrored.as_deref().cloned().unwrap_or_default();
+        self.session.exchange_as(pass, respell, mirrored)
     }
 
     pub fn send<P: Pass<Request = Frame>>(

@@ -24,6 +24,8 @@ pub(super) struct Outline {
     pub cancels: Option<IdKey>,
     /// The arguments of a tool call, as they came.
     pub arguments: Option<String>,
+    /// The headers that repeat arguments, where the client has given them; else they are found out.
+    pub mirrored: Option<super::Headers>,
 }
 
 impl Outline {
@@ -36,6 +38,7 @@ impl Outline {
             name: None,
             cancels: None,
             arguments: None,
+            mirrored: None,
         };
         let bounds = Bounds::default();
         let Ok(scan) = scan_reply(frame, &bounds) else {

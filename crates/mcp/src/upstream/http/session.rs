@@ -73,15 +73,17 @@ impl HttpSession {
     }
 
     /// The same, under other names: `respell` may change how the id and the progress token are
-    /// spelled, and nothing else.
+    /// spelled, and nothing else. `mirrored` are the headers that repeat arguments (Modern).
     pub fn exchange_as<P: Pass<Request = Frame>>(
         self: &Arc<Self>,
         pass: P,
         respell: impl FnOnce(&[u8]) -> Vec<u8>,
+        mirrored: HeaderMap,
     ) -> (Exchange, P::Open) {
         let (Frame(frame), open) = pass.spend();
         let frame = respell(&frame);
-        let outline = Outline::of(&frame);
+        let mut outline = Outline::of(&frame);
+        outline.mirrored = Some(mirrored);
         (self.outlined(outline, Frame(frame)), open)
     }
 
@@ -159,7 +161,10 @@ impl HttpSession {
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/json"),
         );
-        if outline.version.is_some() {
+        if let Some(version) = &outline.version {
+            if let Ok(version) = HeaderValue::from_str(version) {
+                headers.insert(PROTOCOL_VERSION, version);
+            }
             self.mirror(outline, &mut headers);
         }
         let (lane, head_ms_max) = match (outline.is_request(), outline.method.as_str()) {
@@ -243,7 +248,11 @@ impl HttpSession {
         if let Some(name) = outline.name.as_deref().and_then(value) {
             headers.insert(MCP_NAME, name);
         }
-        if let (Some(tool), Some(arguments)) = (&outline.name, &outline.arguments) {
+        if let Some(mirrored) = &outline.mirrored {
+            for (name, value) in mirrored {
+                headers.append(name, value.clone());
+            }
+        } else if let (Some(tool), Some(arguments)) = (&outline.name, &outline.arguments) {
             for (name, text) in self.tools().mirrored(tool, arguments) {
                 if let (Ok(name), Some(value)) = (HeaderName::try_from(name.as_str()), value(&text))
                 {

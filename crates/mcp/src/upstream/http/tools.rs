@@ -5,12 +5,10 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::mirrored::{self, Mirrored};
+
 /// Most tools that are remembered.
 const TOOLS_MAX: usize = 4_096;
-/// Most arguments of one tool that go into headers.
-const HEADERS_MAX: usize = 32;
-/// Deepest property that is looked at.
-const DEPTH_MAX: usize = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Tools {
@@ -21,13 +19,6 @@ pub(super) struct Tools {
 struct Tool {
     repeatable: bool,
     headers: Vec<Mirrored>,
-}
-
-/// An argument that goes into a header.
-#[derive(Debug)]
-struct Mirrored {
-    header: String,
-    path: Vec<String>,
 }
 
 impl Tools {
@@ -63,24 +54,8 @@ impl Tools {
         };
         headers
             .iter()
-            .filter_map(|mirrored| {
-                let value = mirrored
-                    .path
-                    .iter()
-                    .try_fold(&arguments, |value, name| value.get(name))?;
-                Some((format!("mcp-param-{}", mirrored.header), text(value)?))
-            })
+            .filter_map(|mirrored| Some((mirrored.header(), mirrored.value(&arguments)?)))
             .collect()
-    }
-}
-
-/// A primitive as a header says it; `None` for what may not be in one.
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
-        Value::Number(_) | Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -90,61 +65,13 @@ impl Tool {
             let hint = tool.get("annotations").and_then(|hints| hints.get(name));
             hint.and_then(Value::as_bool) == Some(true)
         };
-        let mut headers = Vec::new();
-        let sound = tool
-            .get("inputSchema")
-            .is_none_or(|schema| collect(schema, &mut Vec::new(), &mut headers));
-        if !sound {
-            // A declaration that breaks the rules makes all of the tool's void.
-            headers.clear();
-        }
+        // A declaration that breaks the rules makes all of the tool's void.
+        let headers = tool.get("inputSchema").and_then(mirrored::declared);
         Self {
             repeatable: hint("readOnlyHint") || hint("idempotentHint"),
-            headers,
+            headers: headers.unwrap_or_default(),
         }
     }
-}
-
-/// Collects the declarations below `properties`; `false` where one breaks the rules.
-fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<Mirrored>) -> bool {
-    if path.len() > DEPTH_MAX {
-        return true;
-    }
-    if let Some(declared) = schema.get("x-mcp-header") {
-        let primitive = matches!(
-            schema.get("type").and_then(Value::as_str),
-            Some("string" | "integer" | "boolean")
-        );
-        let Some(header) = declared.as_str().filter(|name| is_token(name)) else {
-            return false;
-        };
-        let taken = found.iter().any(|m| m.header.eq_ignore_ascii_case(header));
-        if !primitive || taken || path.is_empty() || found.len() >= HEADERS_MAX {
-            return false;
-        }
-        found.push(Mirrored {
-            header: header.to_owned(),
-            path: path.clone(),
-        });
-    }
-    let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, property) in properties.into_iter().flatten() {
-        path.push(name.clone());
-        let sound = collect(property, path, found);
-        path.pop();
-        if !sound {
-            return false;
-        }
-    }
-    true
-}
-
-/// RFC 9110 `token`.
-fn is_token(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
 #[cfg(test)]

@@ -48,6 +48,14 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+/// Host and path of `http://HOST:PORT/PATH`.
+pub(crate) fn split(url: &str) -> Option<(&str, &str)> {
+    let rest = url.strip_prefix("http://")?;
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let path = if path.is_empty() { "/" } else { path };
+    (!host.is_empty()).then_some((host, path))
+}
+
 /// A client of one endpoint.
 #[derive(Debug)]
 pub struct HttpClient {
@@ -75,13 +83,12 @@ impl HttpClient {
         let wrong = || ClientError::NotHttp {
             reason: format!("{url} is no URL of the form http://HOST:PORT/PATH"),
         };
-        let rest = url.strip_prefix("http://").ok_or_else(wrong)?;
-        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (host, path) = split(url).ok_or_else(wrong)?;
         let address = host.to_socket_addrs()?.next().ok_or_else(wrong)?;
         Ok(Self {
             address,
             host: host.to_owned(),
-            path: if path.is_empty() { "/" } else { path }.to_owned(),
+            path: path.to_owned(),
             options,
             connection: None,
             era: None,

@@ -158,14 +158,22 @@ async fn connection<H: Handler>(shared: &Arc<Shared<H>>, stream: TcpStream, peer
     // Without a byte to read the parser needs no buffer yet: most idle connections cost next to
     // nothing.
     let idle = Duration::from_millis(shared.options.idle_ms_max);
+    let mut first = [0];
     tokio::select! {
-        waited = tokio::time::timeout(idle, stream.readable()) => {
-            if !matches!(waited, Ok(Ok(()))) {
+        // Being readable would not do: a new stream is taken for readable until it has been tried.
+        waited = tokio::time::timeout(idle, stream.peek(&mut first)) => {
+            if !matches!(waited, Ok(Ok(1))) {
                 return;
             }
         }
         () = drained(&mut ending) => return,
     }
+    // Boxed, so that a connection that has not said anything does not hold the room for a request.
+    Box::pin(begun(shared, stream, peer)).await;
+}
+
+/// A connection that has something to say.
+async fn begun<H: Handler>(shared: &Arc<Shared<H>>, stream: TcpStream, peer: SocketAddr) {
     let Some(config) = &shared.options.tls else {
         return requests(shared, stream, peer).await;
     };
@@ -195,7 +203,9 @@ async fn requests<H: Handler>(
         waiting.busy();
         let waiting = Arc::clone(&waiting);
         async move {
-            let (parts, body) = answer(shared, request, peer).await.into_parts();
+            // Boxed, so that a connection holds room for a request only while there is one.
+            let answered = Box::pin(answer(shared, request, peer));
+            let (parts, body) = answered.await.into_parts();
             let body = Sent::new(body, waiting);
             Ok::<_, Infallible>(http::Response::from_parts(parts, body))
         }

@@ -36,6 +36,10 @@ use pool::Pool;
 pub struct HttpOptions {
     /// Most connections for calls at once; further calls wait. Default 128.
     pub connections_max: usize,
+    /// Most calls that wait for one; further calls fail at once. Default 1,024.
+    pub waiting_max: usize,
+    /// How long they wait, in milliseconds. Default 10 s.
+    pub wait_ms_max: u64,
     /// Most connections for short messages (answers, notifications) at once, so that they pass while
     /// every call waits for them. Default 8.
     pub asides_max: usize,
@@ -58,6 +62,8 @@ impl Default for HttpOptions {
     fn default() -> Self {
         Self {
             connections_max: 128,
+            waiting_max: 1_024,
+            wait_ms_max: 10_000,
             asides_max: 8,
             idle_ms_max: 4_000,
             connect_ms_max: 10_000,
@@ -125,9 +131,7 @@ impl HttpClient {
     /// [`HttpFault`]; [`HttpFault::was_sent`] says whether the server may have seen the request.
     pub async fn send(&self, outgoing: &Outgoing) -> Result<Reply, HttpFault> {
         let until = Instant::now() + Duration::from_millis(outgoing.head_ms_max);
-        let permit = timeout_at(until, self.pool.permit(outgoing.lane))
-            .await
-            .unwrap_or(Err(HttpFault::Busy))?;
+        let permit = self.pool.permit(outgoing.lane, until).await?;
         timeout_at(until, self.send_now(outgoing, permit))
             .await
             .unwrap_or(Err(HttpFault::HeadTimeout))

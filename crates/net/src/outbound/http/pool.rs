@@ -1,6 +1,7 @@
 //! Kept connections, and how many there may be.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,9 @@ pub(super) struct Pool {
     idle: Mutex<Vec<Connection>>,
     idle_max: usize,
     calls: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    waiting_max: usize,
+    wait_time: Duration,
     asides: Arc<Semaphore>,
     idle_time: Duration,
     connect_time: Duration,
@@ -47,6 +51,9 @@ impl Pool {
             idle: Mutex::new(Vec::new()),
             idle_max: options.connections_max,
             calls: Arc::new(Semaphore::new(options.connections_max)),
+            waiting: AtomicUsize::new(0),
+            waiting_max: options.waiting_max,
+            wait_time: Duration::from_millis(options.wait_ms_max),
             asides: Arc::new(Semaphore::new(options.asides_max)),
             idle_time: Duration::from_millis(options.idle_ms_max),
             connect_time: Duration::from_millis(options.connect_ms_max),
@@ -58,19 +65,30 @@ impl Pool {
         &self.target
     }
 
-    /// Waits for a place in the lane; the caller's deadline ends the wait.
+    /// Waits for a place in the lane, within the bounds of that wait and the caller's deadline.
     pub(super) async fn permit(
         &self,
         lane: Lane,
+        until: tokio::time::Instant,
     ) -> Result<Option<OwnedSemaphorePermit>, HttpFault> {
-        let lane = match lane {
+        let places = match lane {
             Lane::Call => &self.calls,
             Lane::Aside => &self.asides,
             Lane::Own => return Ok(None),
         };
-        match Arc::clone(lane).acquire_owned().await {
-            Ok(permit) => Ok(Some(permit)),
-            Err(_) => Err(HttpFault::Busy),
+        if let Ok(permit) = Arc::clone(places).try_acquire_owned() {
+            return Ok(Some(permit));
+        }
+        // Whoever sends asides bounds their number.
+        let mut until = until;
+        let mut _waiting = None;
+        if lane == Lane::Call {
+            _waiting = Some(Waiting::begin(&self.waiting, self.waiting_max)?);
+            until = until.min(tokio::time::Instant::now() + self.wait_time);
+        }
+        match tokio::time::timeout_at(until, Arc::clone(places).acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(Some(permit)),
+            Ok(Err(_)) | Err(_) => Err(HttpFault::Busy),
         }
     }
 
@@ -130,10 +148,78 @@ impl Pool {
     }
 }
 
+/// One who waits for a place.
+struct Waiting<'w>(&'w AtomicUsize);
+
+impl<'w> Waiting<'w> {
+    fn begin(count: &'w AtomicUsize, most: usize) -> Result<Self, HttpFault> {
+        let waiting = Self(count);
+        if count.fetch_add(1, Ordering::AcqRel) >= most {
+            return Err(HttpFault::Busy);
+        }
+        Ok(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
             .field("target", &self.target)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(options: &HttpOptions) -> Pool {
+        let target = Target::parse("http://127.0.0.1:1/", false).unwrap();
+        Pool::new(target, None, options)
+    }
+
+    fn later() -> tokio::time::Instant {
+        tokio::time::Instant::now() + Duration::from_secs(3_600)
+    }
+
+    #[tokio::test]
+    async fn calls_wait_for_a_connection_in_a_bounded_queue() {
+        let pool = Arc::new(pool(&HttpOptions {
+            connections_max: 1,
+            waiting_max: 1,
+            ..HttpOptions::default()
+        }));
+        let held = pool.permit(Lane::Call, later()).await.unwrap();
+        let waits = {
+            let pool = Arc::clone(&pool);
+            tokio::spawn(async move { pool.permit(Lane::Call, later()).await })
+        };
+        while pool.waiting.load(Ordering::Acquire) == 0 {
+            tokio::task::yield_now().await;
+        }
+        let one_more = pool.permit(Lane::Call, later()).await;
+        assert!(matches!(one_more, Err(HttpFault::Busy)), "{one_more:?}");
+        assert!(pool.permit(Lane::Aside, later()).await.is_ok());
+        drop(held);
+        assert!(waits.await.unwrap().is_ok());
+        assert_eq!(pool.waiting.load(Ordering::Acquire), 0);
+    }
+
+    #[tokio::test]
+    async fn the_wait_for_a_connection_ends() {
+        let pool = pool(&HttpOptions {
+            connections_max: 1,
+            wait_ms_max: 1,
+            ..HttpOptions::default()
+        });
+        let _held = pool.permit(Lane::Call, later()).await.unwrap();
+        let waited = pool.permit(Lane::Call, later()).await;
+        assert!(matches!(waited, Err(HttpFault::Busy)), "{waited:?}");
     }
 }

@@ -1,0 +1,69 @@
+//! The comparisons over HTTP.
+
+use super::Hop;
+use crate::arm::Arm;
+use crate::driver::{Answers, Operation};
+use crate::error::LabError;
+use crate::overhead::Plan;
+use crate::standard::plans::{hello, plain};
+use crate::standard::scene::{Scene, Server};
+use crate::standard::{Size, StandardArgs};
+use std::ffi::OsString;
+
+/// The tool that is called.
+const TOOL: &str = "echo";
+
+/// All comparisons over HTTP, in the order of the page.
+pub(super) fn plans(
+    args: &StandardArgs,
+    scene: &Scene,
+    size: &Size,
+) -> Result<Vec<(Hop, Plan)>, LabError> {
+    let hello = hello()?;
+    let direct = || scene.direct_http();
+    let peers = |server: &[OsString]| -> Result<Vec<Arm>, LabError> {
+        args.http_peer
+            .iter()
+            .map(|peer| peer.before(server, TOOL))
+            .collect()
+    };
+    let mut to_stdio = vec![
+        direct(),
+        scene.relayed_http(Server::Echo),
+        scene.served(Server::Echo)?,
+    ];
+    let mut behind = vec!["--".into()];
+    behind.extend(scene.server(Server::Echo));
+    to_stdio.extend(peers(&behind)?);
+    let mut to_http = vec![direct(), scene.tunnelled(), scene.served_http()?];
+    to_http.extend(peers(&["--url".into(), "{direct}".into()])?);
+    let bridged = vec![direct(), scene.bridged(), scene.guarded_http()?];
+    let plan = |arms: Vec<Arm>, hello: &Operation| Plan {
+        // Some proxies add members of their own to an answer.
+        answers: Answers::Content,
+        ..plain(args, size, arms, hello.clone())
+    };
+    Ok(vec![
+        (Hop::HttpToStdio, plan(to_stdio, &hello)),
+        (Hop::HttpToHttp, plan(to_http, &hello)),
+        (
+            Hop::StdioToHttp,
+            Plan {
+                references: 2,
+                ..plan(bridged, &hello)
+            },
+        ),
+    ])
+}
+
+/// What is missing, and how it is had.
+pub(super) fn absent(args: &StandardArgs) -> Vec<String> {
+    let there = args.http_peer.iter().any(|peer| peer.name == "mcp-proxy");
+    match there {
+        true => Vec::new(),
+        false => vec![
+            "mcp-proxy 0.6.0 is not installed: scripts/setup-peers installs it, make bench names it"
+                .into(),
+        ],
+    }
+}

@@ -1,0 +1,154 @@
+//! The budgets over HTTP, row by row.
+
+use super::rates::Rate;
+use super::{Hop, Web, WebGroup};
+use crate::overhead::{Comparison, whole};
+use crate::stats::Interval;
+
+/// Added to a call at the median, in microseconds.
+pub(super) const ADDED_P50_US_MAX: f64 = 60.0;
+/// Added at the 99th percentile where HTTP is on the client's side, in microseconds.
+pub(super) const ADDED_P99_US_MAX: f64 = 150.0;
+/// Resident memory at rest, in KiB.
+pub(super) const RESIDENT_KIB_MAX: u64 = 15 * 1024;
+
+/// A budget and what was measured.
+#[derive(Debug)]
+pub(in super::super) struct Verdict {
+    pub(in super::super) what: String,
+    pub(in super::super) budget: String,
+    pub(in super::super) measured: String,
+    /// The best peer's name and figure, and ours over that.
+    pub(in super::super) peer: Option<(String, f64)>,
+    pub(in super::super) kept: bool,
+}
+
+impl Hop {
+    /// Calls a second with many connections, at least; nothing where none are asked for.
+    pub(super) fn per_second_min(self) -> Option<f64> {
+        match self {
+            Self::HttpToStdio => Some(30_000.0),
+            Self::HttpToHttp => Some(20_000.0),
+            Self::StdioToHttp => None,
+        }
+    }
+
+    fn p99_us_max(self) -> Option<f64> {
+        (self != Self::StdioToHttp).then_some(ADDED_P99_US_MAX)
+    }
+}
+
+/// Whether this is our own arm.
+pub(super) fn is_ours(arm: &str) -> bool {
+    arm.starts_with("durward")
+}
+
+/// Whether the added latency of our arm is within its budgets; nothing for other arms and baselines.
+pub(super) fn is_kept(hop: Hop, found: &Comparison) -> Option<bool> {
+    if !is_ours(&found.arm) || found.baseline != hop.baseline() {
+        return None;
+    }
+    let p99 = hop.p99_us_max().is_none_or(|most| {
+        let added = found.added_p99_us.as_ref();
+        added.is_some_and(|added| added.upper() <= most)
+    });
+    Some(found.overhead_us.upper() <= ADDED_P50_US_MAX && p99)
+}
+
+/// Every budget of the design over HTTP.
+pub(in super::super) fn rows(web: &Web) -> Vec<Verdict> {
+    let mut rows = Vec::new();
+    for group in &web.groups {
+        rows.extend(latency(group));
+        rows.extend(rate(group.hop, &web.rates));
+    }
+    rows
+}
+
+fn latency(group: &WebGroup) -> Vec<Verdict> {
+    let (hop, baseline) = (group.hop, group.hop.baseline());
+    let against = |ours: bool| {
+        let mut all = group.analysis.comparisons.iter();
+        all.find(move |c| {
+            c.baseline == baseline && is_ours(&c.arm) == ours && !c.arm.starts_with("bare")
+        })
+    };
+    let Some(ours) = against(true) else {
+        return Vec::new();
+    };
+    let peer = against(false);
+    let row = |percentile: &str, most: f64, mine: &Interval, theirs: Option<&Interval>| Verdict {
+        what: format!("{}, {percentile} over {baseline}", hop.title()),
+        budget: format!("≤ {most:.0} µs"),
+        measured: format!("{} µs", whole(mine)),
+        peer: peer.zip(theirs).map(|(peer, theirs)| {
+            (
+                format!("{} {} µs", peer.arm, whole(theirs)),
+                mine.point / theirs.point,
+            )
+        }),
+        kept: mine.upper() <= most,
+    };
+    let mut rows = vec![row(
+        "p50",
+        ADDED_P50_US_MAX,
+        &ours.overhead_us,
+        peer.map(|p| &p.overhead_us),
+    )];
+    if let (Some(most), Some(mine)) = (hop.p99_us_max(), &ours.added_p99_us) {
+        rows.push(row(
+            "p99",
+            most,
+            mine,
+            peer.and_then(|p| p.added_p99_us.as_ref()),
+        ));
+    }
+    rows
+}
+
+fn rate(hop: Hop, rates: &[Rate]) -> Vec<Verdict> {
+    let of = |ours: bool| {
+        let mut all = rates.iter().filter(move |rate| rate.hop == hop);
+        all.find(move |rate| {
+            is_ours(&rate.arm) == ours && !rate.arm.starts_with("bare") && rate.arm != "direct"
+        })
+    };
+    let (Some(least), Some(ours)) = (hop.per_second_min(), of(true)) else {
+        return Vec::new();
+    };
+    let peer = of(false);
+    let mebibytes = |kib: u64| kib as f64 / 1024.0;
+    vec![
+        Verdict {
+            what: format!("{}, {} connections", hop.title(), ours.connections),
+            budget: format!("≥ {least:.0}/s"),
+            measured: format!("{}/s", thousands(&ours.per_second)),
+            peer: peer.map(|peer| {
+                let said = format!("{} {}/s", peer.arm, thousands(&peer.per_second));
+                (said, ours.per_second.point / peer.per_second.point)
+            }),
+            kept: ours.per_second.lower() >= least,
+        },
+        Verdict {
+            what: format!("{}, resident at rest", hop.title()),
+            budget: format!("≤ {} MiB", RESIDENT_KIB_MAX / 1024),
+            measured: format!("{:.1} MiB", mebibytes(ours.resting_kib)),
+            peer: peer.map(|peer| {
+                let said = format!("{} {:.1} MiB", peer.arm, mebibytes(peer.resting_kib));
+                (
+                    said,
+                    ours.resting_kib as f64 / peer.resting_kib.max(1) as f64,
+                )
+            }),
+            kept: ours.resting_kib <= RESIDENT_KIB_MAX,
+        },
+    ]
+}
+
+/// A rate without decimals, with its interval.
+pub(super) fn thousands(rate: &Interval) -> String {
+    match (rate.ci_low, rate.ci_high) {
+        (Some(low), Some(high)) => format!("{:.0} [{low:.0}, {high:.0}]", rate.point),
+        _ => format!("{:.0}", rate.point),
+    }
+}
