@@ -8,6 +8,9 @@ COMMA := ,
 # The peers that stand beside us, where their environment is installed.
 FASTMCP = .cache/venv/bin/python scripts/peers/fastmcp_proxy.py
 PEERS = $(if $(wildcard .cache/venv/bin/python),--peer "FastMCP=$(FASTMCP) default" --peer "FastMCP$(COMMA) one client=$(FASTMCP) shared")
+# The official filesystem server, likewise.
+FILES = .cache/npm/node_modules/.bin/mcp-server-filesystem
+PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 
 # The crate mcp-proxy, before a server over stdio or HTTP.
 MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy

@@ -224,8 +224,15 @@ fn stored_documents_fit_their_published_schemas() {
     };
     let place = Place::new();
     let (overhead, load) = (place.overhead(), place.load());
+    let echo = format!("{DURWARD} lab mock echo");
+    let hitl = ["overhead", "--path", "hitl", "--rules", "1", "--quick"];
+    let asked = place.stored(&[&hitl[..], &["--direct", &echo, "--out", "runs"]].concat());
     let mut pairs = Vec::new();
-    for (run, summary) in [(&overhead, "overhead"), (&load, "load")] {
+    for (run, summary) in [
+        (&overhead, "overhead"),
+        (&asked, "overhead"),
+        (&load, "load"),
+    ] {
         pairs.push((run.join("manifest.json"), "manifest"));
         pairs.push((run.join("summary.json"), summary));
         pairs.push((run.join("ops/w1.jsonl"), "op"));

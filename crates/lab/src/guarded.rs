@@ -156,7 +156,7 @@ fn quoted(words: &[OsString]) -> String {
 }
 
 /// A name that needs no quotes.
-fn slug(name: &str) -> String {
+pub(crate) fn slug(name: &str) -> String {
     let mut slug: String = name
         .chars()
         .map(|c| if c.is_alphanumeric() { c } else { '-' })

@@ -23,6 +23,7 @@ mod overhead;
 mod person;
 mod policies;
 mod processes;
+mod profile;
 mod progress;
 mod report;
 mod run;

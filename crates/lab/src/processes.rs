@@ -78,10 +78,12 @@ pub(crate) fn kill_tree(pid: u32) {
 
 /// The process and its descendants, itself first.
 pub(crate) fn tree(pid: u32) -> Vec<Member> {
-    std::iter::once(pid)
-        .chain(descendants(pid))
-        .filter_map(member)
-        .collect()
+    numbers(pid).into_iter().filter_map(member).collect()
+}
+
+/// The same by their numbers.
+pub(crate) fn numbers(pid: u32) -> Vec<u32> {
+    std::iter::once(pid).chain(descendants(pid)).collect()
 }
 
 fn number(pid: u32) -> Option<Pid> {

@@ -6,6 +6,7 @@ use crate::arm::{Arm, Transport};
 use crate::compare::{Rule, parse};
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
+use crate::profile::Way;
 use crate::telling::Telling;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -86,6 +87,9 @@ pub struct LoadArgs {
     /// Keep everything in a new directory below this one
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
+    /// Profile the target while it is under load, ten seconds at most, and keep the page with the run
+    #[arg(long, value_name = "WAY", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "auto", requires = "out")]
+    pub(super) profile: Option<Way>,
     /// Print one JSON document
     #[arg(long)]
     pub(super) json: bool,

@@ -6,9 +6,11 @@ use super::worker::{Done, Shared, Worker};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::processes;
+use crate::profile::{Profiler, Way};
 use crate::progress::Progress;
 use crate::run::Sampler;
 use hdrhistogram::Histogram;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
@@ -30,6 +32,8 @@ pub(crate) struct Driven {
     pub(crate) aborted: bool,
     /// Processor time of the generator per second of the phases, as a share of one core.
     pub(crate) generator_cpu_percent: f64,
+    /// A profile of the target, or why there is none; nothing where none was wanted.
+    pub(crate) profile: Option<Result<String, String>>,
 }
 
 /// A phase that runs now: its schedule and its beginning.
@@ -41,13 +45,15 @@ pub(crate) fn drive(
     interrupt: &Interrupt,
     sampler: Option<&Sampler>,
     progress: &mut Progress<'_>,
+    profiled: Option<(Way, PathBuf)>,
 ) -> Result<Driven, LabError> {
     let shared = Shared::default();
     let mut workers = ready(plan, &shared, interrupt)?;
+    let pids: Vec<u32> = lock(&shared.pids).iter().copied().collect();
     if let Some(sampler) = sampler {
-        let pids = shared.pids.lock().unwrap_or_else(PoisonError::into_inner);
         sampler.watch(pids.iter().map(|pid| ("target".to_owned(), *pid)).collect());
     }
+    let profiler = profiled.map(|(way, data)| Profiler::start(way, pids, data));
     let run = Instant::now();
     let (cpu_before, mut phases) = (own_cpu_us(), Vec::new());
     for (number, phase) in (0..).zip(&plan.phases) {
@@ -67,7 +73,10 @@ pub(crate) fn drive(
     }
     let took = run.elapsed().as_secs_f64().max(1e-9);
     let complaint = lock(&shared.complaint).take();
+    // The processes have to live until their profile is read.
+    let profile = profiler.map(Profiler::finish);
     Ok(Driven {
+        profile,
         workers: workers.into_iter().map(|worker| worker.done).collect(),
         phases,
         complaint,

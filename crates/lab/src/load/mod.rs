@@ -25,7 +25,7 @@ use crate::compare::{self, EXIT_REGRESSED, Judgement};
 use crate::error::{EXIT_ABORTED, LabError};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::run::{Manifest, RunDirectory, Sampler};
+use crate::run::{Manifest, RunDirectory, Sampler, write_whole};
 use crate::stats::gate::Verdict;
 use crate::{Context, moment};
 use std::io::Write;
@@ -46,11 +46,15 @@ pub(crate) fn run(
     let sampler = run.as_ref().map(Sampler::start).transpose()?;
     let started_ms = moment::now_ms();
     let mut progress = Progress::new(&mut *err, args.telling.kind(context));
+    let profiled = args
+        .profile
+        .zip(run.as_ref().map(|run| run.file("perf.data")));
     let driven = drive::drive(
         &plan,
         &Interrupt::listen()?,
         sampler.as_ref(),
         &mut progress,
+        profiled,
     )?;
     drop(progress);
     sampler.map(Sampler::finish).transpose()?;
@@ -60,6 +64,14 @@ pub(crate) fn run(
         store::write(run, manifest, &plan, &load, &driven, started_ms)?;
         if let Some(judged) = &judged {
             judged.keep(run.path())?;
+        }
+        match &driven.profile {
+            Some(Ok(page)) => write_whole(&run.file("profile.txt"), page.as_bytes())?,
+            Some(Err(why)) => {
+                // Who does not read it misses a page and nothing else.
+                let _ = writeln!(err, "warning: no profile of the target: {why}");
+            }
+            None => {}
         }
         // Whoever does not read it finds the directory all the same.
         let _ = writeln!(err, "stored in {}", run.path().display());

@@ -278,6 +278,9 @@ fn warnings(manifest: &Manifest, driven: &Driven, generator: &Generator) -> Vec<
     if driven.aborted {
         found.push("stopped early".to_owned());
     }
+    if driven.profile.is_some() {
+        found.push("profiled while it ran: times are longer than without".to_owned());
+    }
     if let Some([minute, ..]) = manifest.load_average_before
         && minute > BUSY * manifest.host.cores as f64
     {

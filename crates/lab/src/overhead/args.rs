@@ -6,6 +6,7 @@ use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
 use crate::person::Person;
 use crate::policies::Effect;
+use crate::profile::Way;
 use crate::telling::Telling;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -126,6 +127,9 @@ pub struct OverheadArgs {
     /// Keep manifest, summary and every single time in a new directory below this one
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
+    /// Call each arm for two seconds more, under a profile that is kept with the run
+    #[arg(long, value_name = "WAY", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "auto", requires = "out")]
+    pub(super) profile: Option<Way>,
     /// Write the JSON document to this file as well
     #[arg(long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,

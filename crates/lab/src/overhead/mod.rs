@@ -27,12 +27,14 @@ pub(crate) use monitor::Monitor;
 pub(crate) use report::{loads, point, whole};
 
 use crate::arm::{Arm, Transport};
+use crate::driver::Link;
 use crate::error::{EXIT_ABORTED, LabError};
-use crate::guarded::{Behind, Workshop};
+use crate::guarded::{Behind, Workshop, slug};
 use crate::interrupt::Interrupt;
+use crate::profile::{Calls, Way};
 use crate::progress::Progress;
-use crate::run::{Manifest, RunDirectory, Sampler, write_document};
-use crate::{Context, host, moment, policies};
+use crate::run::{Manifest, RunDirectory, Sampler, write_document, write_whole};
+use crate::{Context, host, moment, policies, profile};
 use std::io::Write;
 
 /// Runs `lab overhead`.
@@ -64,6 +66,9 @@ pub(crate) fn run(
     let analysis = Analysis::of(&plan, &measured, load_before, context);
     if let Some(run) = &run {
         store::write(run, manifest, &plan, &analysis, &measured, started_ms)?;
+        if let Some(way) = args.profile.filter(|_| !measured.aborted) {
+            profiles(&plan, way, run, err)?;
+        }
         // Whoever does not read it finds the directory all the same.
         let _ = writeln!(err, "stored in {}", run.path().display());
     }
@@ -80,6 +85,48 @@ pub(crate) fn run(
         source,
     })?;
     Ok(if measured.aborted { EXIT_ABORTED } else { 0 })
+}
+
+/// Profiles every arm, one after the other; a profile that cannot be made is told of, and no failure.
+fn profiles(
+    plan: &Plan,
+    way: Way,
+    run: &RunDirectory,
+    err: &mut dyn Write,
+) -> Result<(), LabError> {
+    let alone = Calls {
+        operation: &plan.operation,
+        protocol: plan.protocol,
+        person: None,
+    };
+    // Arms that stand before the first one need it while they are called.
+    let first = plan
+        .arms
+        .first()
+        .filter(|_| plan.arms.iter().any(Arm::wants_direct));
+    let first = first.map(|arm| profile::open(arm, alone)).transpose()?;
+    let direct = first.as_ref().and_then(Link::url);
+    for (at, arm) in plan.arms.iter().enumerate() {
+        let placed = direct.as_deref().map(|direct| arm.behind(direct));
+        let arm = placed.as_ref().unwrap_or(arm);
+        let calls = Calls {
+            person: plan.person.as_ref().filter(|_| at >= plan.references),
+            ..alone
+        };
+        let name = slug(&arm.name);
+        let data = run.file(&format!("perf-{name}.data"));
+        match profile::of_arm(arm, calls, way, &data)? {
+            Ok(page) => write_whole(&run.file(&format!("profile-{name}.txt")), page.as_bytes())?,
+            Err(why) => {
+                // Who does not read it misses a page and nothing else.
+                let _ = writeln!(err, "warning: no profile of arm {}: {why}", arm.name);
+            }
+        }
+    }
+    if let Some(first) = first {
+        first.close();
+    }
+    Ok(())
 }
 
 /// The arms of `--rules` and `--topology`.

@@ -135,7 +135,7 @@ pub(super) fn refusal(line: &Value) -> String {
 
 /// The socket of this process or of a descendant: `NAME-PID.sock`, or `NAME-PID-COUNT.sock`.
 fn find(directory: &Path, pid: u32) -> Option<PathBuf> {
-    let tree: Vec<u32> = processes::tree(pid).iter().map(|m| m.pid).collect();
+    let tree = processes::numbers(pid);
     let entries = std::fs::read_dir(directory).ok()?;
     entries.flatten().map(|entry| entry.path()).find(|path| {
         let name = path.file_name().and_then(|name| name.to_str());

@@ -3,7 +3,7 @@
 use super::scene::{Rules, Scene, Server};
 use super::{Group, Standard};
 use crate::error::LabError;
-use crate::overhead::{Plan, whole};
+use crate::overhead::{ArmFigures, Plan, whole};
 use crate::person::Person;
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
@@ -57,11 +57,23 @@ pub(super) fn ratio(group: &Group) -> Option<Interval> {
     let [alone, crowded] = group.analysis.arms.as_slice() else {
         return None;
     };
-    let pairs = alone.per_launch.iter().zip(&crowded.per_launch);
+    let halves = |arm: &ArmFigures| -> Vec<Option<f64>> {
+        arm.per_launch.iter().map(|launch| launch.p50_us).collect()
+    };
+    Some(over(
+        &halves(alone),
+        &halves(crowded),
+        group.analysis.confidence,
+    ))
+}
+
+/// The medians of launches over those of the same launches without anybody waiting.
+fn over(alone: &[Option<f64>], crowded: &[Option<f64>], confidence: f64) -> Interval {
+    let pairs = alone.iter().zip(crowded);
     let ratios: Vec<f64> = pairs
-        .filter_map(|(alone, crowded)| Some(crowded.p50_us? / alone.p50_us?))
+        .filter_map(|(alone, crowded)| Some((*crowded)? / (*alone)?))
         .collect();
-    Some(Interval::over_launches(&ratios, group.analysis.confidence))
+    Interval::over_launches(&ratios, confidence)
 }
 
 /// The ratio of the standard run.
@@ -105,4 +117,26 @@ pub(super) fn below(group: &Group, page: &mut String) -> fmt::Result {
         told(&ratio),
         super::budget::word(is_kept(&ratio))
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_upper_end_decides_and_drift_falls_out() {
+        for (alone, crowded, kept) in [
+            // The machine slows down by half; the ratio stays.
+            ([20.0, 30.0, 40.0], [20.4, 30.6, 40.8], true),
+            ([20.0, 20.0, 20.0], [22.4, 22.5, 22.6], false),
+            // One in the middle, but nobody knows where the next is.
+            ([20.0, 20.0, 20.0], [16.0, 21.0, 26.0], false),
+        ] {
+            let found = over(&alone.map(Some), &crowded.map(Some), 0.95);
+            assert_eq!(is_kept(&found), kept, "{}", told(&found));
+        }
+        let lost = over(&[None, Some(20.0)], &[Some(20.0), Some(21.0)], 0.95);
+        assert_eq!((lost.n, lost.point), (1, 1.05));
+        assert!(told(&lost).contains("no interval"));
+    }
 }

@@ -35,10 +35,7 @@ fn write(standard: &Standard, page: &mut String) -> fmt::Result {
     standard.journal_rate.write(page)?;
     idle(standard, page)?;
     if let Some(profile) = &standard.profile {
-        writeln!(
-            page,
-            "\nA budget is missed. Profile of the arm with 50 rules: {profile}"
-        )?;
+        writeln!(page, "\nProfile of the arm with 50 rules: {profile}")?;
     }
     Ok(())
 }
@@ -168,7 +165,8 @@ fn stages(standard: &Standard, page: &mut String) -> fmt::Result {
     writeln!(
         page,
         "Mean of a call, µs: outside (the watch) = the stages of the arm's own journal + unexplained (two pipes and wake-ups, \
-and what the arm does outside its stages).\n"
+and what the arm does outside its stages). Of a refused call the journal has the time of the policy; lists are no calls, and \
+leave no record.\n"
     )?;
     let names = crate::journal::Stages::NAMES.map(|name| name.trim_end_matches("_us"));
     writeln!(

@@ -8,16 +8,17 @@ mod journal_rate;
 mod markdown;
 mod own_cost;
 mod plans;
-mod profile;
 mod scene;
 mod web;
 
 use crate::compare::EXIT_REGRESSED;
+use crate::driver::Protocol;
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::overhead::{self, Analysis, Monitor};
+use crate::profile::{Calls, Way};
 use crate::progress::{Kind, Progress};
-use crate::{Context, host};
+use crate::{Context, host, profile};
 use idle::Idle;
 use journal_rate::JournalRate;
 use own_cost::OwnCost;
@@ -45,6 +46,12 @@ pub struct StandardArgs {
     /// A peer to stand beside: its command, to which the server's is added; repeatable
     #[arg(long, value_name = "NAME=CMD")]
     peer: Vec<String>,
+    /// Write the profile whether a budget is missed or not
+    #[arg(long, value_name = "WAY", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "auto", requires = "write")]
+    profile: Option<Way>,
+    /// The official filesystem server: its command, to which the directory that it may see is added
+    #[arg(long, value_name = "CMD")]
+    filesystem_server: Option<String>,
     /// A peer over HTTP: what stands before its tools' names, its address and its command, to which `-- CMD` or `--url URL`
     /// of the server is added; repeatable
     #[arg(long, value_name = "NAME[:PREFIX]=URL -- CMD")]
@@ -79,7 +86,7 @@ struct Standard {
     journal_rate: JournalRate,
     /// What `durward audit verify` said of the journal written meanwhile.
     journal: String,
-    /// The name of the profile's file, or why there is none; nothing where no budget was missed.
+    /// The name of the profile's file, or why there is none; nothing where none was asked for or due.
     profile: Option<String>,
 }
 
@@ -96,7 +103,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let scene = Scene::set(&context.own_binary)?;
+    let scene = Scene::set(&context.own_binary, args.filesystem_server.as_deref())?;
     let size = match args.quick {
         true => Size {
             launches: 3,
@@ -152,8 +159,9 @@ pub(crate) fn run(
         })?;
         return Ok(if kept { 0 } else { EXIT_REGRESSED });
     }
-    if budget::short(&standard) {
-        standard.profile = Some(profile_beside(args.write.as_deref(), &scene)?);
+    if budget::short(&standard) || args.profile.is_some() {
+        let way = args.profile.unwrap_or(Way::Auto);
+        standard.profile = Some(profile_beside(args.write.as_deref(), &scene, way)?);
     }
     finish(args, &standard, out)?;
     Ok(0)
@@ -180,12 +188,18 @@ fn verify(journal: &Path, arm: &str, context: &Context) -> Result<String, LabErr
 }
 
 /// Profiles the arm with 50 rules; gives the name of the file, or why there is none.
-fn profile_beside(beside: Option<&Path>, scene: &Scene) -> Result<String, LabError> {
+fn profile_beside(beside: Option<&Path>, scene: &Scene, way: Way) -> Result<String, LabError> {
     let Some(beside) = beside else {
         return Ok("none: --write names the place for it".into());
     };
     let arm = scene.guarded(Server::Files, Rules::Mixed(50))?;
-    let text = match profile::summary(scene, &arm, &scene.read())? {
+    let operation = scene.read();
+    let calls = Calls {
+        operation: &operation,
+        protocol: Protocol::Legacy,
+        person: None,
+    };
+    let text = match profile::of_arm(&arm, calls, way, &scene.file("perf.data"))? {
         Ok(text) => text,
         Err(why) => return Ok(format!("none: {why}")),
     };

@@ -8,6 +8,7 @@ use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
 use crate::overhead::Plan;
 
+const OFFICIAL: &str = "`tools/call read_file`, the official filesystem server";
 /// Timed and untimed calls of a launch beside peers, which take a hundred times as long.
 const PEER_RUNS: u32 = 400;
 const PEER_WARMUP: u32 = 50;
@@ -38,13 +39,7 @@ pub(super) fn plans(
         guarded(files, Rules::Mixed(50))?,
         guarded(files, Rules::Mixed(1_000))?,
     ];
-    let denied = Plan {
-        deny: true,
-        ..plan(
-            vec![scene.direct(files), guarded(files, Rules::Four)?],
-            scene.read_forbidden(),
-        )
-    };
+    let denied = denied(scene, plan(Vec::new(), scene.read_forbidden()))?;
     let asked = approval::asked(scene, plan(Vec::new(), scene.read()))?;
     let pending = approval::pending(scene, plan(Vec::new(), scene.read()))?;
     let abreast = |concurrency| Plan {
@@ -77,11 +72,46 @@ pub(super) fn plans(
             abreast(32),
         ),
     ];
+    if scene.has_official() {
+        let official = official(scene, plan(Vec::new(), scene.read()))?;
+        plans.push((OFFICIAL, false, official));
+    }
     if !args.peer.is_empty() {
         let beside = beside_peers(args, scene, plan(echo_arms, hello))?;
         plans.push(("`tools/call echo`, beside peers", false, beside));
     }
     Ok(plans)
+}
+
+/// Reads that a rule refuses.
+fn denied(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
+    let server = Server::Files;
+    Ok(Plan {
+        arms: vec![
+            scene.direct(server),
+            scene.guarded(server, Rules::Four)?,
+            scene.guarded(server, Rules::Mixed(1_000))?,
+        ],
+        deny: true,
+        ..plan
+    })
+}
+
+/// Reads by the official filesystem server, which takes a hundred times as long as ours.
+fn official(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
+    let server = Server::Official;
+    Ok(Plan {
+        arms: vec![
+            scene.direct(server),
+            scene.relayed(server),
+            scene.guarded(server, Rules::Four)?,
+            scene.guarded(server, Rules::Mixed(1_000))?,
+        ],
+        runs: PEER_RUNS,
+        warmup: PEER_WARMUP,
+        turn: PEER_RUNS.div_ceil(4),
+        ..plan
+    })
 }
 
 pub(super) fn hello() -> Result<Operation, LabError> {

@@ -1,6 +1,6 @@
 //! The place a standard run plays in: a directory that is gone afterwards, and the arms made for it.
 
-use crate::arm::Arm;
+use crate::arm::{Arm, Transport};
 use crate::driver::Operation;
 use crate::error::LabError;
 use crate::guarded::{Behind, Workshop};
@@ -32,12 +32,16 @@ pub(super) enum Rules {
 pub(super) enum Server {
     Echo,
     Files,
+    /// The official filesystem server, where its command was given.
+    Official,
 }
 
 /// Files, rule sets and state directories. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Scene {
     workshop: Workshop,
+    /// The command of the official filesystem server, without the directory that it may see.
+    official: Vec<OsString>,
 }
 
 impl Rules {
@@ -62,10 +66,15 @@ impl Rules {
 }
 
 impl Scene {
-    /// Makes the directory and its two files.
-    pub(super) fn set(own_binary: &Path) -> Result<Self, LabError> {
+    /// Makes the directory and its two files. `official` is the command line of the official filesystem
+    /// server, to which the directory is added.
+    pub(super) fn set(own_binary: &Path, official: Option<&str>) -> Result<Self, LabError> {
+        let official = official
+            .map(|line| Arm::parse("official", line, Transport::Stdio))
+            .transpose()?;
         let scene = Self {
             workshop: Workshop::set(own_binary)?,
+            official: official.map_or(Vec::new(), |arm| arm.command().to_vec()),
         };
         let work = scene.work();
         fs::create_dir(&work).map_err(|source| LabError::path(&work, source))?;
@@ -214,11 +223,21 @@ impl Scene {
         self.workshop.file(name)
     }
 
+    /// Whether the official filesystem server is there.
+    pub(super) fn has_official(&self) -> bool {
+        !self.official.is_empty()
+    }
+
     pub(super) fn server(&self, server: Server) -> Vec<OsString> {
         match server {
             Server::Echo => self.own(&["lab", "mock", "echo"]),
             Server::Files => {
                 let mut command = self.own(&["lab", "mock", "files", "--root"]);
+                command.push(self.work().into());
+                command
+            }
+            Server::Official => {
+                let mut command = self.official.clone();
                 command.push(self.work().into());
                 command
             }
