@@ -330,7 +330,7 @@ pub enum Sync {
 }
 
 /// A tool's own time.
-fn tool_timeout(text: &str) -> Result<(String, u64), String> {
+pub fn tool_timeout(text: &str) -> Result<(String, u64), String> {
     let (tool, seconds) = text
         .rsplit_once('=')
         .filter(|(tool, _)| !tool.is_empty())

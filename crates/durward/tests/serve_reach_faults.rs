@@ -192,6 +192,22 @@ fn silence_ends_with_the_calls_time_and_the_server_is_told() {
 }
 
 #[test]
+fn one_tool_may_take_longer() {
+    let web = Web::start(|request, wire| {
+        if request.text().is_some() {
+            guarded::pause(2_000);
+        }
+        behave(request, wire)
+    });
+    let (served, session) = before(&web, &["--call-timeout", "1", "--tool-timeout", "echo=30"]);
+    let slow = served.post(Some(&session), &call("1", "slow")).json();
+    assert_eq!(text(&slow), Some("slow"), "{slow}");
+    let other = call("2", "x").replace("\"name\":\"echo\"", "\"name\":\"other\"");
+    let answer = served.post(Some(&session), &other).json();
+    assert_eq!(answer["error"]["data"]["reason"], "upstream_timeout");
+}
+
+#[test]
 fn answers_that_are_none() {
     faulty_call(&[], "upstream_no_answer", |_, wire| {
         send(wire, ACCEPTED, Then::Keep)

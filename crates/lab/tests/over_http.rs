@@ -134,39 +134,6 @@ fn many_connections_at_once_are_all_answered() {
 }
 
 #[test]
-fn a_bridge_is_held_against_the_server_and_against_a_bare_one() {
-    let echo = mock("echo --http 127.0.0.1:0");
-    let proxied = mock("bridge --url {direct}");
-    for protocol in ["2025-11-25", "2026-07-28"] {
-        let args = [
-            "--topology",
-            "bridge",
-            "--protocol",
-            protocol,
-            "--direct",
-            &echo,
-            "--proxied",
-            &proxied,
-        ];
-        let found = measured(&overhead(&args));
-        let names: Vec<(&str, &str)> = found["comparisons"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|c| (c["arm"].as_str().unwrap(), c["baseline"].as_str().unwrap()))
-            .collect();
-        let expect = [
-            ("bare bridge", "direct"),
-            ("proxied", "direct"),
-            ("proxied", "bare bridge"),
-        ];
-        assert_eq!(names, expect, "{protocol}");
-        assert_eq!(found["arms"][0]["transport"], "http");
-        assert_eq!(found["arms"][1]["transport"], "stdio");
-    }
-}
-
-#[test]
 fn wrong_usage_is_two() {
     let echo = mock("echo --http 127.0.0.1:0");
     let check = |args: &[&str], part: &str| refused(&overhead(args), 2, part);
@@ -308,7 +275,6 @@ fn a_server_that_misbehaves_in_a_call_is_named() {
     let calm = mock("hostile --http 127.0.0.1:0 --at 100000 --behaviour never");
     for (behaviour, part) in [
         ("die", "arm proxied"),
-        ("wrong-id", "not the one to id"),
         ("never", "no answer to tools/call within 400 ms"),
     ] {
         let proxied = hostile(behaviour);

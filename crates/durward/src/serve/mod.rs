@@ -21,7 +21,7 @@ use net::http::server;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name};
+use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name, tool_timeout};
 use crate::config::{self, Settings};
 use crate::control::server as control;
 use crate::local::{self, LocalView, SystemClock};
@@ -78,6 +78,9 @@ pub struct ServeArgs {
     /// How long a server may take to answer a call, in seconds [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub call_timeout: Option<u64>,
+    /// The same for one tool, of whichever server; repeatable
+    #[arg(long, value_name = "TOOL=SECONDS", value_parser = tool_timeout)]
+    pub tool_timeout: Vec<(String, u64)>,
     /// How long a session may be unused before it ends, in seconds [default: 1800]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub session_idle: Option<u64>,
@@ -332,6 +335,7 @@ impl Serving {
                 gate,
                 share: plan.share,
                 call_timeout_ms: server.call_timeout_ms,
+                tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
                 // The paths of another machine cannot be looked up here.
                 view: server.is_local().then(|| view.clone() as Arc<dyn PathView>),
                 descriptions: plan.descriptions.clone(),

@@ -1,5 +1,6 @@
 //! What to serve, where, and by which rules: command line and configuration together.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ const BEGIN_GRACE_MS: u64 = 2_000;
 pub struct Plan {
     pub listen: SocketAddr,
     pub servers: Vec<Planned>,
+    pub tool_timeouts_ms: HashMap<String, u64>,
     pub share: mcp::serve::Share,
     pub options: Options,
     pub face: FaceOptions,
@@ -80,6 +82,7 @@ impl Plan {
         Ok(Self {
             listen,
             servers,
+            tool_timeouts_ms: tool_timeouts_ms(args),
             share: args.share.into(),
             options,
             face: face(args),
@@ -151,6 +154,11 @@ fn face(args: &ServeArgs) -> FaceOptions {
     }
 }
 
+fn tool_timeouts_ms(args: &ServeArgs) -> HashMap<String, u64> {
+    let own = |(tool, seconds): &(String, u64)| (tool.clone(), seconds * 1_000);
+    args.tool_timeout.iter().map(own).collect()
+}
+
 fn timeout(args: &ServeArgs, configured_ms: u64) -> u64 {
     args.call_timeout
         .map_or(configured_ms, |seconds| seconds.saturating_mul(1_000))
@@ -188,7 +196,10 @@ impl Planned {
         };
         let call_timeout_ms = timeout(args, settings.call_timeout_of(server).0);
         // The call's own time ends it first, and the server is told; this bound is behind that one.
-        let begin_ms_max = call_timeout_ms.saturating_add(BEGIN_GRACE_MS);
+        let longest_ms = tool_timeouts_ms(args).into_values().max().unwrap_or(0);
+        let begin_ms_max = longest_ms
+            .max(call_timeout_ms)
+            .saturating_add(BEGIN_GRACE_MS);
         let reached = reached(&flags, server, begin_ms_max)
             .map_err(|failure| failure.about(&format!("the server \"{name}\"")))?;
         Ok(Self {

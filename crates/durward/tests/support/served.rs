@@ -19,9 +19,9 @@ impl Served {
     /// Serves `servers` (the object of the configuration) under the place's policy and state.
     pub fn start(place: &Place, servers: &Value) -> Self {
         let policy = place.path("policy.json");
-        // Raised, so that no test meets them by accident.
+        // Raised, so that no test meets them by accident; with a window that is full long before memory is weighed.
         let limits = json!({"requests": {"rate": "1000000/s", "burst": 1_000_000},
-            "per_tool": {"calls": 1_000_000}, "concurrency": 1_000});
+            "per_tool": {"calls": 1_000_000, "window": "1s"}, "concurrency": 1_000});
         let configuration = json!({"servers": servers, "policy": policy, "limits": limits});
         let file = place.path("durward.yaml");
         // JSON is YAML.

@@ -10,7 +10,7 @@ use wire::scan::Scan;
 use wire::{Era, Id, Revision};
 
 use super::Face;
-use super::asking::{Asking, Return, only_client};
+use super::asking::{Asking, Later, Return, only_client};
 use super::server::{Reader, Server, Shown};
 use super::session::{CallGuard, Session};
 use super::splice::{self, Marks};
@@ -46,7 +46,9 @@ pub(super) struct Asker {
 pub(super) struct Asked {
     id: String,
     marks: Marks,
-    deadline_ns: u64,
+    /// How long the server may take, in nanoseconds; as long as it likes where that is all.
+    timeout_ns: u64,
+    received_ns: u64,
     step: Step,
 }
 
@@ -151,15 +153,18 @@ impl Asker {
             }
         };
         // A subscription lasts as long as its client stays.
-        let deadline_ns = if method == "subscriptions/listen" {
-            u64::MAX
-        } else {
-            received_ns.saturating_add(self.server.call_timeout_ms.saturating_mul(1_000_000))
+        let timeout_ns = match &step {
+            _ if method == "subscriptions/listen" => u64::MAX,
+            Step::Judge(facts, _) => self
+                .server
+                .timeout_ns(facts.tool_name.known().map(|t| &**t)),
+            Step::Pass(..) | Step::Return(_) | Step::Refuse(_) => self.server.timeout_ns(None),
         };
         Asked {
             id: id.raw().to_owned(),
             marks: Marks::of(frame, scan).unwrap_or_default(),
-            deadline_ns,
+            timeout_ns,
+            received_ns,
             step,
         }
     }
@@ -202,9 +207,11 @@ impl Asker {
         let Asked {
             id,
             marks,
-            deadline_ns,
+            timeout_ns,
+            received_ns,
             step,
         } = asked;
+        let deadline_ns = received_ns.saturating_add(timeout_ns);
         let token = marks.token.as_ref().and_then(|at| {
             let raw = frame.get(at.clone())?;
             Some(String::from_utf8_lossy(raw).into_owned())
@@ -212,7 +219,7 @@ impl Asker {
         let names = Names {
             id,
             token,
-            endless: deadline_ns == u64::MAX,
+            endless: timeout_ns == u64::MAX,
         };
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
@@ -239,7 +246,7 @@ impl Asker {
                 };
                 let admission = self.server.gate.admit(call).await;
                 let called = Called {
-                    marks,
+                    later: Later { marks, timeout_ns },
                     deadline_ns,
                     names,
                 };
@@ -252,7 +259,7 @@ impl Asker {
 
     /// Goes on with a call that its client was asked about.
     async fn came_back(self, face: &Arc<Face>, frame: &[u8], back: &Return, names: Names) -> Begun {
-        let (ticket, marks) = match face.unpark(&self, &back.state, frame) {
+        let (ticket, later) = match face.unpark(&self, &back.state, frame) {
             Ok(found) => found,
             Err(message) => {
                 face.note("request_state_unusable", message);
@@ -264,8 +271,8 @@ impl Asker {
             None => self.approved(ticket, None).await,
         };
         let called = Called {
-            marks,
-            deadline_ns: self.deadline_ns(),
+            deadline_ns: self.deadline_ns(&later),
+            later,
             names,
         };
         self.decided(face, admission, called, None).await
@@ -280,32 +287,32 @@ impl Asker {
         guard: Option<CallGuard>,
     ) -> Begun {
         let Called {
-            mut marks,
+            mut later,
             mut deadline_ns,
             names,
         } = called;
         while let Admission::Pending(ticket) = admission {
-            let ticket = match self.asking(ticket, marks, guard.as_ref()) {
+            let ticket = match self.asking(ticket, later, guard.as_ref()) {
                 Ok(asking) => {
                     let stage = Stage::Asking(asking);
                     return Begun::Running(Box::new(self.run(face, stage, names, guard)));
                 }
                 Err((ticket, unused)) => {
-                    marks = unused;
+                    later = unused;
                     ticket
                 }
             };
-            let ticket = match face.park(&self, ticket, &marks, &names.id) {
+            let ticket = match face.park(&self, ticket, &later, &names.id) {
                 Ok(answer) => return Begun::Answered(answer),
                 Err(ticket) => ticket,
             };
             admission = self.approved(ticket, guard.as_ref()).await;
             // The server's time begins now.
-            deadline_ns = self.deadline_ns();
+            deadline_ns = self.deadline_ns(&later);
         }
         let refusal = match admission {
             Admission::Permit(permit) => {
-                let sent = self.dispatch(permit, &marks, deadline_ns).await;
+                let sent = self.dispatch(permit, &later.marks, deadline_ns).await;
                 let sent = sent.map(|(e, flight)| (e, After::Call(flight)));
                 return self.begun(face, sent, names, guard);
             }
@@ -390,7 +397,7 @@ pub(super) enum Stage {
 
 /// What is needed to send a call that may be sent.
 struct Called {
-    marks: Marks,
+    later: Later,
     deadline_ns: u64,
     names: Names,
 }

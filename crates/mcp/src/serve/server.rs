@@ -39,6 +39,8 @@ pub struct ServerOptions {
     pub share: Share,
     /// How long it may take to answer, in milliseconds.
     pub call_timeout_ms: u64,
+    /// The same for single tools.
+    pub tool_timeouts_ms: HashMap<String, u64>,
     /// The file system that it sees, where it is ours.
     pub view: Option<Arc<dyn PathView>>,
     /// What is done about its descriptions.
@@ -52,7 +54,8 @@ pub(super) struct Server {
     pub name: Arc<str>,
     pub gate: Arc<Gate>,
     pub pool: Pool,
-    pub call_timeout_ms: u64,
+    call_timeout_ms: u64,
+    tool_timeouts_ms: HashMap<String, u64>,
     view: Option<Arc<dyn PathView>>,
     known: RwLock<Known>,
     told: Mutex<Told>,
@@ -112,6 +115,7 @@ impl Server {
             gate: options.gate,
             pool,
             call_timeout_ms: options.call_timeout_ms,
+            tool_timeouts_ms: options.tool_timeouts_ms,
             view: options.view,
             known: RwLock::default(),
             told: Mutex::default(),
@@ -157,6 +161,13 @@ impl Server {
         for shown in all.into_values() {
             shown.close();
         }
+    }
+
+    /// How long it may take to answer a call of this tool, or anything else, in nanoseconds.
+    pub fn timeout_ns(&self, tool: Option<&str>) -> u64 {
+        let own = tool.and_then(|tool| self.tool_timeouts_ms.get(tool));
+        let timeout_ms = own.copied().unwrap_or(self.call_timeout_ms);
+        timeout_ms.saturating_mul(1_000_000)
     }
 
     /// Lends what describing a request needs to know.

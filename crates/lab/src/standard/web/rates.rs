@@ -4,12 +4,12 @@
 use super::Hop;
 use crate::Context;
 use crate::arm::Arm;
-use crate::driver::{Answers, Expectation, Flock, HttpSession, Landed, Served};
+use crate::driver::{Answers, Expectation, Flock, HttpSession, Landed, Operation, Served};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::journal;
 use crate::overhead::Plan;
-use crate::stats::{Interval, Random};
+use crate::stats::{Interval, Random, Sorted};
 use crate::{moment, processes};
 use serde::Serialize;
 use std::path::Path;
@@ -145,6 +145,7 @@ fn decisions(arm: &Arm) -> Result<u64, LabError> {
     Ok(found)
 }
 
+/// One fresh start of an arm, and of the server that it leads to.
 fn launch(plan: &Plan, arm: &Arm, quick: bool) -> Result<Round, LabError> {
     let direct = plan.arms.first().filter(|_| arm.wants_direct());
     let direct = direct
@@ -154,62 +155,54 @@ fn launch(plan: &Plan, arm: &Arm, quick: bool) -> Result<Round, LabError> {
         .as_ref()
         .map(|direct| arm.behind(&direct.url().to_string()));
     let served = Served::start(placed.as_ref().unwrap_or(arm), plan.timeout_ms)?;
-    let invalid = |what| LabError::Invalid {
-        arm: arm.name.clone(),
-        what,
-    };
     let operation = match arm.tool() {
         Some(tool) => plan.operation.named(tool),
         None => plan.operation.clone(),
     };
-    let connect = || {
-        HttpSession::open(
-            served.url(),
-            &[],
-            &operation,
-            plan.protocol,
-            plan.timeout_ms,
-        )
-    };
-    let first = connect().map_err(invalid)?;
+    let round = load(plan, &operation, &served, quick).map_err(|what| LabError::Invalid {
+        arm: arm.name.clone(),
+        what,
+    })?;
+    served.close();
+    if let Some(direct) = direct {
+        direct.close();
+    }
+    Ok(round)
+}
+
+/// Connects, rests, and calls for a while.
+fn load(plan: &Plan, operation: &Operation, served: &Served, quick: bool) -> Result<Round, String> {
+    let connect =
+        || HttpSession::open(served.url(), &[], operation, plan.protocol, plan.timeout_ms);
+    let first = connect()?;
     moment::pause(REST);
-    let resting_kib = resident_kib(&served);
+    let resting_kib = resident_kib(served);
     let others = (1..CONNECTIONS).map(|_| connect());
     let sessions: Result<Vec<HttpSession>, String> =
         std::iter::once(Ok(first)).chain(others).collect();
-    let mut flock = Flock::new(sessions.map_err(invalid)?, plan.timeout_ms)
-        .map_err(|error| invalid(error.to_string()))?;
+    let mut flock = Flock::new(sessions?, plan.timeout_ms).map_err(|error| error.to_string())?;
     let question = operation.question(plan.protocol);
     let mut expectation = Expectation::new(Answers::Content, false);
     let (start, span) = (Instant::now(), if quick { SPAN / 3 } else { SPAN });
     let end = start + WARM + span;
     let (mut answered, mut times_us) = (0, Vec::with_capacity(1 << 18));
-    let driven = flock.drive(
-        &question,
-        &mut || Instant::now() < end,
-        &mut |landed: Landed<'_>| {
-            answered += 1;
-            if landed.begun >= start + WARM {
-                times_us.push(landed.reply.elapsed_ns as f64 / 1e3);
-            }
-            if !landed.session.is_known() {
-                expectation.check(&landed.session.answer()?)?;
-                landed.session.confirm();
-            }
-            Ok(())
-        },
-    );
+    let mut each = |landed: Landed<'_>| {
+        answered += 1;
+        if landed.begun >= start + WARM {
+            times_us.push(landed.reply.elapsed_ns as f64 / 1e3);
+        }
+        if !landed.session.is_known() {
+            expectation.check(&landed.session.answer()?)?;
+            landed.session.confirm();
+        }
+        Ok(())
+    };
+    flock.drive(&question, &mut || Instant::now() < end, &mut each)?;
     let counted = start.elapsed().saturating_sub(WARM);
-    driven.map_err(invalid)?;
-    let loaded_kib = resident_kib(&served);
-    let helpers_kib = helpers_kib(&served);
+    let (loaded_kib, helpers_kib) = (resident_kib(served), helpers_kib(served));
     flock.close();
-    served.close();
-    if let Some(direct) = direct {
-        direct.close();
-    }
     let counted_calls = times_us.len() as f64;
-    let sorted = crate::stats::Sorted::new(times_us);
+    let sorted = Sorted::new(times_us);
     Ok(Round {
         per_second: counted_calls / counted.as_secs_f64().max(1e-9),
         p50_us: sorted.at(0.5).unwrap_or_default(),

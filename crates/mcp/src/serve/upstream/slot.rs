@@ -106,6 +106,12 @@ impl Slot {
 
     pub(super) fn set(&self, link: &Arc<Link>) {
         *self.link.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(link));
+        if self.over.load(Ordering::Acquire)
+            && let Some(late) = self.take()
+        {
+            // Whoever ended the slot found nothing to stop.
+            late.stop();
+        }
         self.renewed.notify_one();
     }
 
