@@ -212,7 +212,8 @@ fn rest(standard: &Standard) -> Vec<Row> {
 fn over_http(found: web::Verdict) -> Row {
     let (peer, ratio) = match found.peer {
         Some((peer, ratio)) => (peer, format!("{ratio:.2}")),
-        None => ("not installed: scripts/setup-peers".into(), "-".into()),
+        None if found.wants_peer => ("not installed: scripts/setup-peers".into(), "-".into()),
+        None => ("-".into(), "-".into()),
     };
     Row {
         what: found.what,

@@ -14,7 +14,7 @@ use wire::scan::Scan;
 use wire::{Bounds, Era, scan_request};
 
 use super::Face;
-use super::call::{After, Asker, Run, Said, Stage};
+use super::call::{After, Asker, Names, Run, Said, Stage};
 use super::server::Server;
 use super::session::{CallGuard, Session};
 use super::splice::Marks;
@@ -28,18 +28,10 @@ pub const PARKED_MAX: usize = 1_024;
 /// Under which key a Modern client answers our question.
 const INPUT: &str = "durward_approval";
 
-/// What a call that waits is sent with in the end.
-#[derive(Debug, Clone)]
-pub(super) struct Later {
-    pub marks: Marks,
-    /// How long its server may take then.
-    pub timeout_ns: u64,
-}
-
 /// A call that waits for an answer of its Legacy client's person, or of anybody else who may give one.
 pub(super) struct Asking {
     ticket: Box<Ticket<Frame>>,
-    later: Later,
+    marks: Marks,
     /// Told when the client no longer wants the call.
     cancelled: Arc<Notify>,
     form: Option<Form>,
@@ -107,14 +99,14 @@ impl Asker {
     pub(super) fn asking(
         &self,
         ticket: Box<Ticket<Frame>>,
-        later: Later,
+        marks: Marks,
         guard: Option<&CallGuard>,
-    ) -> Result<Box<Asking>, (Box<Ticket<Frame>>, Later)> {
+    ) -> Result<Box<Asking>, (Box<Ticket<Frame>>, Marks)> {
         let session = self.session.as_ref().filter(|_| self.elicits);
         let asked = ticket.approvers().contains(&Channel::Client);
         let question = self.server.gate.approvals().question(ticket.id());
         let (Some(session), true, Some(question)) = (session, asked, question) else {
-            return Err((ticket, later));
+            return Err((ticket, marks));
         };
         let (id, frame) = ask_client::question(&question);
         let unanswered = session.open_form(&id, &ticket);
@@ -124,7 +116,7 @@ impl Asker {
         }
         Ok(Box::new(Asking {
             ticket,
-            later,
+            marks,
             cancelled,
             form: Some(Form {
                 session: Arc::clone(session),
@@ -180,8 +172,9 @@ impl Asker {
     }
 
     /// When the server's time is over, if it begins now.
-    pub(super) fn deadline_ns(&self, later: &Later) -> u64 {
-        self.server.gate.mono_ns().saturating_add(later.timeout_ns)
+    pub(super) fn deadline_ns(&self, names: &Names) -> u64 {
+        let now_ns = self.server.gate.mono_ns();
+        now_ns.saturating_add(names.timeout_ns)
     }
 }
 
@@ -203,7 +196,7 @@ impl Run {
         let Stage::Asking(asking) = std::mem::replace(&mut self.stage, Stage::Over) else {
             return None;
         };
-        let Asking { ticket, later, .. } = *asking;
+        let Asking { ticket, marks, .. } = *asking;
         let gate = &self.asker.server.gate;
         let mut admission = match over {
             End::Settled => self.asker.resumed(ticket),
@@ -213,7 +206,7 @@ impl Run {
             // The rules have changed, and they ask as well.
             match self
                 .asker
-                .asking(ticket, later.clone(), self.guard.as_ref())
+                .asking(ticket, marks.clone(), self.guard.as_ref())
             {
                 Ok(asking) => {
                     self.stage = Stage::Asking(asking);
@@ -226,8 +219,8 @@ impl Run {
         }
         let refusal = match admission {
             Admission::Permit(permit) => {
-                let deadline_ns = self.asker.deadline_ns(&later);
-                match self.asker.dispatch(permit, &later.marks, deadline_ns).await {
+                let deadline_ns = self.asker.deadline_ns(&self.names);
+                match self.asker.dispatch(permit, &marks, deadline_ns).await {
                     Ok((exchange, flight)) => {
                         self.sent(exchange, After::Call(flight));
                         return None;
@@ -248,7 +241,7 @@ impl Run {
 /// A Modern client's call that waits for its client to ask again with an answer.
 struct Parked {
     ticket: Box<Ticket<Frame>>,
-    later: Later,
+    marks: Marks,
     server: Arc<Server>,
     caller: Arc<str>,
     essence: Value,
@@ -296,7 +289,7 @@ impl Face {
         &self,
         asker: &Asker,
         ticket: Box<Ticket<Frame>>,
-        later: &Later,
+        marks: &Marks,
         id: &str,
     ) -> Result<Vec<u8>, Box<Ticket<Frame>>> {
         let may = asker.era == Era::Modern
@@ -317,7 +310,7 @@ impl Face {
         let state = format!("{ID_PREFIX}{:032x}", u128::from_be_bytes(random));
         let kept = Parked {
             ticket,
-            later: later.clone(),
+            marks: marks.clone(),
             server: Arc::clone(&asker.server),
             caller: Arc::clone(&asker.caller),
             essence,
@@ -344,7 +337,7 @@ impl Face {
         asker: &Asker,
         state: &str,
         frame: &[u8],
-    ) -> Result<(Box<Ticket<Frame>>, Later), &'static str> {
+    ) -> Result<(Box<Ticket<Frame>>, Marks), &'static str> {
         const UNKNOWN: &str =
             "requestState is unknown, used or too old; send the request again without it";
         let essence = essence(frame);
@@ -359,8 +352,8 @@ impl Face {
             }
             Some(_) => {}
         }
-        let Parked { ticket, later, .. } = parked.remove(state).ok_or(UNKNOWN)?;
-        Ok((ticket, later))
+        let Parked { ticket, marks, .. } = parked.remove(state).ok_or(UNKNOWN)?;
+        Ok((ticket, marks))
     }
 }
 

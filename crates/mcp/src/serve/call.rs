@@ -5,12 +5,12 @@ use std::sync::Arc;
 use gate::facts::Facts;
 use gate::journal::{ResponseSummary, Status};
 use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason};
-use wire::jsonrpc::member;
+use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 use wire::{Era, Id, Revision};
 
 use super::Face;
-use super::asking::{Asking, Later, Return, only_client};
+use super::asking::{Asking, Return, only_client};
 use super::server::{Reader, Server, Shown};
 use super::session::{CallGuard, Session};
 use super::splice::{self, Marks};
@@ -158,7 +158,12 @@ impl Asker {
             Step::Judge(facts, _) => self
                 .server
                 .timeout_ns(facts.tool_name.known().map(|t| &**t)),
-            Step::Pass(..) | Step::Return(_) | Step::Refuse(_) => self.server.timeout_ns(None),
+            // It is the request that was asked about, once more.
+            Step::Return(_) => {
+                let tool = member(&scan.params, "name").and_then(string);
+                self.server.timeout_ns(tool.as_deref())
+            }
+            Step::Pass(..) | Step::Refuse(_) => self.server.timeout_ns(None),
         };
         Asked {
             id: id.raw().to_owned(),
@@ -219,7 +224,7 @@ impl Asker {
         let names = Names {
             id,
             token,
-            endless: timeout_ns == u64::MAX,
+            timeout_ns,
         };
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
@@ -246,7 +251,7 @@ impl Asker {
                 };
                 let admission = self.server.gate.admit(call).await;
                 let called = Called {
-                    later: Later { marks, timeout_ns },
+                    marks,
                     deadline_ns,
                     names,
                 };
@@ -259,7 +264,7 @@ impl Asker {
 
     /// Goes on with a call that its client was asked about.
     async fn came_back(self, face: &Arc<Face>, frame: &[u8], back: &Return, names: Names) -> Begun {
-        let (ticket, later) = match face.unpark(&self, &back.state, frame) {
+        let (ticket, marks) = match face.unpark(&self, &back.state, frame) {
             Ok(found) => found,
             Err(message) => {
                 face.note("request_state_unusable", message);
@@ -271,8 +276,8 @@ impl Asker {
             None => self.approved(ticket, None).await,
         };
         let called = Called {
-            deadline_ns: self.deadline_ns(&later),
-            later,
+            marks,
+            deadline_ns: self.deadline_ns(&names),
             names,
         };
         self.decided(face, admission, called, None).await
@@ -287,32 +292,32 @@ impl Asker {
         guard: Option<CallGuard>,
     ) -> Begun {
         let Called {
-            mut later,
+            mut marks,
             mut deadline_ns,
             names,
         } = called;
         while let Admission::Pending(ticket) = admission {
-            let ticket = match self.asking(ticket, later, guard.as_ref()) {
+            let ticket = match self.asking(ticket, marks, guard.as_ref()) {
                 Ok(asking) => {
                     let stage = Stage::Asking(asking);
                     return Begun::Running(Box::new(self.run(face, stage, names, guard)));
                 }
                 Err((ticket, unused)) => {
-                    later = unused;
+                    marks = unused;
                     ticket
                 }
             };
-            let ticket = match face.park(&self, ticket, &later, &names.id) {
+            let ticket = match face.park(&self, ticket, &marks, &names.id) {
                 Ok(answer) => return Begun::Answered(answer),
                 Err(ticket) => ticket,
             };
             admission = self.approved(ticket, guard.as_ref()).await;
             // The server's time begins now.
-            deadline_ns = self.deadline_ns(&later);
+            deadline_ns = self.deadline_ns(&names);
         }
         let refusal = match admission {
             Admission::Permit(permit) => {
-                let sent = self.dispatch(permit, &later.marks, deadline_ns).await;
+                let sent = self.dispatch(permit, &marks, deadline_ns).await;
                 let sent = sent.map(|(e, flight)| (e, After::Call(flight)));
                 return self.begun(face, sent, names, guard);
             }
@@ -382,7 +387,7 @@ pub(super) struct Run {
     pub asker: Asker,
     pub stage: Stage,
     after: Option<After>,
-    names: Names,
+    pub(super) names: Names,
     pub guard: Option<CallGuard>,
 }
 
@@ -397,7 +402,7 @@ pub(super) enum Stage {
 
 /// What is needed to send a call that may be sent.
 struct Called {
-    later: Later,
+    marks: Marks,
     deadline_ns: u64,
     names: Names,
 }
@@ -407,8 +412,8 @@ pub(super) struct Names {
     id: String,
     /// The progress token.
     token: Option<String>,
-    /// Whether the request lasts for as long as its client stays.
-    endless: bool,
+    /// How long the server may take; `u64::MAX`: for as long as the client stays.
+    pub(super) timeout_ns: u64,
 }
 
 impl Run {
@@ -450,7 +455,7 @@ impl Run {
 
     /// Ready when streams without an end are to end, where this is one.
     pub fn quiet(&self) -> impl Future<Output = ()> + Send + use<> {
-        let endless = self.names.endless;
+        let endless = self.names.timeout_ns == u64::MAX;
         let mut quiet = self.face.quiet.subscribe();
         async move {
             if !endless {

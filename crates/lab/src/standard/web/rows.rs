@@ -20,6 +20,8 @@ pub(in super::super) struct Verdict {
     pub(in super::super) measured: String,
     /// The best peer's name and figure, and ours over that.
     pub(in super::super) peer: Option<(String, f64)>,
+    /// Whether there is a peer that could be had.
+    pub(in super::super) wants_peer: bool,
     pub(in super::super) kept: bool,
 }
 
@@ -87,6 +89,7 @@ fn latency(group: &WebGroup) -> Vec<Verdict> {
                 mine.point / theirs.point,
             )
         }),
+        wants_peer: hop.per_second_min().is_some(),
         kept: mine.upper() <= most,
     };
     let mut rows = vec![row(
@@ -127,6 +130,7 @@ fn rate(hop: Hop, rates: &[Rate]) -> Vec<Verdict> {
                 let said = format!("{} {}/s", peer.arm, thousands(&peer.per_second));
                 (said, ours.per_second.point / peer.per_second.point)
             }),
+            wants_peer: true,
             kept: ours.per_second.lower() >= least,
         },
         Verdict {
@@ -140,6 +144,7 @@ fn rate(hop: Hop, rates: &[Rate]) -> Vec<Verdict> {
                     ours.resting_kib as f64 / peer.resting_kib.max(1) as f64,
                 )
             }),
+            wants_peer: true,
             kept: ours.resting_kib <= RESIDENT_KIB_MAX,
         },
     ]
