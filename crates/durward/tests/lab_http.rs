@@ -84,3 +84,54 @@ fn many_connections_to_serve_are_all_answered() {
     let found = overhead("2025-11-25", &["--transport", "http", "--concurrency", "8"]);
     assert_eq!(found["arms"][1]["calls"], 80);
 }
+
+/// A `durward serve` before an echo server, and where it is. Dropped, it is ended.
+struct Serve(std::process::Child, String);
+
+impl Serve {
+    fn start(directory: &std::path::Path) -> Self {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = port.local_addr().unwrap().to_string();
+        drop(port);
+        let child = Command::new(DURWARD)
+            .args(["--no-config", "--state-dir"])
+            .arg(directory)
+            .args(["serve", "--listen", &address, "--server"])
+            .arg(format!("mock={DURWARD} lab mock echo"))
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let serve = Self(child, format!("http://{address}/mcp/mock"));
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while std::net::TcpStream::connect(&address).is_err() {
+            assert!(std::time::Instant::now() < until, "it does not listen");
+        }
+        serve
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn load_leaves_no_session_behind() {
+    let name = format!("durward-lab-http-{}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    let serve = Serve::start(&directory);
+    // More sessions than a server may have processes, a few at a time.
+    for round in 0..3 {
+        let output = Command::new(DURWARD)
+            .args(["lab", "load", "tool", "--list", "--target", &serve.1])
+            .args(["--workers", "16", "--duration", "100ms", "--quiet"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "round {round}: {said}");
+    }
+    drop(serve);
+    let _ = std::fs::remove_dir_all(directory);
+}

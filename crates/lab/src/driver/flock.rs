@@ -118,7 +118,7 @@ impl Flock {
     }
 
     /// Ends all sessions.
-    pub(crate) fn close(self) {
-        self.sessions.into_iter().for_each(HttpSession::close);
+    pub(crate) fn close(mut self) {
+        self.sessions.iter_mut().for_each(HttpSession::close);
     }
 }

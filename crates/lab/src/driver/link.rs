@@ -214,7 +214,7 @@ impl HttpLink {
     fn close(self) {
         let Self {
             served,
-            session,
+            mut session,
             flock,
         } = self;
         if let Some(flock) = flock {

@@ -173,7 +173,7 @@ impl HttpSession {
     }
 
     /// Tells the server that a session is over; what it says to that does not matter any more.
-    pub(crate) fn close(mut self) {
+    pub(crate) fn close(&mut self) {
         let Some(session) = self.connection.session() else {
             return;
         };

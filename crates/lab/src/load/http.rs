@@ -69,6 +69,7 @@ pub(super) struct McpHttpTarget {
     session: HttpSession,
     question: Question,
     judge: Judge,
+    lost: bool,
 }
 
 impl McpHttpTarget {
@@ -85,6 +86,7 @@ impl McpHttpTarget {
             session: session.map_err(broken)?,
             question: operation.question(protocol),
             judge,
+            lost: false,
         })
     }
 }
@@ -93,7 +95,19 @@ impl Target for McpHttpTarget {
     fn call(&mut self) -> Told {
         match self.session.ask(&self.question) {
             Ok(reply) => judge(&mut self.session, &mut self.judge, &reply),
-            Err((elapsed_ns, error)) => lost(elapsed_ns, &error),
+            Err((elapsed_ns, error)) => {
+                self.lost = true;
+                lost(elapsed_ns, &error)
+            }
+        }
+    }
+}
+
+/// A server may keep what it started for a session until it is told that it is over.
+impl Drop for McpHttpTarget {
+    fn drop(&mut self) {
+        if !self.lost {
+            self.session.close();
         }
     }
 }
