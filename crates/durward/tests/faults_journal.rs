@@ -22,7 +22,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use guarded::{LATEST, Place, binary, call_works, echo, end, wait_for_end};
+use guarded::{LATEST, Place, binary, call_works, echo, end, eventually, wait_for_end};
 use mocks::client::Client;
 use rustix::process::{Signal, geteuid};
 use serde_json::json;
@@ -33,8 +33,16 @@ fn broken_by(place: &Place, break_it: impl FnOnce(&Path)) {
     let mut client = place.guard(&["echo"]);
     client.handshake(LATEST).unwrap();
     call_works(&mut client, "before");
+    // The answer goes out before its end is written; stopped between a look at the file and the write,
+    // the session would write what no look can find any more.
+    let segment = place.segments().pop().unwrap();
+    eventually("the end of the call is in the journal", || {
+        fs::read_to_string(&segment)
+            .unwrap()
+            .contains("\"kind\":\"operation\"")
+    });
     client.process().signal(Signal::STOP).unwrap();
-    break_it(place.segments().last().unwrap());
+    break_it(&segment);
     let id = client.send_request("tools/call", echo("after")).unwrap();
     client.process().signal(Signal::CONT).unwrap();
     refused_and_over(place, client, &id, 1);

@@ -18,8 +18,18 @@ pub(super) struct Pattern {
     fold: bool,
     /// Of paths: whatever matches is this place or below it. Absent where nothing is fixed.
     anchor: Option<String>,
-    /// Absent where the pattern is a literal: then the prefix is all of it.
-    regex: Option<Regex>,
+    rest: Rest,
+}
+
+/// What may follow the fixed beginning.
+#[derive(Debug, Clone)]
+enum Rest {
+    /// Nothing.
+    Nothing,
+    /// Nothing, or a slash and anything: the commonest path pattern, which needs no expression.
+    Below,
+    /// What the whole expression says.
+    Regex(Regex),
 }
 
 impl Pattern {
@@ -36,7 +46,7 @@ impl Pattern {
             prefix,
             fold,
             anchor: None,
-            regex: None,
+            rest: Rest::Nothing,
         };
         if glob::is_literal(pattern) {
             Ok(compiled)
@@ -93,12 +103,17 @@ impl Pattern {
             anchor: anchor(trimmed, &prefix, wild),
             prefix,
             fold: false,
-            regex: None,
+            rest: Rest::Nothing,
         };
-        if wild {
-            pattern.with_regex(&regex)
-        } else {
+        if !wild {
             Ok(pattern)
+        } else if trimmed.strip_suffix("/**") == Some(&pattern.prefix) {
+            Ok(Self {
+                rest: Rest::Below,
+                ..pattern
+            })
+        } else {
+            pattern.with_regex(&regex)
         }
     }
 
@@ -107,16 +122,20 @@ impl Pattern {
             .size_limit(REGEX_BYTES_MAX)
             .build()
             .map_err(|e| e.to_string())?;
-        self.regex = Some(built);
+        self.rest = Rest::Regex(built);
         Ok(self)
     }
 
     /// Whether `text` matches; `folded` is `text` in lower case.
     pub fn matches(&self, text: &str, folded: &str) -> bool {
         let seen = if self.fold { folded } else { text };
-        match &self.regex {
-            None => seen == self.prefix,
-            Some(regex) => seen.starts_with(&self.prefix) && regex.is_match(text),
+        let Some(rest) = seen.strip_prefix(&self.prefix) else {
+            return false;
+        };
+        match &self.rest {
+            Rest::Nothing => rest.is_empty(),
+            Rest::Below => rest.is_empty() || rest.starts_with('/'),
+            Rest::Regex(regex) => regex.is_match(text),
         }
     }
 
@@ -127,7 +146,7 @@ impl Pattern {
 
     /// The one name that matches, where the pattern is a literal.
     pub fn literal(&self) -> Option<&str> {
-        self.regex.is_none().then_some(self.prefix.as_str())
+        matches!(self.rest, Rest::Nothing).then_some(self.prefix.as_str())
     }
 }
 
@@ -160,4 +179,27 @@ fn fixed_beginning(pattern: &str) -> Option<(&str, &str)> {
     };
     let (fixed, rest) = pattern.split_at_checked(slash)?;
     (!fixed.is_empty()).then_some((fixed, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A short cut says what the whole expression would have said.
+    #[test]
+    fn short_cuts_agree_with_the_expression() {
+        let texts = [
+            "", "/", "/a", "/a/", "/a/b", "/a/b/c", "/ab", "/ab/c", "a", "/a\n/b", "/a/\n", "b/a/c",
+        ];
+        for pattern in [
+            "/a/**", "/a/**/", "/**", "**", "/a/**/c", "/a*/**", "/a/b", "a/**",
+        ] {
+            let whole = Regex::new(&glob::path(pattern).unwrap()).unwrap();
+            let compiled = Pattern::path(pattern, None).unwrap();
+            for text in texts {
+                let matched = compiled.iter().any(|p| p.matches(text, text));
+                assert_eq!(matched, whole.is_match(text), "{pattern} {text:?}");
+            }
+        }
+    }
 }
