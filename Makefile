@@ -51,7 +51,7 @@ bench: ## build as shipped, measure beside the peers, write BENCHMARKS.md again
 bench-with-peers:
 	cargo build --profile dist --package durward
 	cargo run --quiet --profile dist --package durward -- lab standard --write BENCHMARKS.md $(PEERS) $(HTTP_PEERS)
-	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && cat .cache/bench-pbpk.md >> BENCHMARKS.md
+	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && { echo; cat .cache/bench-pbpk.md; } >> BENCHMARKS.md
 
 bench-check: ## measure, and hold every budget of the design against it; fails where one is missed
 	cargo build --profile dist --package durward

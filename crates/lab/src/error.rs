@@ -49,8 +49,6 @@ pub enum LabError {
     Incomparable(String),
     /// It was asked to stop before anything could be told.
     Aborted,
-    /// What is asked for needs a part of the product that does not stand yet; the text names it.
-    NotBuilt(&'static str),
     /// A file or a directory cannot be used.
     Path {
         /// Which.
@@ -86,7 +84,6 @@ impl LabError {
             | Self::Broken { .. }
             | Self::Invalid { .. }
             | Self::Incomparable(_)
-            | Self::NotBuilt(_)
             | Self::Path { .. }
             | Self::System { .. } => 1,
         }
@@ -98,7 +95,6 @@ impl fmt::Display for LabError {
         match self {
             Self::Usage(text) | Self::Incomparable(text) => f.write_str(text),
             Self::Aborted => f.write_str("stopped before anything was measured"),
-            Self::NotBuilt(what) => write!(f, "not built yet: {what}"),
             Self::Spawn {
                 arm,
                 program,
@@ -128,7 +124,6 @@ impl std::error::Error for LabError {
             Self::Usage(_)
             | Self::Incomparable(_)
             | Self::Aborted
-            | Self::NotBuilt(_)
             | Self::Silent { .. }
             | Self::Broken { .. }
             | Self::Invalid { .. } => None,

@@ -62,7 +62,11 @@ pub(super) fn plans(
             false,
             plan(echo_arms.clone(), Operation::List),
         ),
-        ("`tools/call read_file`, denied by a rule", false, denied),
+        (
+            "`tools/call read_file`, denied by a rule (of 1,000, by 250 at once)",
+            false,
+            denied,
+        ),
         (approval::ASKED, false, asked),
         (approval::PENDING, false, pending),
         ("`tools/call echo`, 8 under way at once", false, abreast(8)),

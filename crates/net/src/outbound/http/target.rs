@@ -39,7 +39,7 @@ impl fmt::Display for TargetFault {
             Self::NotAUrl => "this is no url; write it as https://host:port/path",
             Self::Scheme => "the url begins neither with http:// nor with https://",
             Self::UserInfo => {
-                "the url holds a name or password, which logs would show; give the key with --api-key-env"
+                "the url holds a name or password, which logs would show; give the key with api_key in durward.yaml, or --api-key-env"
             }
             Self::InTheClear => {
                 "http:// to another machine can be read and changed on the way; use https://, or say --insecure-http"
