@@ -2,8 +2,9 @@
 """FastMCP's own proxy over stdio, as a peer to measure against.
 
 usage: fastmcp_proxy.py default|shared COMMAND [ARG...]
+       fastmcp_proxy.py default|shared URL
 
-default: what create_proxy makes of a command. shared: one client, connected once and used for every call.
+default: what create_proxy makes of a command or a URL. shared: one client, connected once and used for every call.
 """
 
 import asyncio
@@ -11,12 +12,15 @@ import logging
 import sys
 
 from fastmcp import Client
-from fastmcp.client.transports import StdioTransport
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from fastmcp.server import create_proxy
 
 
 async def serve(kind: str, command: str, args: list[str]) -> None:
-    transport = StdioTransport(command=command, args=args)
+    if command.startswith("http"):
+        transport = StreamableHttpTransport(command)
+    else:
+        transport = StdioTransport(command=command, args=args)
     if kind == "shared":
         async with Client(transport) as client:
             await create_proxy(client).run_async(transport="stdio", show_banner=False)

@@ -43,7 +43,7 @@ pub struct StandardArgs {
     /// What the order of the turns is drawn from
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// A peer to stand beside: its command, to which the server's is added; repeatable
+    /// A peer to stand beside: its command, to which the server's command or URL is added; repeatable
     #[arg(long, value_name = "NAME=CMD")]
     peer: Vec<String>,
     /// Write the profile whether a budget is missed or not

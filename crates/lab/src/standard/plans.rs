@@ -152,15 +152,18 @@ pub(super) fn plain(
     }
 }
 
+/// A peer that the command line names, without its server.
+pub(super) fn named_peer(text: &str) -> Result<Arm, LabError> {
+    let (name, line) = text
+        .split_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or_else(|| LabError::Usage(format!("--peer takes NAME=CMD, not {text}")))?;
+    Arm::parse(name, line, Transport::Stdio)
+}
+
 /// The same comparison with the peers that were named, each before the echo server.
 fn beside_peers(args: &StandardArgs, scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
-    let peer = |text: &String| {
-        let (name, line) = text
-            .split_once('=')
-            .filter(|(name, _)| !name.is_empty())
-            .ok_or_else(|| LabError::Usage(format!("--peer takes NAME=CMD, not {text}")))?;
-        Ok(Arm::parse(name, line, Transport::Stdio)?.before(scene.direct(Server::Echo).command()))
-    };
+    let peer = |text: &String| Ok(named_peer(text)?.before(scene.direct(Server::Echo).command()));
     let peers: Result<Vec<Arm>, LabError> = args.peer.iter().map(peer).collect();
     let mut arms = plan.arms;
     arms.extend(peers?);

@@ -31,6 +31,8 @@ pub(super) enum Hop {
     HttpToHttp,
     /// A client over stdio before a server over HTTP: the seed's topology.
     StdioToHttp,
+    /// The same, beside proxies that take a thousand times as long.
+    StdioToHttpBesidePeers,
 }
 
 /// One comparison over HTTP.
@@ -57,6 +59,7 @@ impl Hop {
             Self::HttpToStdio => "HTTP→stdio",
             Self::HttpToHttp => "HTTP→HTTP",
             Self::StdioToHttp => "stdio→HTTP",
+            Self::StdioToHttpBesidePeers => "stdio→HTTP, beside peers",
         }
     }
 
@@ -64,7 +67,7 @@ impl Hop {
     pub(super) fn baseline(self) -> &'static str {
         match self {
             Self::HttpToStdio | Self::HttpToHttp => "direct",
-            Self::StdioToHttp => "bare bridge",
+            Self::StdioToHttp | Self::StdioToHttpBesidePeers => "bare bridge",
         }
     }
 }
@@ -96,7 +99,7 @@ pub(super) fn measure(
         drop(monitor);
         let analysis = Analysis::of(&plan, &measured, load, context);
         web.groups.push(WebGroup { hop, analysis });
-        if hop != Hop::StdioToHttp {
+        if hop.per_second_min().is_some() {
             let _ = writeln!(err, "{}, {} connections", hop.title(), rates::CONNECTIONS);
             let found = rates::measure(hop, &plan, args.quick, context, interrupt)?;
             web.rates.extend(found);

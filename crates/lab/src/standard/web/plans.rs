@@ -5,13 +5,16 @@ use crate::arm::Arm;
 use crate::driver::{Answers, Operation};
 use crate::error::LabError;
 use crate::overhead::Plan;
-use crate::standard::plans::{hello, plain};
+use crate::standard::plans::{hello, named_peer, plain};
 use crate::standard::scene::{Scene, Server};
 use crate::standard::{Size, StandardArgs};
 use std::ffi::OsString;
 
 /// The tool that is called.
 const TOOL: &str = "echo";
+/// Timed and untimed calls of a launch beside peers: one of them opens a session for every call.
+const PEER_RUNS: u32 = 100;
+const PEER_WARMUP: u32 = 10;
 
 /// All comparisons over HTTP, in the order of the page.
 pub(super) fn plans(
@@ -38,12 +41,13 @@ pub(super) fn plans(
     let mut to_http = vec![direct(), scene.tunnelled(), scene.served_http()?];
     to_http.extend(peers(&["--url".into(), "{direct}".into()])?);
     let bridged = vec![direct(), scene.bridged(), scene.guarded_http()?];
+    let beside = beside_peers(args, bridged.clone())?;
     let plan = |arms: Vec<Arm>, hello: &Operation| Plan {
         // Some proxies add members of their own to an answer.
         answers: Answers::Content,
         ..plain(args, size, arms, hello.clone())
     };
-    Ok(vec![
+    let mut plans = vec![
         (Hop::HttpToStdio, plan(to_stdio, &hello)),
         (Hop::HttpToHttp, plan(to_http, &hello)),
         (
@@ -53,7 +57,28 @@ pub(super) fn plans(
                 ..plan(bridged, &hello)
             },
         ),
-    ])
+    ];
+    if let Some(arms) = beside {
+        plans.push((
+            Hop::StdioToHttpBesidePeers,
+            Plan {
+                references: 2,
+                runs: PEER_RUNS,
+                warmup: PEER_WARMUP,
+                turn: PEER_RUNS.div_ceil(4),
+                ..plan(arms, &hello)
+            },
+        ));
+    }
+    Ok(plans)
+}
+
+/// The bridge and ours with the peers that were named, each before the first arm; nothing without peers.
+fn beside_peers(args: &StandardArgs, mut arms: Vec<Arm>) -> Result<Option<Vec<Arm>>, LabError> {
+    for text in &args.peer {
+        arms.push(named_peer(text)?.before(&["{direct}".into()]));
+    }
+    Ok((!args.peer.is_empty()).then_some(arms))
 }
 
 /// What is missing, and how it is had.

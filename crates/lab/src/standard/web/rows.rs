@@ -31,12 +31,12 @@ impl Hop {
         match self {
             Self::HttpToStdio => Some(30_000.0),
             Self::HttpToHttp => Some(20_000.0),
-            Self::StdioToHttp => None,
+            Self::StdioToHttp | Self::StdioToHttpBesidePeers => None,
         }
     }
 
     fn p99_us_max(self) -> Option<f64> {
-        (self != Self::StdioToHttp).then_some(ADDED_P99_US_MAX)
+        self.per_second_min().map(|_| ADDED_P99_US_MAX)
     }
 }
 
