@@ -130,20 +130,24 @@ fn a_fastmcp_client_asks_its_person() {
 }
 
 #[test]
-fn a_modern_client_is_not_asked_and_hears_why() {
+fn a_modern_client_is_asked_by_a_result_that_wants_input() {
     let place = Place::new();
     place.write_policy(&policy(r#"["client"]"#));
-    let calls = [write(&place, "a")];
-    let Some(seen) = fastmcp(&place, "auto", &calls, &[accept("allow once")]) else {
+    let calls = [write(&place, "a"), write(&place, "b")];
+    let answers = [accept("allow once"), accept("deny")];
+    let Some(seen) = fastmcp(&place, "auto", &calls, &answers) else {
         return;
     };
-    assert_eq!(seen[0]["asked"], json!([]));
-    assert_eq!(
-        seen[0]["error"]["data"]["reason"], "approval_unreachable",
-        "{}",
-        seen[0]
-    );
-    assert_eq!(place.counted().len(), 0);
+    for call in &seen {
+        let message = call["asked"][0]["message"].as_str().unwrap();
+        assert!(message.contains("rule: ask"), "{message}");
+    }
+    assert_eq!(seen[0]["result"]["isError"], false, "{}", seen[0]);
+    let reason = &seen[1]["error"]["data"]["reason"];
+    assert_eq!(reason, "approval_denied", "{}", seen[1]);
+    assert_eq!(place.counted().len(), 1);
+    let journal = place.journal();
+    assert_eq!(journal.decisions()[0]["era"], "modern");
 }
 
 #[test]

@@ -305,3 +305,24 @@ fn a_state_is_its_callers_own() {
     let own = ask(&one, &back(&state, &accept("allow once"))).json();
     assert_eq!(own["result"]["content"][0]["text"], "x", "{own}");
 }
+
+/// Trying states costs as much as calling.
+#[test]
+fn states_that_are_none_count_against_the_limits() {
+    let limits = ["--limit-requests", "1/m", "--limit-burst", "2"];
+    let served = served(r#"["client"]"#, &limits);
+    let try_one = |id: &str| {
+        let more = back("durward-approval-00", &accept("allow once"));
+        ask(&served, id, "x", &more).json()
+    };
+    for id in ["1", "2"] {
+        let unknown = try_one(id);
+        assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    }
+    let beyond = try_one("3");
+    assert_eq!(
+        beyond["error"]["data"]["reason"], "rate_limited",
+        "{beyond}"
+    );
+    served.stop();
+}

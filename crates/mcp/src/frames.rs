@@ -6,6 +6,8 @@ use wire::WireError;
 use wire::jsonrpc::member;
 use wire::scan::Scan;
 
+use crate::input_required::Stray;
+
 /// JSON-RPC error code of a refusal by the gate.
 pub const REFUSED_CODE: i32 = -32001;
 /// JSON-RPC error code where the server did not do its part.
@@ -224,6 +226,16 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
     error(id, REFUSED_CODE, &refusal.to_string(), Some(&data))
 }
 
+/// The answer to a request that comes back with a state under which nothing of it is kept; `counted`
+/// refuses where its caller is beyond its limits.
+#[must_use]
+pub fn stray(id: &str, stray: Stray, counted: Result<(), Box<Refusal>>) -> Vec<u8> {
+    match counted {
+        Ok(()) => error(id, -32602, stray.sentence(), None),
+        Err(refusal) => refused(id, &refusal),
+    }
+}
+
 /// News for a client whose call waits for a person. `told` counts them: progress may only grow, and a
 /// millionth is less than what a server begins with.
 #[must_use]
@@ -231,6 +243,15 @@ pub fn waiting(token: &str, told: u32, left_s: u64) -> Vec<u8> {
     format!(
         "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{},\"message\":\"waiting for a person's approval, {left_s} s left\"}}}}",
         f64::from(told) / 1e6
+    )
+    .into_bytes()
+}
+
+/// Tells a server that nobody waits for this call any more; `id` as the server knows it.
+#[must_use]
+pub fn cancel(id: &str, reason: &str) -> Vec<u8> {
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id},\"reason\":\"{reason}\"}}}}"
     )
     .into_bytes()
 }

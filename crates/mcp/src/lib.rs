@@ -12,6 +12,7 @@ pub mod descriptions;
 pub mod era;
 pub mod finding;
 pub mod frames;
+pub mod input_required;
 pub mod listing;
 pub mod method;
 pub mod mirrored;

@@ -13,6 +13,8 @@ use gate::facts::Facts;
 
 /// The `_meta` member in which a Modern client names itself.
 pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+/// The `_meta` member in which it says what it can do.
+pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// What a client is told that uses an id twice at a time.
 pub const ID_IN_USE: &str = "this id is already in use by a call under way";
 

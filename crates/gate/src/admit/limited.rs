@@ -135,6 +135,17 @@ impl Gate {
         Ok(self.control(kind, request))
     }
 
+    /// Counts a request that is answered here, without a judgement, as a call is counted.
+    ///
+    /// # Errors
+    /// The refusal, where the caller is beyond its limits.
+    pub fn admit_stray(&self, facts: &Facts, origin: &Origin) -> Result<(), Box<Refusal>> {
+        let world = self.world();
+        self.arrive(&world, Lane::Calls, &who(facts, origin), self.mono_ns())
+            .map(drop)
+            .map_err(|why| Box::new(self.turn_away(&world, facts, origin, why)))
+    }
+
     /// A person said yes to a call beyond its tool's window: the window begins anew.
     pub(super) fn note_approved<R>(&self, world: &World, call: &Call<R>, decided: &Decided) {
         if decided.escalated {

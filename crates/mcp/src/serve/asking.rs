@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::approval::Channel;
 use gate::{Admission, Reason, Ticket};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Notify;
 use wire::id::IdKey;
 use wire::jsonrpc::{member, string};
-use wire::scan::Scan;
 use wire::{Bounds, Era, scan_request};
 
 use super::Face;
@@ -18,15 +17,14 @@ use super::call::{After, Asker, Names, Run, Said, Stage};
 use super::server::Server;
 use super::session::{CallGuard, Session};
 use super::splice::Marks;
-use crate::ask_client::{self, ID_PREFIX};
+use crate::ask_client;
 use crate::frames;
+use crate::input_required::{self, Stray, essence, only_client};
 use crate::request;
 use crate::upstream::Frame;
 
 /// Most calls of Modern clients that are kept until their client asks again.
 pub const PARKED_MAX: usize = 1_024;
-/// Under which key a Modern client answers our question.
-const INPUT: &str = "durward_approval";
 
 /// A call that waits for an answer of its Legacy client's person, or of anybody else who may give one.
 pub(super) struct Asking {
@@ -178,11 +176,6 @@ impl Asker {
     }
 }
 
-/// Whether nobody but the client may answer.
-pub(super) fn only_client(ticket: &Ticket<Frame>) -> bool {
-    ticket.approvers().iter().all(|c| *c == Channel::Client)
-}
-
 impl Run {
     /// What there is for the client of a call that waits; none where it has been sent.
     pub(super) async fn next_asked(&mut self) -> Option<Said> {
@@ -307,7 +300,8 @@ impl Face {
         if parked.len() >= PARKED_MAX {
             return Err(ticket);
         }
-        let state = format!("{ID_PREFIX}{:032x}", u128::from_be_bytes(random));
+        let name = format!("{:032x}", u128::from_be_bytes(random));
+        let (state, frame) = input_required::result(id, &question, &name);
         let kept = Parked {
             ticket,
             marks: marks.clone(),
@@ -315,131 +309,31 @@ impl Face {
             caller: Arc::clone(&asker.caller),
             essence,
         };
-        parked.insert(state.clone(), kept);
-        drop(parked);
-        let result = json!({
-            "resultType": "input_required",
-            "inputRequests": { INPUT: {
-                "method": "elicitation/create",
-                "params": ask_client::form(&question),
-            } },
-            "requestState": state,
-        });
-        Ok(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes())
+        parked.insert(state, kept);
+        Ok(frame)
     }
 
     /// The call that a Modern client comes back for.
     ///
     /// # Errors
-    /// A sentence, where the state is none of this caller's or the request is another one.
+    /// Where the state is none of this caller's, or the request is another one.
     pub(super) fn unpark(
         &self,
         asker: &Asker,
         state: &str,
         frame: &[u8],
-    ) -> Result<(Box<Ticket<Frame>>, Marks), &'static str> {
-        const UNKNOWN: &str =
-            "requestState is unknown, used or too old; send the request again without it";
+    ) -> Result<(Box<Ticket<Frame>>, Marks), Stray> {
         let essence = essence(frame);
         let mut parked = self.parked.parked();
         let found = parked.get(state).filter(|parked| {
             parked.caller == asker.caller && Arc::ptr_eq(&parked.server, &asker.server)
         });
         match found {
-            None => return Err(UNKNOWN),
-            Some(found) if essence.as_ref() != Some(&found.essence) => {
-                return Err("the request is not the one that was asked about");
-            }
+            None => return Err(Stray::Unknown),
+            Some(found) if essence.as_ref() != Some(&found.essence) => return Err(Stray::Other),
             Some(_) => {}
         }
-        let Parked { ticket, marks, .. } = parked.remove(state).ok_or(UNKNOWN)?;
+        let Parked { ticket, marks, .. } = parked.remove(state).ok_or(Stray::Unknown)?;
         Ok((ticket, marks))
-    }
-}
-
-impl Asker {
-    /// Takes the answer of a Modern client's person; gives the reason where that ends the call.
-    pub(super) fn take_answer(
-        &self,
-        ticket: &Ticket<Frame>,
-        answer: Option<&Value>,
-    ) -> Option<Reason> {
-        let only_client = only_client(ticket);
-        let said = answer.map_or(ask_client::Said::Nothing, |answer| {
-            ask_client::said(answer, &self.caller, only_client)
-        });
-        match said {
-            ask_client::Said::Answer(answer) => {
-                // Where another channel was faster, its answer stands.
-                drop(
-                    self.server
-                        .gate
-                        .approvals()
-                        .answer(&ticket.id().to_string(), answer),
-                );
-                None
-            }
-            ask_client::Said::Nothing => {
-                (only_client && !ticket.is_settled()).then_some(Reason::ApprovalUnreachable)
-            }
-        }
-    }
-}
-
-/// What a client comes back with to a call that was asked about: our state, and the answer.
-#[derive(Debug)]
-pub(super) struct Return {
-    pub state: String,
-    pub answer: Option<Value>,
-}
-
-impl Return {
-    /// Reads it out of a request; none where the request carries no state of ours.
-    pub fn of(scan: &Scan<'_>) -> Option<Self> {
-        let state = member(&scan.params, "requestState").and_then(string)?;
-        if !state.starts_with(ID_PREFIX) {
-            return None;
-        }
-        let answers: Option<Value> =
-            member(&scan.params, "inputResponses").and_then(|raw| serde_json::from_str(raw).ok());
-        Some(Self {
-            state: state.into_owned(),
-            answer: answers.and_then(|mut answers| Some(answers.get_mut(INPUT)?.take())),
-        })
-    }
-}
-
-/// What must be the same when a client comes back: the method and its parameters, without what only
-/// belongs to the one or the other message.
-fn essence(frame: &[u8]) -> Option<Value> {
-    let mut message: Value = serde_json::from_slice(frame).ok()?;
-    let method = message.get_mut("method")?.take();
-    let mut params = message.get_mut("params")?.take();
-    let members = params.as_object_mut()?;
-    for passing in ["_meta", "requestState", "inputResponses"] {
-        members.remove(passing);
-    }
-    Some(json!([method, params]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_comes_back_must_be_the_same_request() {
-        let first = br#"{"id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":1,"y":2},"_meta":{"k":1}}}"#;
-        let same = br#"{"params":{"requestState":"s","inputResponses":{},"arguments":{"y":2,"x":1},"name":"a"},"id":"2","method":"tools/call"}"#;
-        assert_eq!(essence(first), essence(same));
-        for other in [
-            br#"{"method":"tools/call","params":{"name":"a","arguments":{"x":1,"y":3}}}"#
-                .as_slice(),
-            br#"{"method":"prompts/get","params":{"name":"a","arguments":{"x":1,"y":2}}}"#,
-            br#"{"method":"tools/call","params":{"name":"b","arguments":{"x":1,"y":2}}}"#,
-            br#"{"method":"tools/call","params":{"name":"a","arguments":{"x":1,"y":2},"more":1}}"#,
-        ] {
-            assert_ne!(essence(first), essence(other));
-        }
-        assert_eq!(essence(b"{}"), None);
     }
 }

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use gate::facts::Facts;
 use gate::journal::{ResponseSummary, Status};
-use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason};
+use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason, Ticket};
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 use wire::{Era, Id, Revision};
 
 use super::Face;
-use super::asking::{Asking, Return, only_client};
+use super::asking::Asking;
 use super::server::{Reader, Server, Shown};
 use super::session::{CallGuard, Session};
 use super::splice::{self, Marks};
 use super::upstream::{Exchange, Incoming, Link, Slot, Unsent};
 use crate::describe::{self, Context};
 use crate::frames::{self, Failure, UpstreamFault};
+use crate::input_required::{Return, only_client, take_answer};
 use crate::method::{Class, List};
 use crate::reply::{self, Reply};
 use crate::request;
@@ -57,7 +58,7 @@ enum Step {
     Pass(ControlKind, After, Box<Facts>, Box<Origin>),
     Judge(Box<Facts>, Box<Origin>),
     /// The client comes back with an answer of its person.
-    Return(Return),
+    Return(Return, Box<Facts>, Box<Origin>),
     Refuse(Vec<u8>),
 }
 
@@ -124,7 +125,9 @@ impl Asker {
             Era::Legacy => None,
         };
         let step = match (request::classify(method, scan), back) {
-            (Class::Judged(_), Some(back)) => Step::Return(back),
+            (Class::Judged(_), Some(back)) => {
+                self.returned(back, method, self.origin(id.raw(), scan, received_ns))
+            }
             (Class::Control(kind), _) if matches!(method, "initialize" | "server/discover") => {
                 pass(kind, After::Handshake)
             }
@@ -159,7 +162,7 @@ impl Asker {
                 .server
                 .timeout_ns(facts.tool_name.known().map(|t| &**t)),
             // It is the request that was asked about, once more.
-            Step::Return(_) => {
+            Step::Return(..) => {
                 let tool = member(&scan.params, "name").and_then(string);
                 self.server.timeout_ns(tool.as_deref())
             }
@@ -172,6 +175,11 @@ impl Asker {
             received_ns,
             step,
         }
+    }
+
+    fn returned(&self, back: Return, method: &str, origin: Origin) -> Step {
+        let facts = self.with_context(|context| describe::control_request(method, context));
+        Step::Return(back, Box::new(facts), Box::new(origin))
     }
 
     fn reader(&self) -> Reader<'_> {
@@ -257,21 +265,31 @@ impl Asker {
                 };
                 return self.decided(face, admission, called, guard).await;
             }
-            Step::Return(back) => return self.came_back(face, &frame, &back, names).await,
+            Step::Return(back, facts, origin) => {
+                return match face.unpark(&self, &back.state, &frame) {
+                    Ok(found) => self.came_back(face, found, &back, names).await,
+                    Err(stray) => {
+                        let counted = self.server.gate.admit_stray(&facts, &origin);
+                        face.note("request_state_unusable", stray.sentence());
+                        Begun::Answered(frames::stray(&names.id, stray, counted))
+                    }
+                };
+            }
         };
         self.begun(face, sent, names, guard)
     }
 
     /// Goes on with a call that its client was asked about.
-    async fn came_back(self, face: &Arc<Face>, frame: &[u8], back: &Return, names: Names) -> Begun {
-        let (ticket, marks) = match face.unpark(&self, &back.state, frame) {
-            Ok(found) => found,
-            Err(message) => {
-                face.note("request_state_unusable", message);
-                return Begun::Answered(frames::error(&names.id, -32602, message, None));
-            }
-        };
-        let admission = match self.take_answer(&ticket, back.answer.as_ref()) {
+    async fn came_back(
+        self,
+        face: &Arc<Face>,
+        (ticket, marks): (Box<Ticket<Frame>>, Marks),
+        back: &Return,
+        names: Names,
+    ) -> Begun {
+        let answer = back.answer.as_ref();
+        let ended = take_answer(&self.server.gate, &self.caller, &ticket, answer);
+        let admission = match ended {
             Some(reason) => Admission::Refused(self.server.gate.decline(*ticket, reason)),
             None => self.approved(ticket, None).await,
         };

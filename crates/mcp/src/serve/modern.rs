@@ -15,6 +15,7 @@ use wire::scan::Scan;
 use wire::{Bounds, Era, Revision, scan_reply};
 
 use super::answer;
+use crate::request::META_CAPABILITIES;
 use crate::{ask_client, frames, request};
 
 /// A mirrored header is missing, doubled or differs from the body.
@@ -25,8 +26,6 @@ const UNSUPPORTED_VERSION: i32 = -32022;
 const INVALID_PARAMS: i32 = -32602;
 /// The method does not exist.
 const UNKNOWN_METHOD: i32 = -32601;
-
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// Methods of the Legacy era that the Modern one does not have.
 const REMOVED: [&str; 6] = [

@@ -10,12 +10,12 @@ use tokio::sync::Notify;
 use wire::id::IdKey;
 use wire::{Id, Revision};
 
-use super::asking::only_client;
 use super::call::Asker;
 use super::server::{Server, Shown};
 use super::streams::Streams;
 use super::upstream::{Link, Slot};
 use crate::ask_client::{self, ID_PREFIX, Said};
+use crate::input_required::only_client;
 use crate::upstream::Frame;
 
 /// Most requests of a server that its client has not answered.

@@ -39,12 +39,28 @@ pub(super) type Key = (Side, IdKey);
 pub(super) struct Asking {
     /// The id as its sender spelled it.
     pub id: String,
+    /// The id that the server will know, where that is another.
+    sent_id: Option<String>,
     /// The batch that the answer belongs to.
     pub batch: Option<u64>,
     ticket: Box<Ticket<Frame>>,
     progress: Option<Progress>,
     /// Our own question to the client, while it is open.
     pub elicitation: Option<IdKey>,
+}
+
+impl Asking {
+    /// A request whose sender has been told nothing yet.
+    pub(super) fn of(ticket: Box<Ticket<Frame>>, open: Open) -> Self {
+        Self {
+            id: open.id,
+            sent_id: open.sent_id,
+            batch: open.batch,
+            ticket,
+            progress: None,
+            elicitation: None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -123,6 +139,7 @@ impl Session {
             Admission::Pending(ticket) => return self.hold((side, key), ticket, open),
             Admission::Refused(refusal) => refusal,
         };
+        self.table.forget_other_id(&key);
         self.answer(side, open.batch, frames::refused(&open.id, &refusal))
     }
 
@@ -134,8 +151,19 @@ impl Session {
         }
     }
 
+    /// Keeps a request until its question has ended, or its Modern client comes back with the answer.
+    fn hold(&mut self, key: Key, mut ticket: Box<Ticket<Frame>>, open: Open) -> Flow {
+        if key.0 == Side::Client {
+            ticket = match self.park(ticket, &open.id) {
+                Ok(answer) => return self.deliver(open.batch, answer),
+                Err(ticket) => ticket,
+            };
+        }
+        self.wait(key, ticket, open)
+    }
+
     /// Keeps a request until its question has ended.
-    fn hold(&mut self, key: Key, ticket: Box<Ticket<Frame>>, open: Open) -> Flow {
+    pub(super) fn wait(&mut self, key: Key, ticket: Box<Ticket<Frame>>, open: Open) -> Flow {
         let by_client = ticket.approvers().contains(&Channel::Client) && self.client_elicits;
         let nobody = !by_client && ticket.approvers().iter().all(|c| *c == Channel::Client);
         if nobody {
@@ -163,11 +191,9 @@ impl Session {
             flow = self.tell_client(&frame);
         }
         let asking = Asking {
-            id: open.id,
-            batch: open.batch,
-            ticket,
             progress,
             elicitation,
+            ..Asking::of(ticket, open)
         };
         self.table.asking.insert(key, asking);
         flow
@@ -188,7 +214,7 @@ impl Session {
         flow
     }
 
-    fn go_on(&mut self, key: Key, asking: Asking) -> Flow {
+    pub(super) fn go_on(&mut self, key: Key, asking: Asking) -> Flow {
         let flow = self.close_elicitation(asking.elicitation.clone());
         let now = asking
             .ticket
@@ -201,13 +227,19 @@ impl Session {
         if let (Some(_), Some(tool)) = (now.quarantine, now.tool_name.known()) {
             now.quarantine = self.definitions.quarantine_now(tool);
         }
-        let call_timeout_ns = self.options.call_timeout_ms.saturating_mul(1_000_000);
+        let tool = now.tool_name.known();
+        let own_ms = tool.and_then(|tool| self.options.tool_timeouts_ms.get(tool));
+        let timeout_ms = *own_ms.unwrap_or(&self.options.call_timeout_ms);
         let open = Open {
             id: asking.id,
+            sent_id: asking.sent_id,
             kind: OpenKind::Plain,
             batch: asking.batch,
             // The server's time begins now.
-            deadline_ns: self.gate.mono_ns().saturating_add(call_timeout_ns),
+            deadline_ns: self
+                .gate
+                .mono_ns()
+                .saturating_add(timeout_ms.saturating_mul(1_000_000)),
         };
         let admission = self.gate.resume(asking.ticket, now);
         flow.or(self.admitted(admission, key, open))
@@ -237,6 +269,7 @@ impl Session {
         let Some(asking) = self.table.asking.remove(key) else {
             return false;
         };
+        self.table.forget_other_id(&key.1);
         // Whether the client still reads shows with the next frame that it has to get.
         let _ = self.close_elicitation(asking.elicitation.clone());
         if let Some(number) = asking.batch {
@@ -250,6 +283,7 @@ impl Session {
     /// Refuses everything that waits.
     pub(super) fn refuse_waiting(&mut self, reason: Reason) -> Flow {
         let mut flow = Flow::Go;
+        self.give_up_parked(reason);
         let waiting: Vec<(Key, Asking)> = self.table.asking.drain().collect();
         for ((side, _), asking) in waiting {
             flow = flow.or(self.close_elicitation(asking.elicitation.clone()));

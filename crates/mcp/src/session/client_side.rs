@@ -1,6 +1,6 @@
 //! Frames from the client.
 
-use gate::facts::Facts;
+use gate::facts::{Facts, ResourceType};
 use gate::journal::Status;
 use gate::{Call, ControlKind, Origin, Outcome};
 use wire::id::IdKey;
@@ -10,6 +10,7 @@ use wire::scan::Scan;
 use wire::{Bounds, Era, Id, WireError, WireErrorKind, scan_request};
 
 use crate::frames::{self, UpstreamFault};
+use crate::input_required::Return;
 use crate::method::{self, Class};
 use crate::request;
 use crate::upstream::Frame;
@@ -38,6 +39,8 @@ enum Step {
 enum RequestStep {
     Pass(ControlKind, OpenKind, Box<Facts>, Box<Origin>),
     Judge(Box<Facts>, Box<Origin>),
+    /// The client comes back with an answer of its person.
+    Return(Return, Box<Facts>, Box<Origin>),
     Refuse(Vec<u8>),
 }
 
@@ -122,6 +125,7 @@ impl Session {
                 self.expect_batch_part(batch);
                 let open = |kind, deadline_ns| Open {
                     id: id.clone(),
+                    sent_id: None,
                     kind,
                     batch,
                     deadline_ns,
@@ -139,6 +143,10 @@ impl Session {
                             }
                             Err(refusal) => self.deliver(batch, frames::refused(&id, &refusal)),
                         }
+                    }
+                    RequestStep::Return(back, facts, origin) => {
+                        let open = open(OpenKind::Plain, deadline_ns);
+                        self.came_back(key, open, &frame, (&back, &facts, &origin))
                     }
                     RequestStep::Judge(facts, origin) => {
                         let call = Call {
@@ -158,8 +166,9 @@ impl Session {
         &mut self,
         kind: ControlKind,
         cancelled: Option<IdKey>,
-        frame: Vec<u8>,
+        mut frame: Vec<u8>,
     ) -> Flow {
+        let cancelled = cancelled.map(|key| self.table.sent_as(key));
         // The server has not heard of a call that still waits, nor will it.
         if let Some(key) = &cancelled
             && self.withdraw(&(Side::Client, key.clone()))
@@ -168,6 +177,9 @@ impl Session {
         }
         if let Some(open) = cancelled.and_then(|key| self.table.take(&key)) {
             self.close_batch_part(&open);
+            if let Some(id) = &open.sent_id {
+                frame = frames::cancel(id, "the client cancelled it");
+            }
             drop(open);
         }
         if kind == ControlKind::Handshake {
@@ -247,6 +259,8 @@ impl Session {
             let origin = session.origin(id.raw(), scan, received_ns);
             RequestStep::Pass(kind, open, Box::new(facts), Box::new(origin))
         };
+        let modern = self.era == Some(Era::Modern);
+        let back = || Return::of(scan).filter(|_| modern);
         let step = match request::classify(method, scan) {
             Class::Control(kind) => {
                 let open = match method {
@@ -260,22 +274,13 @@ impl Session {
                 let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
                 pass(self, ControlKind::List, OpenKind::List { list, first })
             }
+            Class::Judged(_) if let Some(back) = back() => {
+                let facts = describe::control_request(method, &self.context());
+                let origin = self.origin(id.raw(), scan, received_ns);
+                RequestStep::Return(back, Box::new(facts), Box::new(origin))
+            }
             Class::Judged(reaches_for) => {
-                match describe::client_request(method, reaches_for, scan, &self.context()) {
-                    Ok(mut facts) => {
-                        if let (Some(_), Some(tool)) = (facts.quarantine, facts.tool_name.known()) {
-                            facts.quarantine = self.definitions.quarantine_now(tool);
-                        }
-                        RequestStep::Judge(
-                            Box::new(facts),
-                            Box::new(self.origin(id.raw(), scan, received_ns)),
-                        )
-                    }
-                    Err(message) => {
-                        self.note("client_params_unusable", message);
-                        RequestStep::Refuse(frames::error(id.raw(), -32602, message, None))
-                    }
-                }
+                self.read_judged(id, method, reaches_for, scan, received_ns)
             }
         };
         Step::Request {
@@ -283,6 +288,30 @@ impl Session {
             key,
             deadline_ns,
             step,
+        }
+    }
+
+    /// States the facts of a request that is to be judged.
+    fn read_judged(
+        &mut self,
+        id: Id<'_>,
+        method: &str,
+        reaches_for: Option<ResourceType>,
+        scan: &Scan<'_>,
+        received_ns: u64,
+    ) -> RequestStep {
+        match describe::client_request(method, reaches_for, scan, &self.context()) {
+            Ok(mut facts) => {
+                if let (Some(_), Some(tool)) = (facts.quarantine, facts.tool_name.known()) {
+                    facts.quarantine = self.definitions.quarantine_now(tool);
+                }
+                let origin = self.origin(id.raw(), scan, received_ns);
+                RequestStep::Judge(Box::new(facts), Box::new(origin))
+            }
+            Err(message) => {
+                self.note("client_params_unusable", message);
+                RequestStep::Refuse(frames::error(id.raw(), -32602, message, None))
+            }
         }
     }
 

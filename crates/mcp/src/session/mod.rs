@@ -7,6 +7,7 @@ mod asking;
 mod client_side;
 mod lists;
 mod open;
+mod parked;
 mod run;
 mod server_side;
 

@@ -9,6 +9,7 @@ use crate::era::Asked;
 use crate::method::List;
 
 use super::asking::{Asking, Key, Side};
+use super::parked::Lot;
 
 /// Most calls of the client under way at once.
 pub const IN_FLIGHT_MAX: usize = 1_024;
@@ -22,6 +23,8 @@ const ENDED_MAX: usize = 1_024;
 pub struct Open {
     /// The id as the client spelled it.
     pub id: String,
+    /// The id that the server knows, where that is another: of a call that its client came back for.
+    pub sent_id: Option<String>,
     /// What to do with the answer.
     pub kind: OpenKind,
     /// The batch that the answer belongs to.
@@ -74,6 +77,8 @@ pub struct Batch {
 #[derive(Debug, Default)]
 pub struct Table {
     calls: HashMap<IdKey, Open>,
+    /// Ids under which a client came back, and those that its calls go on under.
+    came_back_as: HashMap<IdKey, IdKey>,
     ended: VecDeque<IdKey>,
     /// Requests of the server that the client has not answered.
     pub server_requests: HashMap<IdKey, InFlight>,
@@ -81,6 +86,8 @@ pub struct Table {
     pub server_pings: VecDeque<IdKey>,
     /// Requests of either side that wait for a person.
     pub asking: HashMap<Key, Asking>,
+    /// Calls that wait for their Modern client to come back.
+    pub parked: Lot,
     /// Our own open questions to the client's person, and what they are about.
     pub elicitations: HashMap<IdKey, Key>,
     /// Batches being collected.
@@ -92,11 +99,30 @@ impl Table {
     pub fn has(&self, key: &IdKey) -> bool {
         self.calls.contains_key(key)
             || (!self.asking.is_empty() && self.asking.contains_key(&(Side::Client, key.clone())))
+            || self.came_back_as.contains_key(key)
+            || self.parked.values().any(|parked| parked.is(key))
+    }
+
+    /// The id that a call goes on under: another than its client's where that came back for it.
+    pub fn sent_as(&self, key: IdKey) -> IdKey {
+        self.came_back_as.get(&key).cloned().unwrap_or(key)
+    }
+
+    /// Notes that a client came back for a call.
+    pub fn come_back(&mut self, key: IdKey, sent_as: IdKey) {
+        self.came_back_as.insert(key, sent_as);
+    }
+
+    /// A call has ended, so that nobody needs its other id.
+    pub fn forget_other_id(&mut self, key: &IdKey) {
+        if !self.came_back_as.is_empty() {
+            self.came_back_as.retain(|_, sent_as| sent_as != key);
+        }
     }
 
     /// Whether no further call may be under way.
     pub fn is_full(&self) -> bool {
-        self.calls.len() + self.asking.len() >= IN_FLIGHT_MAX
+        self.calls.len() + self.asking.len() + self.parked.len() >= IN_FLIGHT_MAX
     }
 
     /// Whether no call is under way.
@@ -112,6 +138,7 @@ impl Table {
     /// Takes a call that has ended.
     pub fn take(&mut self, key: &IdKey) -> Option<Open> {
         let open = self.calls.remove(key)?;
+        self.forget_other_id(key);
         self.ended.push_back(key.clone());
         if self.ended.len() > ENDED_MAX {
             self.ended.pop_front();

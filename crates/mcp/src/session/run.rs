@@ -8,7 +8,7 @@ use gate::journal::{Record, System};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::FrameEvent;
 
-use crate::frames::UpstreamFault;
+use crate::frames::{self, UpstreamFault};
 use crate::upstream::{Arrival, Turn};
 
 use super::{Ending, Flow, Session};
@@ -269,17 +269,13 @@ impl Session {
             tracing::error!(reason = error.label(), "{error}");
         }
         self.upstream.tick();
+        self.sweep_parked();
         let overdue = self.table.take_overdue(self.gate.mono_ns());
         let mut flow = self.tell_of_changed_lists().or(self.tell_progress());
         for open in overdue {
-            let cancel = format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"timeout\"}}}}",
-                open.id
-            );
-            let pass = self.gate.control(
-                gate::ControlKind::Cancel,
-                crate::upstream::Frame(cancel.into_bytes()),
-            );
+            let cancel = frames::cancel(open.sent_id.as_ref().unwrap_or(&open.id), "timeout");
+            let frame = crate::upstream::Frame(cancel);
+            let pass = self.gate.control(gate::ControlKind::Cancel, frame);
             let sent = self.upstream.send(pass);
             flow = flow
                 .or(self.fail(open, &UpstreamFault::Timeout.into()))

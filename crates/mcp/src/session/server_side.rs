@@ -253,6 +253,7 @@ impl Session {
         };
         let open = Open {
             id: id.to_owned(),
+            sent_id: None,
             kind: OpenKind::Plain,
             batch: None,
             deadline_ns: u64::MAX,
