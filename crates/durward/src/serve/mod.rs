@@ -5,6 +5,7 @@ mod door;
 mod guests;
 mod metrics;
 mod plan;
+mod threads;
 mod words;
 
 use std::io::Write;
@@ -87,6 +88,9 @@ pub struct ServeArgs {
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
+    /// Threads that serve [default: half of the processors; 16 with --sync every, where each waits for the disk]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=threads::THREADS_MAX))]
+    pub threads: Option<u64>,
     /// A further value of Host that is answered to; repeatable
     #[arg(long = "allow-host", value_name = "HOST[:PORT]")]
     pub allowed_hosts: Vec<String>,
@@ -214,7 +218,8 @@ fn serve(
             plan.listen
         )));
     }
-    let journal = open_journal(sync_policy(args.sync, settings), places, instance)?;
+    let sync = sync_policy(args.sync, settings);
+    let journal = open_journal(sync, places, instance)?;
     let clock = Arc::new(SystemClock::new());
     let mut gates = Vec::new();
     let mut sockets = Vec::new();
@@ -242,6 +247,7 @@ fn serve(
         gates.push((file, gate));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads::of(args.threads, sync))
         .enable_all()
         .build()
         .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
