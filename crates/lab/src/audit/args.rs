@@ -33,7 +33,7 @@ pub struct AuditArgs {
     pub(super) output: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

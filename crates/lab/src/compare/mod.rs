@@ -12,6 +12,7 @@ use crate::error::LabError;
 use crate::load::Load;
 use crate::stats::Interval;
 use crate::stats::gate::{Change, Verdict};
+use crate::telling::plain;
 use rule::{Limit, Metric, absolute};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -35,7 +36,7 @@ pub struct CompareArgs {
     force: bool,
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// Hold a measurement against a baseline.
@@ -69,7 +70,7 @@ pub struct GateArgs {
     force: bool,
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -111,12 +112,15 @@ pub(crate) fn run(
             else {
                 continue;
             };
+            let (Some(base_us), Some(new_us)) = (before.point(), after.point()) else {
+                continue;
+            };
             rows.push(Row {
                 arm: arm.to_owned(),
                 metric: metric.name(),
-                base_us: before.point(),
-                new_us: after.point(),
-                change: before.change(after, base.confidence()),
+                base_us,
+                new_us,
+                change: before.change(after, base.confidence()).ok(),
             });
         }
     }
@@ -155,7 +159,9 @@ pub(crate) fn gate(
         .or(context.benchmark_baseline.as_ref());
     let base = baseline.map(|path| Stored::read(path)).transpose()?;
     new.must_not_be_limited(args.force)?;
+    new.must_be_whole(args.force)?;
     if let Some(base) = &base {
+        base.must_be_whole(args.force)?;
         base.must_match(&new, args.force)?;
     } else if let Some(rule) = args.rule.iter().find(|rule| rule.is_relative()) {
         return Err(LabError::Usage(format!(
@@ -163,11 +169,7 @@ pub(crate) fn gate(
             rule.text
         )));
     }
-    let arms: Vec<String> = match new.arms().count() {
-        _ if !args.arm.is_empty() => args.arm.clone(),
-        1 => new.arms().map(str::to_owned).collect(),
-        _ => new.arms().skip(1).map(str::to_owned).collect(),
-    };
+    let arms = arms_to_judge(&args.arm, &new)?;
     let mut judged = Vec::new();
     for rule in &args.rule {
         for arm in &arms {
@@ -188,6 +190,32 @@ pub(crate) fn gate(
     })
 }
 
+/// The arms that were named, or all but the first; never none, for then nothing would be judged.
+fn arms_to_judge(named: &[String], new: &Stored) -> Result<Vec<String>, LabError> {
+    let known: Vec<&str> = new.arms().collect();
+    if let Some(stranger) = named.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(LabError::Usage(format!(
+            "the judged measurement has no arm {stranger}; it has {}",
+            known.join(", ")
+        )));
+    }
+    let skipped = usize::from(known.len() > 1);
+    let arms: Vec<String> = match named {
+        [] => known
+            .iter()
+            .skip(skipped)
+            .map(|arm| (*arm).into())
+            .collect(),
+        named => named.to_vec(),
+    };
+    match arms.is_empty() {
+        true => Err(LabError::Incomparable(
+            "the judged measurement has no arm: nothing was measured".into(),
+        )),
+        false => Ok(arms),
+    }
+}
+
 /// The verdicts, one a line.
 pub(crate) fn lines(judged: &Judgement, out: &mut dyn Write) -> io::Result<()> {
     judged.rules.iter().try_for_each(|one| {
@@ -195,40 +223,36 @@ pub(crate) fn lines(judged: &Judgement, out: &mut dyn Write) -> io::Result<()> {
             (Verdict::Regressed, true) => "WARNING",
             (verdict, _) => verdict.word(),
         };
-        writeln!(out, "{word:12} {}: {}: {}", one.arm, one.rule, one.observed)
+        let arm = plain(&one.arm.replace('\n', " "));
+        writeln!(out, "{word:12} {arm}: {}: {}", one.rule, one.observed)
     })
 }
 
 fn judge(rule: &Rule, arm: &str, base: Option<&Stored>, new: &Stored) -> Result<Judged, LabError> {
-    let values = |side: &Stored, which: &str| {
-        let found = side.quantity(arm, rule.metric).cloned();
-        found.ok_or_else(|| LabError::Invalid {
-            arm: arm.to_owned(),
-            what: format!(
-                "the {which} has no {} for it in every launch; measure more calls",
-                rule.metric.name()
-            ),
-        })
+    let after = quantity(rule, arm, new, "judged measurement")?;
+    let before = match base.filter(|_| rule.is_relative()) {
+        Some(base) => Some((quantity(rule, arm, base, "baseline")?, base.confidence())),
+        None => None,
     };
-    let after = values(new, "judged measurement")?;
-    let (verdict, observed, interval) = match (rule.limit, base) {
-        (Limit::Absolute { most }, _) => {
-            let interval = after.interval(new.confidence());
-            let (verdict, observed) = absolute(&interval, most, rule.metric);
-            (verdict, observed, Some(interval))
-        }
-        (Limit::Relative { share }, Some(base)) => {
-            let before = values(base, "baseline")?;
-            match before.change(&after, base.confidence()) {
-                Some(change) => (
+    let (verdict, observed, interval) = match (rule.limit, before) {
+        (Limit::Absolute { most }, _) => match after.interval(new.confidence()) {
+            Ok(interval) => {
+                let (verdict, observed) = absolute(&interval, most, rule.metric);
+                (verdict, observed, Some(interval))
+            }
+            Err(why) => (Verdict::Inconclusive, format!("-, {why}"), None),
+        },
+        (Limit::Relative { share }, Some((before, confidence))) => {
+            match before.change(after, confidence) {
+                Ok(change) => (
                     change.verdict(share),
                     percent(&change),
                     Some(change.interval()),
                 ),
-                None => (Verdict::Inconclusive, no_change(), None),
+                Err(why) => (Verdict::Inconclusive, format!("-, {why}"), None),
             }
         }
-        (Limit::Relative { .. }, None) => (Verdict::Inconclusive, "no baseline".into(), None),
+        (Limit::Relative { .. }, None) => (Verdict::Inconclusive, "-, no baseline".into(), None),
     };
     Ok(Judged {
         rule: rule.text.clone(),
@@ -237,6 +261,22 @@ fn judge(rule: &Rule, arm: &str, base: Option<&Stored>, new: &Stored) -> Result<
         verdict,
         observed,
         interval,
+    })
+}
+
+/// What a rule is about. A measurement that can never have it is no measurement for that rule.
+fn quantity<'a>(
+    rule: &Rule,
+    arm: &str,
+    side: &'a Stored,
+    which: &str,
+) -> Result<&'a Quantity, LabError> {
+    side.quantity(arm, rule.metric).ok_or_else(|| {
+        LabError::Incomparable(format!(
+            "the {which} has no {} of {arm}, so that {} cannot be judged; leave the rule out, or name other arms with --arm",
+            rule.metric.name(),
+            rule.text
+        ))
     })
 }
 
@@ -256,29 +296,29 @@ pub(crate) fn judge_load(rules: &[Rule], load: &Load) -> Result<Option<Judgement
     Ok(Some(Judgement::of(None, judged?)))
 }
 
-fn no_change() -> String {
-    "-, too few launches, or values that are not positive".into()
-}
-
 impl Quantity {
-    fn interval(&self, confidence: f64) -> Interval {
+    /// The quantity with its interval, or why there is none.
+    fn interval(&self, confidence: f64) -> Result<Interval, String> {
         match self {
-            Self::Launches(values) => Interval::over_launches(values, confidence),
-            Self::Run(interval) => *interval,
+            Self::Launches(values) => Ok(Interval::over_launches(values, confidence)),
+            Self::Run(interval) => Ok(*interval),
+            Self::Missing(why) => Err(why.clone()),
         }
     }
 
-    fn point(&self) -> f64 {
-        self.interval(0.95).point
+    fn point(&self) -> Option<f64> {
+        self.interval(0.95).ok().map(|interval| interval.point)
     }
 
-    /// The relative change to a later measurement; nothing where launches are missing.
-    fn change(&self, after: &Self, confidence: f64) -> Option<Change> {
+    /// The relative change to a later measurement, or why none can be told.
+    fn change(&self, after: &Self, confidence: f64) -> Result<Change, String> {
         match (self, after) {
             (Self::Launches(before), Self::Launches(after)) => {
                 Change::between(before, after, confidence)
+                    .ok_or_else(|| "too few launches, or values that are not positive".into())
             }
-            _ => None,
+            (Self::Missing(why), _) | (_, Self::Missing(why)) => Err(why.clone()),
+            _ => Err("a run without launches has no relative change".into()),
         }
     }
 }
@@ -299,7 +339,10 @@ fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "{:wide$}  {:15} {:>10.1} {:>10.1}  {change}",
-            row.arm, row.metric, row.base_us, row.new_us
+            plain(&row.arm.replace('\n', " ")),
+            row.metric,
+            row.base_us,
+            row.new_us
         )?;
     }
     Ok(())

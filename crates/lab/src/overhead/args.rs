@@ -135,7 +135,7 @@ pub struct OverheadArgs {
     pub(super) output: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     /// How progress is told
     #[command(flatten)]
     pub(super) telling: Telling,

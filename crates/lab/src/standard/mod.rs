@@ -61,7 +61,7 @@ pub struct StandardArgs {
     check: bool,
     /// Print one JSON document instead of the tables
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// One comparison of the set.
