@@ -79,15 +79,63 @@ enum Unsure {
     Fail,
 }
 
-/// One quantity of one arm in both measurements.
+/// The document of a comparison.
+#[derive(Debug, Serialize)]
+struct Compared {
+    format: &'static str,
+    rows: Vec<Row>,
+}
+
+/// One quantity of one arm in both measurements: times in microseconds, rates as shares.
 #[derive(Debug, Serialize)]
 struct Row {
     arm: String,
     metric: &'static str,
-    base_us: f64,
-    new_us: f64,
+    #[serde(flatten)]
+    both: Option<Both>,
+    /// Why a side has no such figure.
+    missing: Option<String>,
     /// Relative; nothing below two launches a side.
-    change: Option<Change>,
+    change: Option<Interval>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
+enum Both {
+    Times {
+        base_us: Interval,
+        new_us: Interval,
+    },
+    Shares {
+        base_share: Interval,
+        new_share: Interval,
+    },
+}
+
+impl Row {
+    fn of(arm: &str, metric: Metric, sides: [&Quantity; 2], confidence: f64) -> Self {
+        let [base, new] = sides;
+        let (both, missing) = match (base.interval(confidence), new.interval(confidence)) {
+            (Ok(base_share), Ok(new_share)) if metric.is_rate() => {
+                let both = Both::Shares {
+                    base_share,
+                    new_share,
+                };
+                (Some(both), None)
+            }
+            (Ok(base_us), Ok(new_us)) => (Some(Both::Times { base_us, new_us }), None),
+            (Err(why), _) => (None, Some(format!("base: {why}"))),
+            (_, Err(why)) => (None, Some(format!("new: {why}"))),
+        };
+        let change = base.change(new, confidence).ok();
+        Self {
+            arm: arm.to_owned(),
+            metric: metric.name(),
+            both,
+            missing,
+            change: change.map(|change| change.interval()),
+        }
+    }
 }
 
 /// Runs `lab compare`.
@@ -112,20 +160,17 @@ pub(crate) fn run(
             else {
                 continue;
             };
-            let (Some(base_us), Some(new_us)) = (before.point(), after.point()) else {
-                continue;
-            };
-            rows.push(Row {
-                arm: arm.to_owned(),
-                metric: metric.name(),
-                base_us,
-                new_us,
-                change: before.change(after, base.confidence()).ok(),
-            });
+            rows.push(Row::of(arm, metric, [before, after], base.confidence()));
         }
     }
+    if rows.is_empty() {
+        return Err(LabError::Incomparable(
+            "the measurements have no arm in common: name them alike".into(),
+        ));
+    }
     let written = if args.json {
-        json(&rows, out)
+        let format = "durward-lab-compare/1";
+        json(&Compared { format, rows }, out)
     } else {
         table(&rows, out)
     };
@@ -246,7 +291,7 @@ fn judge(rule: &Rule, arm: &str, base: Option<&Stored>, new: &Stored) -> Result<
             match before.change(after, confidence) {
                 Ok(change) => (
                     change.verdict(share),
-                    percent(&change),
+                    percent(&change.interval()),
                     Some(change.interval()),
                 ),
                 Err(why) => (Verdict::Inconclusive, format!("-, {why}"), None),
@@ -306,10 +351,6 @@ impl Quantity {
         }
     }
 
-    fn point(&self) -> Option<f64> {
-        self.interval(0.95).ok().map(|interval| interval.point)
-    }
-
     /// The relative change to a later measurement, or why none can be told.
     fn change(&self, after: &Self, confidence: f64) -> Result<Change, String> {
         match (self, after) {
@@ -332,30 +373,42 @@ fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
         "arm", "", "base us", "new us"
     )?;
     for row in rows {
-        let change = row
-            .change
-            .as_ref()
-            .map_or("-, too few launches".into(), percent);
+        let change = match (&row.change, &row.missing) {
+            (Some(change), _) => percent(change),
+            (None, Some(why)) => format!("-, {why}"),
+            (None, None) => "-, too few launches".into(),
+        };
+        let [base, new] = match row.both {
+            Some(Both::Times { base_us, new_us }) => {
+                [base_us, new_us].map(|side| format!("{:.1}", side.point))
+            }
+            Some(Both::Shares {
+                base_share,
+                new_share,
+            }) => [base_share, new_share].map(|side| format!("{:.2} %", side.point * 100.0)),
+            None => ["-", "-"].map(str::to_owned),
+        };
         writeln!(
             out,
-            "{:wide$}  {:15} {:>10.1} {:>10.1}  {change}",
+            "{:wide$}  {:15} {base:>10} {new:>10}  {change}",
             plain(&row.arm.replace('\n', " ")),
             row.metric,
-            row.base_us,
-            row.new_us
         )?;
     }
     Ok(())
 }
 
-fn percent(change: &Change) -> String {
+fn percent(change: &Interval) -> String {
     let hundred = |share: f64| share * 100.0;
-    format!(
-        "{:+.1} % [{:+.1}, {:+.1}]",
-        hundred(change.point),
-        hundred(change.ci_low),
-        hundred(change.ci_high)
-    )
+    match (change.ci_low, change.ci_high) {
+        (Some(low), Some(high)) => format!(
+            "{:+.1} % [{:+.1}, {:+.1}]",
+            hundred(change.point),
+            hundred(low),
+            hundred(high)
+        ),
+        _ => format!("{:+.1} %, no interval", hundred(change.point)),
+    }
 }
 
 fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {

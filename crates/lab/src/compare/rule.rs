@@ -84,7 +84,7 @@ impl Metric {
         }
     }
 
-    fn is_rate(self) -> bool {
+    pub(super) fn is_rate(self) -> bool {
         self == Self::ErrorRate
     }
 

@@ -57,7 +57,12 @@ pub(crate) fn drive(
     profiled: Option<(Way, PathBuf)>,
 ) -> Result<Driven, LabError> {
     let shared = Shared::default();
-    let mut workers = ready(plan, &shared, interrupt)?;
+    let mut workers =
+        ready(plan, &shared, interrupt).map_err(|error| match interrupt.is_set() {
+            // Whatever failed then may have failed because of it.
+            true => LabError::Aborted,
+            false => error,
+        })?;
     let pids: Vec<u32> = lock(&shared.pids).iter().copied().collect();
     if let Some(sampler) = sampler {
         sampler.watch(pids.iter().map(|pid| ("target".to_owned(), *pid)).collect());
