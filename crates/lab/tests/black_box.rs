@@ -482,8 +482,8 @@ fn a_person_needs_a_place_to_sit() {
         (&there, 1, "no control socket in /nowhere"),
         (
             &[&there[..], &["--concurrency", "2"]].concat(),
-            2,
-            "one call at a time",
+            1,
+            "no control socket in /nowhere",
         ),
         (
             &[&there[..], &["--approver-delay-ms", "10000"]].concat(),

@@ -28,6 +28,7 @@ pub(super) fn asked(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
         ],
         person: Some(Person::Approves {
             delay: Duration::ZERO,
+            at_once: 1,
         }),
         ..plan
     })
