@@ -76,6 +76,21 @@ impl LabError {
         }
     }
 
+    /// The arm that failed, where it was one.
+    pub(crate) fn arm(&self) -> Option<&str> {
+        match self {
+            Self::Spawn { arm, .. }
+            | Self::Silent { arm, .. }
+            | Self::Broken { arm, .. }
+            | Self::Invalid { arm, .. } => Some(arm),
+            Self::Usage(_)
+            | Self::Incomparable(_)
+            | Self::Aborted
+            | Self::Path { .. }
+            | Self::System { .. } => None,
+        }
+    }
+
     /// What kind of failure it is, as documents name it.
     fn kind(&self) -> &'static str {
         match self {

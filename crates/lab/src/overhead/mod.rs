@@ -25,7 +25,7 @@ pub use args::OverheadArgs;
 use measure::Measured;
 pub(crate) use measure::{Plan, measure};
 pub(crate) use monitor::Monitor;
-pub(crate) use report::{loads, point, whole};
+pub(crate) use report::{loads, point, text, whole};
 use store::Store;
 
 use crate::arm::{Arm, Transport};

@@ -82,6 +82,18 @@ pub(super) fn of(standard: &Standard) -> Option<Interval> {
     standard.groups.iter().find_map(ratio)
 }
 
+/// What of a call grew while others waited.
+pub(super) fn whence(standard: &Standard) -> Option<String> {
+    let group = standard
+        .groups
+        .iter()
+        .find(|group| group.title == PENDING)?;
+    match group.analysis.arms.as_slice() {
+        [alone, crowded] => Some(super::whence::between(alone, crowded)),
+        _ => None,
+    }
+}
+
 /// Whether the ratio is within its budget.
 pub(super) fn is_kept(ratio: &Interval) -> bool {
     ratio.upper() <= RATIO_MAX
