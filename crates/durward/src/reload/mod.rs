@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::cli::{Given, RunArgs};
+use crate::cli::{ApprovalArgs, Given, RunArgs};
 use crate::config::keys::KEYS;
 use crate::config::settings::Row;
 use crate::config::{self, Origin, Settings};
@@ -137,6 +137,8 @@ pub struct Asked {
     pub source: config::Source,
     /// They outrank the configuration's.
     pub limits: LimitArgs,
+    /// So do these.
+    pub approval: ApprovalArgs,
     /// Changed files are taken up by themselves.
     pub watch: bool,
 }
@@ -150,6 +152,7 @@ impl Asked {
             policy_origin: given.policy,
             source,
             limits: args.limits.clone(),
+            approval: args.approval.clone(),
             watch: !args.no_watch,
         }
     }
@@ -162,6 +165,7 @@ impl Asked {
             policy_origin: Origin::Flag("--policy"),
             source: source.clone(),
             limits: args.limits.clone(),
+            approval: args.approval.clone(),
             watch: true,
         }
     }
@@ -173,6 +177,7 @@ struct Prepared {
     file: Option<PathBuf>,
     policy: Policy,
     limits: Limits,
+    approval: gate::approval::Options,
 }
 
 /// What is in force.
@@ -333,6 +338,7 @@ impl Reloader {
             file: policy_file,
             policy,
             limits,
+            approval,
         } = prepared;
         let explicit = change.is_explicit();
         let new_policy = explicit || policy.digest() != self.in_force.policy_digest;
@@ -370,6 +376,7 @@ impl Reloader {
             policy,
             version: version.clone(),
             limits,
+            approval,
         });
         let restart = needs_restart(&self.asked, &self.in_force.started, &settings);
         self.in_force.policy_digest.clone_from(&digest);
@@ -450,6 +457,7 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
     }
     let limits = asked.limits.over(settings.limits.for_gate());
     let limits = limits.map_err(of_config)?;
+    let approval = asked.approval.options(&settings.approval);
     let file = policy_of(asked, &settings);
     // The state stays where it is; what the configuration names may be other files now.
     places.protect(&settings);
@@ -459,6 +467,7 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
             file,
             policy,
             limits,
+            approval,
         }),
         Err(message) => Err(Fault {
             component: "policy",

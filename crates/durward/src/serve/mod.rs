@@ -231,10 +231,11 @@ fn serve(
             policy,
             version: "v1".into(),
             limits: plan.limits,
+            approval: plan.approval,
         };
         let salt = u64::from_le_bytes(random);
         let gate = Gate::new(world, Arc::clone(&journal), Arc::clone(&clock) as _, salt);
-        let gate = Arc::new(gate.with_approval(plan.approval));
+        let gate = Arc::new(gate);
         let names = plan.names(file.as_deref());
         // Each set of rules has its own questions, and so its own socket.
         let label = format!("serve-{}", gates.len());
