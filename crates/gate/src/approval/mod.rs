@@ -258,6 +258,11 @@ impl Approvals {
         woken.into_iter().for_each(Waker::wake);
     }
 
+    /// Ends every grant: whoever it was given to may be somebody else now.
+    pub fn forget(&self) {
+        self.lock().grants.clear();
+    }
+
     /// New rules: grants end, and every question is void, so that its call is judged again.
     pub(crate) fn rules_changed(&self) {
         self.lock().grants.clear();

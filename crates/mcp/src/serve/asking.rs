@@ -132,6 +132,7 @@ impl Asker {
     /// question with it.
     pub(super) async fn approved(
         &self,
+        face: &Arc<Face>,
         ticket: Box<Ticket<Frame>>,
         guard: Option<&CallGuard>,
     ) -> Admission<Frame> {
@@ -143,9 +144,15 @@ impl Asker {
         if let Some(guard) = guard {
             guard.waits(&cancelled);
         }
+        let stay = face.stay(&self.caller);
         tokio::select! {
             () = ticket.settled() => {}
-            () = cancelled.notified() => {
+            () = async {
+                tokio::select! {
+                    () = cancelled.notified() => {}
+                    () = stay.over() => {}
+                }
+            } => {
                 let reason = Reason::ApprovalWithdrawn;
                 return Admission::Refused(self.server.gate.decline(*ticket, reason));
             }
@@ -213,7 +220,10 @@ impl Run {
                     return None;
                 }
                 Err((ticket, _)) => {
-                    admission = self.asker.approved(ticket, self.guard.as_ref()).await;
+                    admission = self
+                        .asker
+                        .approved(&self.face, ticket, self.guard.as_ref())
+                        .await;
                 }
             }
         }
@@ -273,6 +283,18 @@ impl Lot {
             // Nobody is left to be told.
             drop(server.gate.decline(*ticket, Reason::ApprovalTimeout));
         }
+    }
+
+    /// Withdraws those of one caller.
+    pub fn withdraw(&self, caller: &str) {
+        let mut parked = self.parked();
+        let of_caller = parked
+            .iter()
+            .filter(|(_, parked)| *parked.caller == *caller);
+        let states: Vec<String> = of_caller.map(|(state, _)| state.clone()).collect();
+        let gone: Vec<Parked> = states.iter().filter_map(|s| parked.remove(s)).collect();
+        drop(parked);
+        drop(gone);
     }
 
     /// Withdraws all.

@@ -273,7 +273,7 @@ impl Asker {
         };
         let admission = match self.take_answer(&ticket, back.answer.as_ref()) {
             Some(reason) => Admission::Refused(self.server.gate.decline(*ticket, reason)),
-            None => self.approved(ticket, None).await,
+            None => self.approved(face, ticket, None).await,
         };
         let called = Called {
             marks,
@@ -311,7 +311,7 @@ impl Asker {
                 Ok(answer) => return Begun::Answered(answer),
                 Err(ticket) => ticket,
             };
-            admission = self.approved(ticket, guard.as_ref()).await;
+            admission = self.approved(face, ticket, guard.as_ref()).await;
             // The server's time begins now.
             deadline_ns = self.deadline_ns(&names);
         }

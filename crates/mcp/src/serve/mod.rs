@@ -8,6 +8,7 @@
 mod answer;
 mod asking;
 mod call;
+mod expel;
 mod legacy;
 mod modern;
 mod post;
@@ -34,6 +35,7 @@ use tokio::sync::watch;
 
 use crate::notes::Notes;
 use asking::Lot;
+use expel::Stays;
 use server::Server;
 use session::Sessions;
 
@@ -87,6 +89,7 @@ pub struct Face {
     servers: HashMap<String, Arc<Server>>,
     sessions: Sessions,
     parked: Lot,
+    stays: Stays,
     random: Box<Random>,
     notes: Mutex<Notes>,
     /// What stands for a session in records where there is none.
@@ -115,6 +118,7 @@ impl Face {
             servers,
             sessions: Sessions::default(),
             parked: Lot::default(),
+            stays: Stays::default(),
             random,
             notes: Mutex::default(),
             no_session: "".into(),
