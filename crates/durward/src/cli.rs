@@ -245,7 +245,7 @@ pub struct RunArgs {
 }
 
 /// What is done about descriptions and definitions.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct ScreeningArgs {
     /// What happens where a tool's definition is not the one that was approved [default: warn]
     #[arg(long, value_enum)]
@@ -259,7 +259,7 @@ pub struct ScreeningArgs {
 }
 
 /// How calls wait for a person.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct ApprovalArgs {
     /// How long a call waits for a person's answer, in seconds; nobody answering is a no [default: 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(TIMEOUT_S_MIN..=TIMEOUT_S_MAX))]

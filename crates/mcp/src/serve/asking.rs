@@ -285,13 +285,11 @@ impl Lot {
         }
     }
 
-    /// Withdraws those of one caller.
-    pub fn withdraw(&self, caller: &str) {
+    /// Withdraws those of a caller or of a server.
+    pub fn withdraw(&self, which: impl Fn(&str, &Arc<Server>) -> bool) {
         let mut parked = self.parked();
-        let of_caller = parked
-            .iter()
-            .filter(|(_, parked)| *parked.caller == *caller);
-        let states: Vec<String> = of_caller.map(|(state, _)| state.clone()).collect();
+        let found = parked.iter().filter(|(_, p)| which(&p.caller, &p.server));
+        let states: Vec<String> = found.map(|(state, _)| state.clone()).collect();
         let gone: Vec<Parked> = states.iter().filter_map(|s| parked.remove(s)).collect();
         drop(parked);
         drop(gone);

@@ -76,8 +76,8 @@ impl Face {
                 over.notify_one();
             }
         }
-        self.parked.withdraw(subject_id);
-        for server in self.servers.values() {
+        self.parked.withdraw(|caller, _| caller == subject_id);
+        for server in self.all_servers() {
             server.gate.approvals().forget();
         }
     }
