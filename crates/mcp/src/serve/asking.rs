@@ -38,8 +38,9 @@ pub(super) struct Asking {
     over: Option<End>,
 }
 
+/// How the wait for a person ended.
 #[derive(Debug, Clone, Copy)]
-enum End {
+pub(super) enum End {
     Settled,
     Declined(Reason),
 }
@@ -59,14 +60,20 @@ impl Drop for Form {
     }
 }
 
-enum News {
+/// What there is for the client of a call that waits.
+pub(super) enum News {
     Show(Vec<u8>),
     Over(End),
 }
 
 impl Asking {
+    /// Gives back what waits.
+    pub(super) fn into_ticket(self) -> Box<Ticket<Frame>> {
+        self.ticket
+    }
+
     /// What there is for the client next. Nothing is lost where this is dropped on the way.
-    async fn next(&mut self) -> News {
+    pub(super) async fn next(&mut self) -> News {
         if let Some(question) = self.form.as_mut().and_then(|form| form.question.take()) {
             return News::Show(question);
         }

@@ -12,6 +12,7 @@ mod expel;
 mod legacy;
 mod modern;
 mod post;
+mod questions;
 mod server;
 mod session;
 mod splice;
@@ -19,6 +20,7 @@ mod streams;
 mod upstream;
 
 pub use asking::PARKED_MAX;
+pub use questions::INPUTS_MAX;
 pub use server::{CALLERS_MAX, ServerOptions};
 pub use upstream::{CHILDREN_MAX, Means, QUEUE_MAX, QUEUE_WAIT_MS_MAX, SESSIONS_MAX, Share};
 
