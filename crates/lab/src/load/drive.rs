@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
+/// The longest time that the progress line tells apart, in microseconds.
+const RECENT_US_MAX: u64 = 3_600_000_000;
 /// How often the leader looks.
 const GLANCE: Duration = Duration::from_millis(100);
 /// How far ahead of its first call a phase begins, so that all workers are there.
@@ -76,7 +78,7 @@ pub(crate) fn drive(
         }
         let schedule = Schedule::new(phase.pace, phase.duration);
         let begin = Instant::now() + HEAD_START;
-        *lock(&shared.recent) = Histogram::new(3).ok();
+        *lock(&shared.recent) = Histogram::new_with_bounds(1, RECENT_US_MAX, 3).ok();
         shared.left_behind.store(0, Ordering::Relaxed);
         lead(&mut workers, (number, &schedule, begin), run, || {
             tell(phase, &shared, begin, progress);
