@@ -182,3 +182,25 @@ fn a_stop_while_the_target_is_silent_takes_a_moment() {
     // One document, whether calls were under way by then or not.
     document(&output);
 }
+
+#[test]
+fn the_lines_on_the_way_tell_the_times_of_the_answers() {
+    let target = mock("echo --delay-us 20000");
+    let output = lab(&[
+        "load",
+        "tool",
+        "--target",
+        &target,
+        "--duration",
+        "2500ms",
+        "--warm",
+        "0",
+    ]);
+    let told = stderr(&output);
+    let last = told.lines().rfind(|line| line.contains("p50")).unwrap();
+    for name in ["p50 ", "p99 "] {
+        let (_, behind) = last.split_once(name).unwrap();
+        let us: u64 = behind.split(' ').next().unwrap().parse().unwrap();
+        assert!(us >= 20_000, "{last}");
+    }
+}
