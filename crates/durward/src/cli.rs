@@ -245,7 +245,7 @@ pub struct RunArgs {
 }
 
 /// What is done about descriptions and definitions.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct ScreeningArgs {
     /// What happens where a tool's definition is not the one that was approved [default: warn]
     #[arg(long, value_enum)]

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::{Args, Subcommand};
-use gate::identity::{Entry, KeyRing, NewKey, RingError};
+use gate::identity::{Entry, KeyRing, NewKey, RingError, Rotation};
 
 use crate::cli::server_name;
 use crate::config::values::Span;
@@ -14,10 +14,13 @@ pub const HELP: &str = "\
 Examples:
   durward keys create laptop
   durward keys create ci --expires 720h --scope files
+  durward keys rotate ci --overlap 1h
   durward keys list
 
 A key is shown once, when it is made; only its digest is kept. A running `durward serve` takes a
-change within a second. With at least one key, nobody without one is answered.
+change within a second. Once there was a key, nobody without one is answered, even where all were
+revoked. What a key has opened ends with it: sessions, streams, calls that wait for a person. A
+rotation is an end too, unless --overlap keeps the old text good for a while.
 
 Exit codes: 0 done; 16 it could not be done.";
 
@@ -36,7 +39,7 @@ enum Command {
         #[arg(value_name = "NAME", value_parser = server_name)]
         name: String,
         /// When its time is over, from now: `12h`, `30m` [default: never]
-        #[arg(long, value_name = "SPAN")]
+        #[arg(long, value_name = "SPAN", value_parser = some_time)]
         expires: Option<Span>,
         /// A server that it is good for; repeatable [default: all]
         #[arg(long = "scope", value_name = "SERVER", value_parser = server_name)]
@@ -53,6 +56,12 @@ enum Command {
         /// Its name
         #[arg(value_name = "NAME")]
         name: String,
+        /// How long the old text stays good beside the new one, 30 days at most: `1h` [default: not at all]
+        #[arg(long, value_name = "SPAN", value_parser = overlap)]
+        overlap: Option<Span>,
+        /// When the key's time is over, from now: `12h`, `30m` [default: as before]
+        #[arg(long, value_name = "SPAN", value_parser = some_time)]
+        expires: Option<Span>,
     },
     /// Take a key back
     Revoke {
@@ -60,6 +69,24 @@ enum Command {
         #[arg(value_name = "NAME")]
         name: String,
     },
+}
+
+/// Longest time that two texts of a key are good beside each other, in milliseconds.
+const OVERLAP_MS_MAX: u64 = 30 * 24 * 3_600_000;
+
+fn some_time(text: &str) -> Result<Span, String> {
+    match text.parse::<Span>()? {
+        Span(0) => Err("is no time at all".to_owned()),
+        span => Ok(span),
+    }
+}
+
+fn overlap(text: &str) -> Result<Span, String> {
+    let span = some_time(text)?;
+    if span.0 > OVERLAP_MS_MAX {
+        return Err("is longer than 30 days (720h); create a second key instead".to_owned());
+    }
+    Ok(span)
 }
 
 /// Does what is asked; gives the exit code.
@@ -92,6 +119,7 @@ fn act(
     random: &mut dyn FnMut(&mut [u8]),
 ) -> Result<String, RingError> {
     let now_ms = local::now_ms();
+    let later = |span: Span| now_ms.saturating_add(i64::try_from(span.0).unwrap_or(i64::MAX));
     let mut ring = KeyRing::open(&places.keys(), random)?;
     match command {
         Command::Create {
@@ -99,8 +127,7 @@ fn act(
             expires,
             servers,
         } => {
-            let expires_ms = expires
-                .map(|span| now_ms.saturating_add(i64::try_from(span.0).unwrap_or(i64::MAX)));
+            let expires_ms = expires.map(later);
             let new = NewKey {
                 name: name.clone(),
                 expires_ms,
@@ -108,7 +135,18 @@ fn act(
             };
             ring.create(new, now_ms, random).map(|text| text + "\n")
         }
-        Command::Rotate { name } => ring.rotate(name, now_ms, random).map(|text| text + "\n"),
+        Command::Rotate {
+            name,
+            overlap,
+            expires,
+        } => {
+            let rotation = Rotation {
+                overlap_until_ms: overlap.map(later),
+                expires_ms: expires.map(later),
+            };
+            let rotated = ring.rotate(name, rotation, now_ms, random);
+            rotated.map(|text| text + "\n")
+        }
         Command::Revoke { name } => ring
             .revoke(name, now_ms)
             .map(|()| format!("{name} is no longer good\n")),
@@ -136,6 +174,7 @@ fn object(entry: &Entry, now_ms: i64) -> serde_json::Value {
         "created_ms": entry.created_ms,
         "expires_ms": entry.expires_ms,
         "revoked_ms": entry.revoked_ms,
+        "overlap_until_ms": entry.overlap_until_ms().filter(|end| now_ms < *end),
         "servers": entry.servers,
     })
 }
@@ -154,9 +193,14 @@ fn list(entries: &[Entry], now_ms: i64) -> String {
         let until = entry.expires_ms.map_or_else(String::new, |end| {
             format!("  until {}", gate::journal::format_utc(end))
         });
+        let overlap = entry.overlap_until_ms().filter(|end| now_ms < *end);
+        let overlap = overlap.map_or_else(String::new, |end| {
+            let end = gate::journal::format_utc(end);
+            format!("  the text before until {end}")
+        });
         let made = gate::journal::format_utc(entry.created_ms);
         text.push_str(&format!(
-            "{}  {}  {servers}  made {made}{until}\n",
+            "{}  {}  {servers}  made {made}{until}{overlap}\n",
             entry.name,
             state(entry, now_ms)
         ));

@@ -258,6 +258,18 @@ impl Server {
             && self.http == other.http
     }
 
+    /// Whether it is started, reached and pinned in the same way.
+    pub fn is_served_like(&self, other: &Self) -> bool {
+        let pin = |server: &Self| server.pin.as_ref().map(|pin| pin.value);
+        self.is_reached_like(other) && pin(self) == pin(other)
+    }
+
+    /// Whether it has the same time to answer.
+    pub fn is_timed_like(&self, other: &Self) -> bool {
+        let span = |server: &Self| server.call_timeout.as_ref().map(|own| own.value);
+        span(self) == span(other)
+    }
+
     /// How it is started or reached, as written: values of the environment do not show.
     pub fn summary(&self) -> String {
         let command = self.command.as_ref().map(|command| {

@@ -5,6 +5,7 @@
 //! was judged by.
 
 pub mod command;
+mod group;
 mod watch;
 
 use std::io;
@@ -28,7 +29,8 @@ use crate::limits::LimitArgs;
 use crate::local;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::serve::ServeArgs;
+use crate::serve::{Changes, Plan};
+pub use group::Group;
 use watch::Watch;
 
 /// How often the files are looked at, in milliseconds.
@@ -109,7 +111,7 @@ pub enum Outcome {
         /// Its digest.
         digest: String,
         /// Keys whose change waits for a restart.
-        restart: Vec<&'static str>,
+        restart: Vec<String>,
     },
     /// Nothing has changed.
     Unchanged,
@@ -141,6 +143,10 @@ pub struct Asked {
     pub approval: ApprovalArgs,
     /// Changed files are taken up by themselves.
     pub watch: bool,
+    /// Under `durward serve`, the servers that the rules are for.
+    pub group: Option<Group>,
+    /// Who takes up what else has changed there: one of the groups does it for all.
+    pub changes: Option<Arc<Changes>>,
 }
 
 impl Asked {
@@ -154,20 +160,14 @@ impl Asked {
             limits: args.limits.clone(),
             approval: args.approval.clone(),
             watch: !args.no_watch,
+            group: None,
+            changes: None,
         }
     }
 
-    /// What `durward serve` asks for, for one of its policies.
-    pub fn of_serve(args: &ServeArgs, policy: Option<PathBuf>, source: &config::Source) -> Self {
-        Self {
-            server: None,
-            policy,
-            policy_origin: Origin::Flag("--policy"),
-            source: source.clone(),
-            limits: args.limits.clone(),
-            approval: args.approval.clone(),
-            watch: true,
-        }
+    /// Whether it is this that tells what waits for a restart.
+    fn tells(&self) -> bool {
+        self.group.is_none() || self.changes.is_some()
     }
 }
 
@@ -178,6 +178,8 @@ struct Prepared {
     policy: Policy,
     limits: Limits,
     approval: gate::approval::Options,
+    /// What is to be served, where that is looked after here.
+    plan: Option<Plan>,
 }
 
 /// What is in force.
@@ -218,7 +220,10 @@ impl Reloader {
     ) -> io::Result<Self> {
         let watch = asked.watch.then(Watch::default);
         let world = gate.world();
-        let (config_file, policy_file) = (settings.file.clone(), policy_of(&asked, &settings));
+        let (config_file, policy_file) = (
+            settings.file.clone(),
+            policy_of(&asked, &settings).unwrap_or_default(),
+        );
         let (sender, requests) = mpsc::channel(REQUESTS_MAX);
         let mut reloader = Self {
             requests,
@@ -323,7 +328,19 @@ impl Reloader {
             })
         });
         match prepared {
-            Ok(prepared) => self.put_in_force(change, prepared),
+            Ok(mut prepared) => {
+                let served = prepared
+                    .plan
+                    .take()
+                    .map(|plan| (plan, prepared.settings.clone()));
+                let mut outcome = self.put_in_force(change, prepared);
+                if let (Outcome::Updated { restart, .. }, Some((plan, settings)), Some(changes)) =
+                    (&mut outcome, served, &self.asked.changes)
+                {
+                    restart.extend(changes.take_up(&plan, &settings).await);
+                }
+                outcome
+            }
             Err(fault) => {
                 self.record_fault(change, &fault);
                 Outcome::Failed(fault.message)
@@ -339,6 +356,7 @@ impl Reloader {
             policy,
             limits,
             approval,
+            plan: _,
         } = prepared;
         let explicit = change.is_explicit();
         let new_policy = explicit || policy.digest() != self.in_force.policy_digest;
@@ -438,9 +456,12 @@ impl Reloader {
 }
 
 /// The rules that apply by these settings.
-fn policy_of(asked: &Asked, settings: &Settings) -> Option<PathBuf> {
+fn policy_of(asked: &Asked, settings: &Settings) -> Result<Option<PathBuf>, String> {
+    if let Some(group) = &asked.group {
+        return group.policy(settings).map(|(file, _)| file);
+    }
     let server = asked.server.as_ref().and_then(|name| settings.server(name));
-    settings.policy_of(server).0.map(Path::to_path_buf)
+    Ok(settings.policy_of(server).0.map(Path::to_path_buf))
 }
 
 /// Reads and compiles everything anew. Nothing is changed by it.
@@ -458,9 +479,12 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
     let limits = asked.limits.over(settings.limits.for_gate());
     let limits = limits.map_err(of_config)?;
     let approval = asked.approval.options(&settings.approval);
-    let file = policy_of(asked, &settings);
+    let file = policy_of(asked, &settings).map_err(of_config)?;
     // The state stays where it is; what the configuration names may be other files now.
     places.protect(&settings);
+    let plan = asked.changes.as_ref();
+    let plan = plan.map(|changes| changes.plan(&settings, &places));
+    let plan = plan.transpose().map_err(of_config)?;
     match source::of_file(file.as_deref(), Protected::AsRun, &places) {
         Ok(policy) => Ok(Prepared {
             settings,
@@ -468,6 +492,7 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
             policy,
             limits,
             approval,
+            plan,
         }),
         Err(message) => Err(Fault {
             component: "policy",
@@ -487,13 +512,17 @@ const OF_SERVE: [&str; 5] = [
 ];
 
 /// Keys that have changed since the start and cannot be taken up while running.
-fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<&'static str> {
+fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<String> {
+    if !asked.tells() {
+        return Vec::new();
+    }
+    let here = |key: &str| asked.group.is_some() || !OF_SERVE.contains(&key);
     let live = |key: &str| KEYS.iter().any(|known| known.path == key && known.live);
     let (before, after) = (started.rows(), now.rows());
     let mut keys: Vec<&'static str> = after
         .iter()
         .chain(&before)
-        .filter(|row| !live(row.key) && !OF_SERVE.contains(&row.key))
+        .filter(|row| !live(row.key) && here(row.key))
         .filter(|row| {
             let value = |rows: &[Row]| {
                 let row = rows.iter().find(|other| other.key == row.key);
@@ -519,7 +548,7 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<&'sta
             keys.push("call_timeout");
         }
     }
-    keys
+    keys.into_iter().map(str::to_owned).collect()
 }
 
 fn tell(change: Change, outcome: &Outcome) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gate::Gate;
 use gate::identity::KeyFault;
-use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use mcp::serve::Face;
 use net::http::server::{Handler, Request, Response, ResponseBody, plain};
@@ -29,10 +29,12 @@ impl Door {
         }
     }
 
-    /// Gives the keys their time.
+    /// Gives the keys their time; what a key had opened ends with it.
     pub fn tick(&self) {
         if let Some(gate) = self.gates.first() {
-            self.guests.tick(gate);
+            for caller in self.guests.tick(gate) {
+                self.face.expel(&caller);
+            }
         }
     }
 
@@ -100,8 +102,16 @@ impl Handler for Door {
                 Ok(_) => self.face.unknown_server(),
                 Err(fault) => refused(fault),
             },
-            ("/health", &Method::GET) => self.health(),
-            ("/metrics", &Method::GET) => self.metrics(headers),
+            // The server leaves the body out of an answer to HEAD.
+            ("/health", &Method::GET | &Method::HEAD) => self.health(),
+            ("/metrics", &Method::GET | &Method::HEAD) => self.metrics(headers),
+            ("/health" | "/metrics", _) => {
+                let text = "only GET and HEAD are known here\n";
+                let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, text);
+                let allowed = HeaderValue::from_static("GET, HEAD");
+                response.headers_mut().insert(ALLOW, allowed);
+                response
+            }
             _ => plain(
                 StatusCode::NOT_FOUND,
                 "nothing is here; servers are at /mcp/NAME\n",

@@ -1,10 +1,12 @@
 //! `durward serve`: guard many servers for many clients, over HTTP.
 
+mod changes;
 mod descriptors;
 mod door;
 mod guests;
 mod metrics;
 mod plan;
+mod threads;
 mod words;
 
 use std::io::Write;
@@ -14,9 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gate::journal::{Config, Journal, Record, System};
-use gate::paths::PathView;
 use gate::{Gate, World};
-use mcp::serve::{Face, ServerOptions};
+use mcp::serve::Face;
 use net::http::server;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,16 +25,18 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name, tool_timeout};
 use crate::config::{self, Settings};
 use crate::control::server as control;
-use crate::local::{self, LocalView, SystemClock};
+use crate::local::{self, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::reload::{Asked, Reloader};
+use crate::reload::{Asked, Group, Reloader};
 use crate::run::plan::sync_policy;
 use crate::run::{Failure, bind_control, close_journal, listen, open_journal, split_seed};
 
+pub use changes::Changes;
+pub use plan::Plan;
+
 use door::Door;
 use guests::Guests;
-use plan::Plan;
 
 pub const HELP: &str = "\
 Examples:
@@ -53,7 +56,7 @@ const TICK_MS: u64 = 250;
 const SIGXFSZ: i32 = 25;
 
 /// Arguments of `durward serve`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct ServeArgs {
     /// Where to listen [default: 127.0.0.1:8765]
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -87,6 +90,9 @@ pub struct ServeArgs {
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
+    /// Threads that serve [default: half of the processors; 16 with --sync every, where each waits for the disk]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=threads::THREADS_MAX))]
+    pub threads: Option<u64>,
     /// A further value of Host that is answered to; repeatable
     #[arg(long = "allow-host", value_name = "HOST[:PORT]")]
     pub allowed_hosts: Vec<String>,
@@ -185,7 +191,7 @@ pub fn run(
     settings.set_policy(args.policy.as_deref(), given.policy);
     let done = Plan::of(args, &settings, places)
         .map(|plan| plan.within(descriptors::raised(), err))
-        .and_then(|plan| serve((args, source), &settings, plan, places, out, err));
+        .and_then(|plan| serve((args, given, source), &settings, plan, places, out, err));
     match done {
         Ok(code) => code,
         Err(failure) => {
@@ -196,7 +202,7 @@ pub fn run(
 }
 
 fn serve(
-    (args, source): (&ServeArgs, config::Source),
+    (args, given, source): (&ServeArgs, &Given, config::Source),
     settings: &Settings,
     plan: Plan,
     places: &Places,
@@ -214,8 +220,10 @@ fn serve(
             plan.listen
         )));
     }
-    let journal = open_journal(sync_policy(args.sync, settings), places, instance)?;
+    let sync = sync_policy(args.sync, settings);
+    let journal = open_journal(sync, places, instance)?;
     let clock = Arc::new(SystemClock::new());
+    let further: Vec<String> = args.servers.iter().map(|s| s.name.clone()).collect();
     let mut gates = Vec::new();
     let mut sockets = Vec::new();
     for (file, policy) in policies {
@@ -238,11 +246,12 @@ fn serve(
             // The journal was opened for nothing; a failure here is the lesser one.
             drop(journal.close(local::now_ms(), "configuration"));
         })?;
-        let asked = Asked::of_serve(args, file.clone(), &source);
-        sockets.push((socket, Arc::clone(&gate), names, asked));
+        let group = Group::new(plan.names_with(file.as_deref()), &further);
+        sockets.push((socket, Arc::clone(&gate), names, group));
         gates.push((file, gate));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads::of(args.threads, sync))
         .enable_all()
         .build()
         .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
@@ -251,9 +260,25 @@ fn serve(
             .await
             .map_err(|e| Failure::other(format!("cannot listen at {}: {e}", plan.listen)))?;
         let serving = Serving::new(&plan, gates, guests, places, err).await?;
-        for (socket, gate, names, asked) in &mut sockets {
+        let ruled = sockets
+            .iter()
+            .map(|(_, gate, _, group)| (Arc::clone(gate), group.clone()));
+        let changes = Changes::new(args, settings, &serving.face, ruled.collect(), places);
+        let mut changes = Some(Arc::new(changes));
+        for (socket, gate, names, group) in &mut sockets {
             let own = (settings.clone(), places.clone());
-            let reloader = Reloader::new(asked.clone(), own.0, own.1, Arc::clone(gate))
+            let asked = Asked {
+                server: None,
+                policy: args.policy.clone(),
+                policy_origin: given.policy,
+                source: source.clone(),
+                limits: args.limits.clone(),
+                approval: args.approval.clone(),
+                watch: true,
+                group: Some(group.clone()),
+                changes: changes.take(),
+            };
+            let reloader = Reloader::new(asked, own.0, own.1, Arc::clone(gate))
                 .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
             let told = serving.told(&plan, &listener);
             listen(socket, gate, names, reloader.handle(), places, Some(told));
@@ -327,7 +352,6 @@ impl Serving {
         places: &Places,
         err: &mut dyn Write,
     ) -> Result<Self, Failure> {
-        let view: Arc<LocalView> = Arc::new(LocalView::new(places));
         let mut servers = Vec::new();
         for server in &plan.servers {
             let gate = gates
@@ -335,18 +359,8 @@ impl Serving {
                 .find(|(file, _)| *file == server.policy)
                 .map(|(_, gate)| Arc::clone(gate))
                 .ok_or_else(|| Failure::other("a server has no policy"))?;
-            servers.push(ServerOptions {
-                name: server.name.clone(),
-                means: server.means(&gate, places, err).await?,
-                gate,
-                share: plan.share,
-                call_timeout_ms: server.call_timeout_ms,
-                tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
-                // The paths of another machine cannot be looked up here.
-                view: server.is_local().then(|| view.clone() as Arc<dyn PathView>),
-                descriptions: plan.descriptions.clone(),
-                pins: server.pins.clone(),
-            });
+            let means = server.means(&gate, places, err).await?;
+            servers.push(changes::options(server, means, gate, plan, places));
         }
         let gates: Vec<Arc<Gate>> = gates.into_iter().map(|(_, gate)| gate).collect();
         let first = gates

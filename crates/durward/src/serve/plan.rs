@@ -28,7 +28,6 @@ const BEGIN_GRACE_MS: u64 = 2_000;
 pub struct Plan {
     pub listen: SocketAddr,
     pub servers: Vec<Planned>,
-    pub tool_timeouts_ms: HashMap<String, u64>,
     pub share: mcp::serve::Share,
     pub options: Options,
     pub face: FaceOptions,
@@ -42,6 +41,7 @@ pub struct Planned {
     pub name: String,
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
+    pub tool_timeouts_ms: HashMap<String, u64>,
     pub pins: gate::pins::PinOptions,
     means: Means,
 }
@@ -82,7 +82,6 @@ impl Plan {
         Ok(Self {
             listen,
             servers,
-            tool_timeouts_ms: tool_timeouts_ms(args),
             share: args.share.into(),
             options,
             face: face(args),
@@ -121,13 +120,14 @@ impl Plan {
 
     /// The names of the servers with these rules.
     pub fn names(&self, policy: Option<&Path>) -> String {
-        let names: Vec<&str> = self
-            .servers
-            .iter()
-            .filter(|server| server.policy.as_deref() == policy)
-            .map(|server| server.name.as_str())
-            .collect();
-        names.join(", ")
+        self.names_with(policy).join(", ")
+    }
+
+    /// The same, one by one.
+    pub fn names_with(&self, policy: Option<&Path>) -> Vec<String> {
+        let ruled = |server: &&Planned| server.policy.as_deref() == policy;
+        let servers = self.servers.iter().filter(ruled);
+        servers.map(|server| server.name.clone()).collect()
     }
 
     /// The files with rules, each once; none is the starter policy.
@@ -206,6 +206,7 @@ impl Planned {
             name: name.clone(),
             policy: settings.policy_of(server).0.map(Path::to_path_buf),
             call_timeout_ms,
+            tool_timeouts_ms: tool_timeouts_ms(args),
             pins: screening::pins(&args.screening, settings, server, places),
             means: means(server.map(|server| server.transport), reached, command)?,
         })
@@ -214,6 +215,15 @@ impl Planned {
     /// Whether the server sees this machine's files.
     pub fn is_local(&self) -> bool {
         self.means.is_local()
+    }
+
+    /// How it is started or reached, where that needs no trying.
+    pub fn settled_means(&self, places: &Places) -> Option<mcp::serve::Means> {
+        match &self.means {
+            Means::Command(command) => Some(mcp::serve::Means::Command(command.spec(places))),
+            Means::Http(reached) => Some(mcp::serve::Means::Http(Arc::clone(&reached.upstream))),
+            Means::Either(..) => None,
+        }
     }
 
     /// How it is started or reached, once that is settled.

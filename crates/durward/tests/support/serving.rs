@@ -71,15 +71,24 @@ impl Served {
         Self::start_with(place, &["--config", "durward.yaml"], &[])
     }
 
+    /// The same, with the rules that it names as well.
+    pub fn start_ruled(place: Place) -> Self {
+        let before = ["--config", "durward.yaml", "--state-dir", "state", "serve"];
+        let listen = ["--listen", "127.0.0.1:0"];
+        Self::spawn(place, &[&before[..], &listen, &LIMITS].concat())
+    }
+
     fn start_with(place: Place, before: &[&str], flags: &[&str]) -> Self {
         let own = flags.iter().any(|flag| flag.starts_with("--limit-"));
         let limits = if own { &[][..] } else { &LIMITS[..] };
+        let serve = ["--state-dir", "state", "serve"];
+        let rest = ["--policy", "policy.json", "--listen", "127.0.0.1:0"];
+        Self::spawn(place, &[before, &serve, &rest, limits, flags].concat())
+    }
+
+    fn spawn(place: Place, args: &[&str]) -> Self {
         let mut process = Command::new(binary())
-            .args(before)
-            .args(["--state-dir", "state", "serve"])
-            .args(["--policy", "policy.json", "--listen", "127.0.0.1:0"])
-            .args(limits)
-            .args(flags)
+            .args(args)
             .current_dir(&place.dir)
             .env("XDG_RUNTIME_DIR", place.runtime())
             .stdin(Stdio::null())

@@ -263,6 +263,11 @@ impl Approvals {
         woken.into_iter().for_each(Waker::wake);
     }
 
+    /// Ends every grant: whoever it was given to may be somebody else now.
+    pub fn forget(&self) {
+        self.lock().grants.clear();
+    }
+
     /// From now on these bounds, and nothing of what has been allowed for a while. Who waits keeps the
     /// time that they were told of.
     pub(crate) fn begin_anew(&self, options: Options) {

@@ -89,6 +89,8 @@ pub enum RingError {
     NoSuchKey(String),
     /// The key was revoked; it cannot be used again.
     Revoked(String),
+    /// The key's time is over; another text would be as little good.
+    Expired(String),
     /// There are too many keys.
     Full,
 }
@@ -123,6 +125,12 @@ impl fmt::Display for RingError {
             }
             Self::Revoked(name) => {
                 write!(f, "the key \"{name}\" was revoked; create a new one")
+            }
+            Self::Expired(name) => {
+                write!(
+                    f,
+                    "the key \"{name}\" has expired; rotate it with --expires SPAN"
+                )
             }
             Self::Full => f.write_str("there are 1,000 keys already; revoke some first"),
         }

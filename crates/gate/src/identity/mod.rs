@@ -4,4 +4,4 @@ mod error;
 mod ring;
 
 pub use error::{KeyFault, RingError};
-pub use ring::{Entry, KEY_RING_FILE, KEYS_MAX, KeyRing, NewKey};
+pub use ring::{Entry, KEY_RING_FILE, KEYS_MAX, KeyRing, NewKey, Rotation};

@@ -44,9 +44,35 @@ pub struct Entry {
     /// The servers that it is good for; empty: all.
     #[serde(default)]
     pub servers: Vec<String>,
+    /// The text before it was rotated, while that is good beside the new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous: Option<Previous>,
+}
+
+/// A text that a key had, good for a while yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Previous {
+    digest: String,
+    until_ms: i64,
 }
 
 impl Entry {
+    /// Until when the text before the last rotation is good, in milliseconds since 1970.
+    #[must_use]
+    pub fn overlap_until_ms(&self) -> Option<i64> {
+        self.previous.as_ref().map(|previous| previous.until_ms)
+    }
+
+    /// Whether who showed this key before may go on as who shows `later`: the same key, or the one
+    /// that it was rotated to with an overlap.
+    #[must_use]
+    pub fn goes_on_as(&self, later: &Self) -> bool {
+        let rotated = |previous: &Previous| previous.digest == self.digest;
+        self.name == later.name
+            && (self.digest == later.digest || later.previous.as_ref().is_some_and(rotated))
+    }
+
     /// Whether it is good for this server.
     ///
     /// # Errors
@@ -83,6 +109,15 @@ pub struct NewKey {
     pub expires_ms: Option<i64>,
     /// The servers that it is good for; empty: all.
     pub servers: Vec<String>,
+}
+
+/// How a key is to be rotated.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rotation {
+    /// Until when the old text is good beside the new one, in milliseconds since 1970.
+    pub overlap_until_ms: Option<i64>,
+    /// When the key's time is over from now on; absent: as before.
+    pub expires_ms: Option<i64>,
 }
 
 /// All keys, as read from their file. The file as it was then is known again by [`KeyRing::is_current`].
@@ -153,10 +188,11 @@ impl KeyRing {
         &self.entries
     }
 
-    /// Whether there is a key that is not revoked.
+    /// Whether keys are in use here. One that was revoked counts: taking back the last key must not
+    /// open the door to everybody.
     #[must_use]
     pub fn has_keys(&self) -> bool {
-        self.entries.iter().any(|entry| entry.revoked_ms.is_none())
+        !self.entries.is_empty()
     }
 
     /// The key that this is. Takes as long for any wrong text of a key's length: every digest is
@@ -172,6 +208,12 @@ impl KeyRing {
         let mut found = None;
         for entry in &self.entries {
             if same(entry.digest.as_bytes(), digest.as_bytes()) {
+                found = Some(entry);
+            }
+            if let Some(previous) = &entry.previous
+                && same(previous.digest.as_bytes(), digest.as_bytes())
+                && now_ms < previous.until_ms
+            {
                 found = Some(entry);
             }
         }
@@ -207,18 +249,20 @@ impl KeyRing {
                 expires_ms: new.expires_ms,
                 revoked_ms: None,
                 servers: new.servers,
+                previous: None,
             });
             Ok(text)
         })
     }
 
-    /// Gives a key another text; the old one is no longer good.
+    /// Gives a key another text; the old one is good no longer, or for the overlap that is asked for.
     ///
     /// # Errors
-    /// Any [`RingError`].
+    /// Any [`RingError`]; [`RingError::Expired`] where the new text would be good for nothing.
     pub fn rotate(
         &mut self,
         name: &str,
+        rotation: Rotation,
         now_ms: i64,
         random: &mut dyn FnMut(&mut [u8]),
     ) -> Result<String, RingError> {
@@ -227,7 +271,19 @@ impl KeyRing {
             let text = fresh(random);
             let digest = ring.digest(&text);
             if let Some(entry) = ring.entries.get_mut(at) {
-                entry.digest = digest;
+                let expires_ms = rotation.expires_ms.or(entry.expires_ms);
+                if expires_ms.is_some_and(|end| end <= now_ms) {
+                    return Err(RingError::Expired(name.to_owned()));
+                }
+                // A text whose time is over already gets no more of it.
+                let was_good = entry.good_at(now_ms).is_ok();
+                let overlap = rotation.overlap_until_ms.filter(|_| was_good);
+                let old = std::mem::replace(&mut entry.digest, digest);
+                entry.previous = overlap.map(|until_ms| Previous {
+                    digest: old,
+                    until_ms: entry.expires_ms.map_or(until_ms, |end| end.min(until_ms)),
+                });
+                entry.expires_ms = expires_ms;
                 entry.created_ms = now_ms;
             }
             Ok(text)
@@ -243,6 +299,7 @@ impl KeyRing {
             let at = ring.find(name)?;
             if let Some(entry) = ring.entries.get_mut(at) {
                 entry.revoked_ms = Some(now_ms);
+                entry.previous = None;
             }
             Ok(())
         })
@@ -413,7 +470,9 @@ mod tests {
                 "{wrong}"
             );
         }
-        let rotated = ring.rotate("b", 2, &mut random).unwrap();
+        let rotated = ring
+            .rotate("b", Rotation::default(), 2, &mut random)
+            .unwrap();
         assert_eq!(ring.check(&other, 2).unwrap_err(), KeyFault::Unknown);
         assert!(ring.check(&rotated, 2).is_ok());
         ring.revoke("b", 3).unwrap();
@@ -425,6 +484,35 @@ mod tests {
             Err(RingError::Taken(_))
         ));
         assert!(ring.create(new("b"), 3, &mut random).is_ok());
+    }
+
+    #[test]
+    fn an_overlap_keeps_the_old_text_good_until_it_ends() {
+        let place = place("overlap");
+        let mut random = counter();
+        let mut ring = KeyRing::open(&place.0, &mut random).unwrap();
+        let first = ring.create(new("a"), 1, &mut random).unwrap();
+        let before = ring.entries()[0].clone();
+        let overlap = Rotation {
+            overlap_until_ms: Some(50),
+            expires_ms: Some(100),
+        };
+        let second = ring.rotate("a", overlap, 2, &mut random).unwrap();
+        assert!(before.goes_on_as(&ring.entries()[0]));
+        assert_eq!(ring.entries()[0].overlap_until_ms(), Some(50));
+        assert!(ring.check(&first, 49).is_ok() && ring.check(&second, 49).is_ok());
+        assert_eq!(ring.check(&first, 50).unwrap_err(), KeyFault::Unknown);
+        // A second rotation leaves two texts at most.
+        let third = ring.rotate("a", overlap, 3, &mut random).unwrap();
+        assert_eq!(ring.check(&first, 4).unwrap_err(), KeyFault::Unknown);
+        assert!(ring.check(&second, 4).is_ok() && ring.check(&third, 4).is_ok());
+        assert!(!before.goes_on_as(&ring.entries()[0]));
+        let expired = ring.rotate("a", Rotation::default(), 100, &mut random);
+        assert!(matches!(expired, Err(RingError::Expired(_))));
+        ring.revoke("a", 5).unwrap();
+        assert_eq!(ring.check(&second, 6).unwrap_err(), KeyFault::Unknown);
+        assert_eq!(ring.check(&third, 6).unwrap_err(), KeyFault::Revoked);
+        assert!(ring.has_keys(), "a revoked key keeps the door shut");
     }
 
     #[test]

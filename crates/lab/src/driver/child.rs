@@ -1,9 +1,10 @@
 //! A started arm: its pipes, the end of its standard error, and how it is ended.
 
 use super::guard::Guard;
+use super::keeper;
 use crate::arm::Arm;
 use crate::error::LabError;
-use crate::processes;
+use crate::{interrupt, processes};
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -72,6 +73,7 @@ pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Spawned, LabError> {
             .spawn()
             .map_err(failed)?,
     );
+    keeper::keep(child.0.id());
     let pipes = (
         child.0.stdin.take(),
         child.0.stdout.take(),
@@ -102,6 +104,9 @@ impl Process {
 
     /// Why a call came to no answer.
     pub(super) fn fault(&mut self, asked: &str, error: &io::Error) -> LabError {
+        if self.guard.has_fired() && interrupt::is_asked() {
+            return LabError::Aborted;
+        }
         if self.guard.has_fired() {
             return LabError::Silent {
                 arm: self.arm.clone(),
@@ -184,6 +189,7 @@ impl Drop for Reaped {
             // It was killed: the wait is short.
             let _ = self.0.wait();
         }
+        keeper::forget(self.0.id());
     }
 }
 

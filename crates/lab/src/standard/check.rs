@@ -1,7 +1,8 @@
 //! The budgets of the design, row by row: measured, peer, ratio, and one of three words.
 
 use super::budget::{self, word};
-use super::{Group, Standard, approval, journal_rate, web};
+use super::stdio_rate::StdioRate;
+use super::{Group, Standard, approval, journal_rate, web, whence};
 use crate::overhead::Comparison;
 use crate::stats::Interval;
 use std::io::{self, Write};
@@ -20,6 +21,9 @@ const NOT_BUILT: [(&str, &str); 2] = [
     ("ssh command", "p50 ≤ 2.5 ms"),
 ];
 
+/// The word for a budget that is missed.
+const SHORT: &str = "SHORT";
+
 /// One row of the table.
 struct Row {
     what: String,
@@ -28,10 +32,30 @@ struct Row {
     peer: String,
     ratio: String,
     verdict: &'static str,
+    /// Where the time goes, or what else stands behind the figure.
+    whence: String,
 }
 
-/// Writes the table; whether every row that stands keeps its budget.
-pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool> {
+/// What was measured of a budget, for the pages of later runs.
+pub(super) fn figures(standard: &Standard) -> Vec<(String, String)> {
+    let rows = rows(standard).into_iter();
+    rows.filter(|row| row.measured != "-")
+        .map(|row| match row.peer.as_str() {
+            "-" => (row.what, row.measured),
+            peer => (row.what, format!("{}; {peer}", row.measured)),
+        })
+        .collect()
+}
+
+/// The rows that miss their budget, each with where its time goes.
+pub(super) fn short(standard: &Standard) -> Vec<(String, String)> {
+    let rows = rows(standard).into_iter();
+    let short = rows.filter(|row| row.verdict == SHORT);
+    whence::grouped(short.map(|row| (row.what, row.whence)).collect())
+}
+
+/// Every budget that stands, then calls a second over stdio, for which there is none.
+fn rows(standard: &Standard) -> Vec<Row> {
     let mut rows = hop(standard);
     rows.extend(web::rows(&standard.web).into_iter().map(over_http));
     rows.extend(stages(standard));
@@ -39,7 +63,67 @@ pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool
     rows.extend(waiting(standard));
     rows.extend(rest(standard));
     rows.extend(own(standard));
-    let kept = rows.iter().all(|row| row.verdict != "SHORT");
+    rows.extend(stdio_rates(standard));
+    rows.extend(missing(standard));
+    rows
+}
+
+/// Tables that hold budgets and could not be measured: nothing was shown.
+fn missing(standard: &Standard) -> impl Iterator<Item = Row> {
+    let ours = standard.absent.iter().filter(|absent| absent.ours);
+    ours.map(|absent| Row {
+        what: absent.title.clone(),
+        budget: "-".into(),
+        measured: "not measured".into(),
+        peer: "-".into(),
+        ratio: "-".into(),
+        verdict: SHORT,
+        whence: absent.why.clone(),
+    })
+}
+
+/// Ours with so many calls under way, beside the relay and each peer.
+fn stdio_rates(standard: &Standard) -> Vec<Row> {
+    let rates = &standard.stdio_rates;
+    let ours = rates.iter().filter(|rate| rate.arm.starts_with("durward"));
+    let row = |ours: &StdioRate| {
+        let theirs = rates.iter().filter(move |other| {
+            other.width == ours.width && other.arm != ours.arm && other.arm != "direct"
+        });
+        let said = |other: &StdioRate| {
+            let rate = web::thousands(&other.per_second);
+            format!("{} {rate}/s", other.arm)
+        };
+        let ratio = |other: &StdioRate| {
+            format!(
+                "{:.2}",
+                ours.per_second.point / other.per_second.point.max(1e-9)
+            )
+        };
+        Row {
+            what: format!("calls a second over stdio, {} under way", ours.width),
+            budget: "-".into(),
+            measured: format!("{}/s", web::thousands(&ours.per_second)),
+            peer: joined(theirs.clone().map(said)),
+            ratio: joined(theirs.map(ratio)),
+            verdict: "",
+            whence: String::new(),
+        }
+    };
+    ours.map(row).collect()
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    match parts.collect::<Vec<_>>() {
+        none if none.is_empty() => "-".into(),
+        some => some.join(", "),
+    }
+}
+
+/// Writes the table; whether every row that stands keeps its budget.
+pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool> {
+    let mut rows = rows(standard);
+    let kept = rows.iter().all(|row| row.verdict != SHORT);
     rows.extend(NOT_BUILT.map(|(what, budget)| Row {
         what: what.into(),
         budget: budget.into(),
@@ -47,17 +131,24 @@ pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool
         peer: "-".into(),
         ratio: "-".into(),
         verdict: "not built yet",
+        whence: String::new(),
     }));
     writeln!(
         out,
         "| row | budget | measured | peer, same run | ratio | |\n|---|---|---|---|---|---|"
     )?;
-    for row in rows {
+    for row in &rows {
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} |",
             row.what, row.budget, row.measured, row.peer, row.ratio, row.verdict
         )?;
+    }
+    for (what, whence) in short(standard) {
+        writeln!(out, "\nSHORT {what}: {whence}")?;
+    }
+    if !kept {
+        writeln!(out, "\nStages: {}", whence::legend())?;
     }
     writeln!(
         out,
@@ -72,9 +163,10 @@ fn hop(standard: &Standard) -> Vec<Row> {
         let comparisons = &group.analysis.comparisons;
         let guarded = comparisons.iter().find(|c| c.arm == "durward, 50 rules")?;
         let relay = comparisons.iter().find(|c| c.arm == "bare relay")?;
-        group.budgeted.then_some((guarded, relay))
+        let whence = whence::in_analysis(&group.analysis, &guarded.arm).unwrap_or_default();
+        group.budgeted.then_some((guarded, relay, whence))
     });
-    let Some((guarded, relay)) = found else {
+    let Some((guarded, relay, whence)) = found else {
         return Vec::new();
     };
     let mut rows = vec![row(
@@ -82,6 +174,7 @@ fn hop(standard: &Standard) -> Vec<Row> {
         budget::ADDED_P50_US_MAX,
         &guarded.overhead_us,
         Some(("bare relay", &relay.overhead_us)),
+        &whence,
     )];
     if let (Some(ours), peers) = (&guarded.added_p99_us, &relay.added_p99_us) {
         let peer = peers.as_ref().map(|theirs| ("bare relay", theirs));
@@ -90,6 +183,7 @@ fn hop(standard: &Standard) -> Vec<Row> {
             budget::ADDED_P99_US_MAX,
             ours,
             peer,
+            &whence,
         ));
     }
     for group in &standard.groups {
@@ -103,20 +197,28 @@ fn beside_fastmcp(group: &Group) -> Vec<Row> {
     let Some(ours) = comparisons.iter().find(|c| c.arm.starts_with("durward")) else {
         return Vec::new();
     };
+    let whence = whence::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
     let theirs = comparisons.iter().filter(|c| c.arm.starts_with("FastMCP"));
     let of = |peer: &Comparison| {
         let named = Some((peer.arm.as_str(), &peer.overhead_us));
         row(
-            "stdio→stdio, p50, unpinned load of Python",
+            &format!("stdio→stdio, p50, beside {}", peer.arm),
             budget::ADDED_P50_US_MAX,
             &ours.overhead_us,
             named,
+            &whence,
         )
     };
     theirs.map(of).collect()
 }
 
-fn row(what: &str, most_us: f64, ours: &Interval, peer: Option<(&str, &Interval)>) -> Row {
+fn row(
+    what: &str,
+    most_us: f64,
+    ours: &Interval,
+    peer: Option<(&str, &Interval)>,
+    whence: &str,
+) -> Row {
     Row {
         what: what.into(),
         budget: format!("≤ {most_us:.0} µs"),
@@ -128,6 +230,7 @@ fn row(what: &str, most_us: f64, ours: &Interval, peer: Option<(&str, &Interval)
             format!("{:.2}", ours.point / theirs.point)
         }),
         verdict: word(ours.upper() <= most_us),
+        whence: whence.to_owned(),
     }
 }
 
@@ -140,18 +243,26 @@ fn stages(standard: &Standard) -> Vec<Row> {
             .flat_map(|group| &group.analysis.arms)
     };
     let stage = |arm: &str, name: &str| {
-        arms()
-            .find(|a| a.arm.name == format!("durward, {arm}") && a.stages.is_some())
-            .and_then(|a| a.stages.as_ref()?.stages.iter().find(|s| s.name == name))
-            .map(|stage| stage.us)
+        let arm = arms().find(|a| a.arm.name == format!("durward, {arm}") && a.stages.is_some())?;
+        let mut stages = arm.stages.as_ref()?.stages.iter();
+        Some((stages.find(|s| s.name == name)?.us, whence::of_arm(arm)))
     };
     let policy = POLICY_US_MAX.iter().filter_map(|(rules, most)| {
         let name = format!("policy stage, {rules}, mean");
-        Some(row(&name, *most, &stage(rules, "policy_us")?, None))
+        let (us, whence) = stage(rules, "policy_us")?;
+        Some(row(&name, *most, &us, None, &whence))
     });
     let journal = stage("50 rules", "journal_us");
     policy
-        .chain(journal.map(|us| row("journal stage, one append, mean", JOURNAL_US_MAX, &us, None)))
+        .chain(journal.map(|(us, whence)| {
+            row(
+                "journal stage, one append, mean",
+                JOURNAL_US_MAX,
+                &us,
+                None,
+                &whence,
+            )
+        }))
         .collect()
 }
 
@@ -165,6 +276,12 @@ fn journal(standard: &Standard) -> Row {
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(rate.is_kept()),
+        whence: format!(
+            "{:.1} µs a record with {} writers, {:.1} with --sync every (crates/gate/src/journal over crates/state/src/log)",
+            1e6 / rate.per_second.point.max(1e-9),
+            rate.writers,
+            1e6 / rate.every_per_second.point.max(1e-9)
+        ),
     }
 }
 
@@ -178,19 +295,21 @@ fn waiting(standard: &Standard) -> Option<Row> {
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(approval::is_kept(&ratio)),
+        whence: approval::whence(standard).unwrap_or_default(),
     })
 }
 
 fn rest(standard: &Standard) -> Vec<Row> {
     let (idle, plain) = (
         &standard.idle,
-        |what: &str, budget: String, measured, kept| Row {
+        |what: &str, budget: String, measured, kept, whence| Row {
             what: what.into(),
             budget,
             measured,
             peer: "-".into(),
             ratio: "-".into(),
             verdict: word(kept),
+            whence,
         },
     );
     vec![
@@ -199,12 +318,20 @@ fn rest(standard: &Standard) -> Vec<Row> {
             format!("≤ {} MiB", budget::RESIDENT_KIB_MAX / 1024),
             format!("{:.1} MiB", idle.resident_kib as f64 / 1024.0),
             budget::memory_kept(standard),
+            format!(
+                "durward run with 50 rules after 20 calls; its watcher holds {:.1} MiB beside it",
+                idle.helpers_kib as f64 / 1024.0
+            ),
         ),
         plain(
             "spawn to the answer to initialize",
             format!("≤ {:.0} ms", budget::START_US_MAX / 1e3),
             format!("{} ms", crate::overhead::whole(&idle.start_us.scaled(1e-3))),
             budget::start_kept(standard),
+            format!(
+                "{} ms of it the server alone; the rest is durward's start",
+                crate::overhead::whole(&idle.start_direct_us.scaled(1e-3))
+            ),
         ),
     ]
 }
@@ -222,6 +349,7 @@ fn over_http(found: web::Verdict) -> Row {
         peer,
         ratio,
         verdict: word(found.kept),
+        whence: found.whence,
     }
 }
 
@@ -235,6 +363,10 @@ fn own(standard: &Standard) -> Vec<Row> {
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(kept),
+        whence: format!(
+            "{:.2} µs over stdio of which a bare write and read are {:.2}, {:.2} over HTTP (crates/lab/src/driver)",
+            own.stdio_us, own.stdio_floor_us, own.http_us
+        ),
     };
     vec![
         plain(
@@ -253,4 +385,116 @@ fn own(standard: &Standard) -> Vec<Row> {
             own.http_per_second >= OWN_HTTP_PER_SECOND_MIN,
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::standard::idle::Idle;
+    use crate::standard::journal_rate::JournalRate;
+    use crate::standard::own_cost::OwnCost;
+    use crate::standard::peers::Absent;
+    use crate::standard::web::Web;
+
+    /// A run without a table, whose other budgets are kept but for a journal of so many records a second.
+    fn bare(journal_per_second: f64, absent: Vec<Absent>) -> Standard {
+        let of = |value: f64| Interval::over_launches(&[value, value * 1.001], 0.95);
+        let rate = |arm: &str, width, per_second| StdioRate {
+            arm: arm.into(),
+            width,
+            per_second: of(per_second),
+            p50_us: 1.0,
+            p99_us: None,
+            answered: 1,
+            decided: None,
+        };
+        Standard {
+            format: "",
+            quick: true,
+            groups: Vec::new(),
+            idle: Idle {
+                start_us: of(1_000.0),
+                start_direct_us: of(500.0),
+                resident_kib: 1,
+                helpers_kib: 1,
+                launches: 2,
+            },
+            own_cost: OwnCost {
+                stdio_us: 1.0,
+                stdio_floor_us: 0.9,
+                http_us: 2.0,
+                http_per_second: 1e6,
+            },
+            web: Web::default(),
+            stdio_rates: vec![
+                rate("direct", 8, 90_000.0),
+                rate("bare relay", 8, 60_000.0),
+                rate("durward, 50 rules", 8, 30_000.0),
+                rate("FastMCP", 8, 300.0),
+            ],
+            journal_rate: JournalRate {
+                writers: 16,
+                records: 1,
+                per_second: of(journal_per_second),
+                every_per_second: of(1_000.0),
+                disk_per_second: 1_000.0,
+            },
+            absent,
+            journal: String::new(),
+            profile: None,
+            runs: Vec::new(),
+        }
+    }
+
+    fn written(standard: &Standard) -> (bool, String) {
+        let mut out = Vec::new();
+        let kept = write(standard, &mut out).unwrap();
+        (kept, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn a_short_row_names_where_its_time_goes() {
+        let (kept, text) = written(&bare(100_000.0, Vec::new()));
+        assert!(!kept);
+        assert!(
+            text.contains("SHORT journal, 16 writers: 10.0 µs a record"),
+            "{text}"
+        );
+        assert!(text.contains("crates/state/src/log"), "{text}");
+        let (kept, text) = written(&bare(1e6, Vec::new()));
+        assert!(kept && !text.contains("SHORT"), "{text}");
+    }
+
+    #[test]
+    fn what_was_not_measured_keeps_no_budget_but_a_missing_peer_misses_none() {
+        let absent = |ours| {
+            vec![Absent {
+                title: "HTTP→stdio".into(),
+                why: "it died".into(),
+                ours,
+            }]
+        };
+        let (kept, text) = written(&bare(1e6, absent(true)));
+        assert!(!kept);
+        assert!(text.contains("| HTTP→stdio | - | not measured |"), "{text}");
+        assert!(text.contains("SHORT HTTP→stdio: it died"), "{text}");
+        assert!(written(&bare(1e6, absent(false))).0);
+    }
+
+    #[test]
+    fn calls_a_second_stand_beside_the_relay_and_each_peer() {
+        let (_, text) = written(&bare(1e6, Vec::new()));
+        let row = text
+            .lines()
+            .find(|line| line.contains("8 under way"))
+            .unwrap();
+        assert!(
+            row.contains("bare relay 60030") && row.contains("FastMCP 300"),
+            "{row}"
+        );
+        assert!(
+            row.contains("| 0.50, 100.00 |") && !row.contains("direct"),
+            "{row}"
+        );
+    }
 }

@@ -36,8 +36,9 @@ pub(super) struct Asking {
     over: Option<End>,
 }
 
+/// How the wait for a person ended.
 #[derive(Debug, Clone, Copy)]
-enum End {
+pub(super) enum End {
     Settled,
     Declined(Reason),
 }
@@ -57,14 +58,20 @@ impl Drop for Form {
     }
 }
 
-enum News {
+/// What there is for the client of a call that waits.
+pub(super) enum News {
     Show(Vec<u8>),
     Over(End),
 }
 
 impl Asking {
+    /// Gives back what waits.
+    pub(super) fn into_ticket(self) -> Box<Ticket<Frame>> {
+        self.ticket
+    }
+
     /// What there is for the client next. Nothing is lost where this is dropped on the way.
-    async fn next(&mut self) -> News {
+    pub(super) async fn next(&mut self) -> News {
         if let Some(question) = self.form.as_mut().and_then(|form| form.question.take()) {
             return News::Show(question);
         }
@@ -130,6 +137,7 @@ impl Asker {
     /// question with it.
     pub(super) async fn approved(
         &self,
+        face: &Arc<Face>,
         ticket: Box<Ticket<Frame>>,
         guard: Option<&CallGuard>,
     ) -> Admission<Frame> {
@@ -141,9 +149,15 @@ impl Asker {
         if let Some(guard) = guard {
             guard.waits(&cancelled);
         }
+        let stay = face.stay(&self.caller);
         tokio::select! {
             () = ticket.settled() => {}
-            () = cancelled.notified() => {
+            () = async {
+                tokio::select! {
+                    () = cancelled.notified() => {}
+                    () = stay.over() => {}
+                }
+            } => {
                 let reason = Reason::ApprovalWithdrawn;
                 return Admission::Refused(self.server.gate.decline(*ticket, reason));
             }
@@ -206,7 +220,10 @@ impl Run {
                     return None;
                 }
                 Err((ticket, _)) => {
-                    admission = self.asker.approved(ticket, self.guard.as_ref()).await;
+                    admission = self
+                        .asker
+                        .approved(&self.face, ticket, self.guard.as_ref())
+                        .await;
                 }
             }
         }
@@ -266,6 +283,16 @@ impl Lot {
             // Nobody is left to be told.
             drop(server.gate.decline(*ticket, Reason::ApprovalTimeout));
         }
+    }
+
+    /// Withdraws those of a caller or of a server.
+    pub fn withdraw(&self, which: impl Fn(&str, &Arc<Server>) -> bool) {
+        let mut parked = self.parked();
+        let found = parked.iter().filter(|(_, p)| which(&p.caller, &p.server));
+        let states: Vec<String> = found.map(|(state, _)| state.clone()).collect();
+        let gone: Vec<Parked> = states.iter().filter_map(|s| parked.remove(s)).collect();
+        drop(parked);
+        drop(gone);
     }
 
     /// Withdraws all.

@@ -11,20 +11,21 @@ use wire::{Era, Id, Revision};
 
 use super::Face;
 use super::asking::Asking;
+use super::questions::{Judging, Late, Question};
 use super::server::{Reader, Server, Shown};
 use super::session::{CallGuard, Session};
 use super::splice::{self, Marks};
-use super::upstream::{Exchange, Incoming, Link, Slot, Unsent};
+use super::upstream::{Exchange, Incoming, Slot, Unsent};
 use crate::describe::{self, Context};
 use crate::frames::{self, Failure, UpstreamFault};
-use crate::input_required::{Return, only_client, take_answer};
+use crate::input_required::{Return, take_answer};
 use crate::method::{Class, List};
 use crate::reply::{self, Reply};
 use crate::request;
 use crate::upstream::Frame;
 
 /// Longest id that is kept in the journal, in characters.
-const REQUEST_ID_CHARS_MAX: usize = 256;
+pub(super) const REQUEST_ID_CHARS_MAX: usize = 256;
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -291,7 +292,7 @@ impl Asker {
         let ended = take_answer(&self.server.gate, &self.caller, &ticket, answer);
         let admission = match ended {
             Some(reason) => Admission::Refused(self.server.gate.decline(*ticket, reason)),
-            None => self.approved(ticket, None).await,
+            None => self.approved(face, ticket, None).await,
         };
         let called = Called {
             marks,
@@ -329,7 +330,7 @@ impl Asker {
                 Ok(answer) => return Begun::Answered(answer),
                 Err(ticket) => ticket,
             };
-            admission = self.approved(ticket, guard.as_ref()).await;
+            admission = self.approved(face, ticket, guard.as_ref()).await;
             // The server's time begins now.
             deadline_ns = self.deadline_ns(&names);
         }
@@ -353,6 +354,7 @@ impl Asker {
             after: None,
             names,
             guard,
+            late: None,
         }
     }
 
@@ -407,6 +409,8 @@ pub(super) struct Run {
     after: Option<After>,
     pub(super) names: Names,
     pub guard: Option<CallGuard>,
+    /// What a person let pass while the call went on; made with the server's first question.
+    late: Option<Late>,
 }
 
 /// How far it has come.
@@ -414,6 +418,8 @@ pub(super) enum Stage {
     /// The client's person is asked.
     Asking(Box<Asking>),
     Sent(Exchange),
+    /// Its answer asks the client for something, which is judged.
+    Judging(Box<Judging>),
     /// There is nothing more.
     Over,
 }
@@ -440,6 +446,14 @@ impl Run {
         loop {
             let exchange = match &mut self.stage {
                 Stage::Sent(exchange) => exchange,
+                Stage::Judging(judging) => {
+                    judging.settled().await;
+                    match self.judged_again() {
+                        Ok(reply) => return self.done(&reply),
+                        Err(Some(said)) => return said,
+                        Err(None) => continue,
+                    }
+                }
                 Stage::Asking(_) => {
                     if let Some(said) = self.next_asked().await {
                         return said;
@@ -448,8 +462,20 @@ impl Run {
                 }
                 Stage::Over => return Said::Gone,
             };
-            match exchange.next().await {
-                Incoming::Response(reply) => return self.done(&reply),
+            let incoming = match &mut self.late {
+                None => exchange.next().await,
+                Some(late) => tokio::select! {
+                    biased;
+                    frame = late.next() => return Said::Emit(frame),
+                    incoming = exchange.next() => incoming,
+                },
+            };
+            match incoming {
+                Incoming::Response(reply) => match self.judged(reply).await {
+                    Ok(reply) => return self.done(&reply),
+                    Err(Some(said)) => return said,
+                    Err(None) => {}
+                },
                 Incoming::Fault(failure) => return self.failed(&failure),
                 Incoming::Cancelled => {
                     self.after = None;
@@ -463,12 +489,19 @@ impl Run {
                 Incoming::Request { id, method, frame } => {
                     let link = Arc::clone(exchange.link());
                     let question = Question { id, method, frame };
-                    if let Some(frame) = self.asker.pass_on(&link, question).await {
+                    let late = self.asker.session.as_ref();
+                    let late = late.map(|s| self.late.get_or_insert_with(|| Late::new(s)).sender());
+                    if let Some(frame) = self.asker.pass_on(&link, question, late).await {
                         return Said::Emit(frame);
                     }
                 }
             }
         }
+    }
+
+    /// What was to be done with the answer.
+    pub(super) fn take_after(&mut self) -> Option<After> {
+        self.after.take()
     }
 
     /// Ready when streams without an end are to end, where this is one.
@@ -585,82 +618,6 @@ impl Run {
             edits.push((reply.payload.clone(), changed.as_bytes()));
         }
         Said::Done(splice::edited(&reply.frame, &mut edits), code)
-    }
-}
-
-/// A request of a server to its client.
-pub(super) struct Question {
-    pub id: String,
-    pub method: String,
-    pub frame: Vec<u8>,
-}
-
-impl Asker {
-    /// Judges a request of the server to this client; gives the frame for the client where it may
-    /// pass, else the server is answered.
-    pub async fn pass_on(&self, link: &Arc<Link>, question: Question) -> Option<Vec<u8>> {
-        let Question { id, method, frame } = question;
-        let refuse = |answer: Vec<u8>| {
-            let pass = self
-                .server
-                .gate
-                .control(ControlKind::Complaint, Frame(answer));
-            // A server that is gone needs no answer.
-            let _ = link.send(pass);
-        };
-        let Some(session) = &self.session else {
-            let message = "this revision has no requests of servers; return input_required";
-            refuse(frames::error(&id, -32601, message, None));
-            return None;
-        };
-        let Some(place) = session.ask(&id, link) else {
-            let message = "too many requests under way, or this id is in use";
-            refuse(frames::error(&id, -32600, message, None));
-            return None;
-        };
-        if let Class::Control(kind) = crate::method::of_server_request(&method) {
-            let (frame, ()) = self.server.gate.control(kind, frame).spend();
-            place.ping();
-            return Some(frame);
-        }
-        let facts = self.with_context(|context| describe::server_request(&method, context));
-        let origin = Origin {
-            request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
-            session_id: Arc::clone(&self.session_id),
-            era: Some(self.era.label()),
-            client_id: self.client_id.clone(),
-            transport: self.server.pool.means().transport(),
-            arguments_digest: Some(self.server.gate.digest(&frame)),
-            received_ns: self.server.gate.mono_ns(),
-        };
-        let call = Call {
-            facts,
-            origin,
-            request: Frame(frame),
-        };
-        let mut admission = self.server.gate.admit(call).await;
-        while let Admission::Pending(ticket) = admission {
-            if only_client(&ticket) {
-                let reason = Reason::ApprovalUnreachable;
-                admission = Admission::Refused(self.server.gate.decline(*ticket, reason));
-                break;
-            }
-            ticket.settled().await;
-            let now = self.with_context(|context| describe::server_request(&method, context));
-            admission = self.server.gate.resume(ticket, now);
-        }
-        let refusal = match admission {
-            Admission::Permit(permit) => {
-                let (frame, flight) = permit.spend();
-                place.judged(flight);
-                return Some(frame.0);
-            }
-            Admission::Pending(ticket) => self.server.gate.decline(*ticket, Reason::Undecidable),
-            Admission::Refused(refusal) => refusal,
-        };
-        drop(place);
-        refuse(frames::refused(&id, &refusal));
-        None
     }
 }
 

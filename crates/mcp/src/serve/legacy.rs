@@ -11,7 +11,8 @@ use wire::jsonrpc::member;
 use wire::scan::Scan;
 
 use super::answer::{self, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
-use super::call::{Question, legacy_revision};
+use super::call::legacy_revision;
+use super::questions::Question;
 use super::server::Server;
 use super::session::{Opening, Session};
 use super::splice;
@@ -299,7 +300,7 @@ impl Face {
             let _ = link.send(pass);
             return;
         };
-        if let Some(frame) = session.asker().pass_on(link, question).await {
+        if let Some(frame) = session.asker().pass_on(link, question, None).await {
             session.streams.emit(NEWS, &frame).await;
         }
     }

@@ -8,9 +8,11 @@
 mod answer;
 mod asking;
 mod call;
+mod expel;
 mod legacy;
 mod modern;
 mod post;
+mod questions;
 mod server;
 mod session;
 mod splice;
@@ -18,13 +20,14 @@ mod streams;
 mod upstream;
 
 pub use asking::PARKED_MAX;
+pub use questions::INPUTS_MAX;
 pub use server::{CALLERS_MAX, ServerOptions};
 pub use upstream::{CHILDREN_MAX, Means, QUEUE_MAX, QUEUE_WAIT_MS_MAX, SESSIONS_MAX, Share};
 
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use gate::Gate;
@@ -34,6 +37,7 @@ use tokio::sync::watch;
 
 use crate::notes::Notes;
 use asking::Lot;
+use expel::Stays;
 use server::Server;
 use session::Sessions;
 
@@ -80,13 +84,17 @@ pub struct Counts {
     pub servers: usize,
 }
 
+/// The servers by name.
+type Servers = HashMap<String, Arc<Server>>;
+
 /// The MCP face over HTTP.
 pub struct Face {
     gate: Arc<Gate>,
     options: FaceOptions,
-    servers: HashMap<String, Arc<Server>>,
+    servers: RwLock<Servers>,
     sessions: Sessions,
     parked: Lot,
+    stays: Stays,
     random: Box<Random>,
     notes: Mutex<Notes>,
     /// What stands for a session in records where there is none.
@@ -112,9 +120,10 @@ impl Face {
         Self {
             gate,
             options,
-            servers,
+            servers: RwLock::new(servers),
             sessions: Sessions::default(),
             parked: Lot::default(),
+            stays: Stays::default(),
             random,
             notes: Mutex::default(),
             no_session: "".into(),
@@ -124,10 +133,50 @@ impl Face {
 
     /// The servers' names, in order.
     #[must_use]
-    pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.servers.keys().map(String::as_str).collect();
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.servers().keys().cloned().collect();
         names.sort_unstable();
         names
+    }
+
+    fn servers(&self) -> RwLockReadGuard<'_, Servers> {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn all_servers(&self) -> Vec<Arc<Server>> {
+        self.servers().values().cloned().collect()
+    }
+
+    /// Serves a further server; `false` where there is one of this name already.
+    pub fn add(&self, options: ServerOptions) -> bool {
+        let name = options.name.clone();
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        if servers.contains_key(&name) {
+            return false;
+        }
+        servers.insert(name, Arc::new(Server::new(options)));
+        true
+    }
+
+    /// Serves a server no longer: its sessions end, and its processes; `false` where there is none of
+    /// this name. The end of the processes is waited for.
+    pub async fn remove(&self, name: &str) -> bool {
+        let removed = {
+            let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+            servers.remove(name)
+        };
+        let Some(server) = removed else {
+            return false;
+        };
+        for session in self.sessions.all() {
+            if Arc::ptr_eq(&session.server, &server) {
+                self.end(&session, "server_removed");
+            }
+        }
+        self.parked.withdraw(|_, of| Arc::ptr_eq(of, &server));
+        server.pool.close().await;
+        server.close();
+        true
     }
 
     /// What is there.
@@ -135,7 +184,7 @@ impl Face {
     pub fn counts(&self) -> Counts {
         Counts {
             sessions: self.sessions.count(),
-            servers: self.servers.values().map(|s| s.pool.running()).sum(),
+            servers: self.servers().values().map(|s| s.pool.running()).sum(),
         }
     }
 
@@ -147,7 +196,8 @@ impl Face {
         request: Request,
     ) -> Response {
         let received_ns = self.gate.mono_ns();
-        let Some(server) = self.servers.get(name) else {
+        let server = self.servers().get(name).cloned();
+        let Some(server) = &server else {
             return self.unknown_server();
         };
         match request.head.method {
@@ -192,7 +242,7 @@ impl Face {
             {
                 self.end(&session, "timeout");
             }
-            for server in self.servers.values() {
+            for server in self.all_servers() {
                 server.pool.sweep(self.options.server_idle_ms_max);
             }
             if now_ns.saturating_sub(kept_alive_ns)
@@ -223,7 +273,7 @@ impl Face {
         for session in self.sessions.all() {
             self.end(&session, "shutdown");
         }
-        for server in self.servers.values() {
+        for server in self.all_servers() {
             server.pool.close().await;
             server.close();
         }

@@ -456,6 +456,7 @@ async fn modern_stream(mut run: Box<Run>, sender: StreamSender, first: Vec<u8>) 
     alive.tick().await;
     let mut frame = Some(first);
     let mut quiet = Box::pin(run.quiet());
+    let stay = run.face.stay(&run.asker.caller);
     loop {
         if let Some(frame) = frame.take()
             && sender.send(event(&frame)).await.is_err()
@@ -474,6 +475,7 @@ async fn modern_stream(mut run: Box<Run>, sender: StreamSender, first: Vec<u8>) 
             },
             () = sender.closed() => return,
             () = &mut quiet => return,
+            () = stay.over() => return,
             _ = alive.tick() => {
                 let mut comment = Vec::new();
                 wire::sse::push_comment(&mut comment);

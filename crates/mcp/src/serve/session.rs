@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use gate::journal::Status;
 use gate::{ControlKind, InFlight, Outcome, Ticket};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use wire::id::IdKey;
 use wire::{Id, Revision};
 
@@ -66,6 +66,7 @@ pub(super) struct Session {
     /// Questions of ours to the client's person that are open. As many as calls may wait.
     forms: Mutex<HashMap<IdKey, Open>>,
     used_ns: AtomicU64,
+    over: watch::Sender<bool>,
 }
 
 /// A question of ours about a call.
@@ -120,6 +121,7 @@ impl Session {
             asked: Mutex::default(),
             forms: Mutex::default(),
             used_ns: AtomicU64::new(now_ns),
+            over: watch::Sender::new(false),
         }
     }
 
@@ -182,7 +184,7 @@ impl Session {
     }
 
     /// Takes an id for a request of the server; none where it is in use or there are too many.
-    pub fn ask<'s>(&'s self, id: &str, link: &Arc<Link>) -> Option<AskGuard<'s>> {
+    pub fn ask(self: &Arc<Self>, id: &str, link: &Arc<Link>) -> Option<AskGuard> {
         let key = Id::from_raw(id)?.key();
         // The ids of our own questions are nobody else's.
         if matches!(&key, IdKey::Text(text) if text.starts_with(ID_PREFIX)) {
@@ -200,7 +202,8 @@ impl Session {
             kind: AskKind::Open,
         };
         asked.insert(key.clone(), ask);
-        Some(AskGuard { session: self, key })
+        let session = Arc::clone(self);
+        Some(AskGuard { session, key })
     }
 
     fn forms(&self) -> MutexGuard<'_, HashMap<IdKey, Open>> {
@@ -270,8 +273,18 @@ impl Session {
         true
     }
 
+    /// Ready when the session has ended.
+    pub fn over(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut over = self.over.subscribe();
+        async move {
+            // Without a session there is no sender, which is an end as well.
+            drop(over.wait_for(|over| *over).await);
+        }
+    }
+
     /// Ends the session: streams, calls, and its process where nobody else shares it.
     fn end(&self) {
+        self.over.send_replace(true);
         let stages: Vec<Stage> = self.calls().values().cloned().collect();
         for stage in stages {
             stage.cancel("the session has ended");
@@ -314,12 +327,12 @@ impl Drop for CallGuard {
 }
 
 /// The id of a request of the server, free again unless the request passes.
-pub(super) struct AskGuard<'s> {
-    session: &'s Session,
+pub(super) struct AskGuard {
+    session: Arc<Session>,
     key: IdKey,
 }
 
-impl AskGuard<'_> {
+impl AskGuard {
     /// It passes as a ping.
     pub fn ping(self) {
         self.set(AskKind::Ping);
@@ -337,7 +350,7 @@ impl AskGuard<'_> {
     }
 }
 
-impl Drop for AskGuard<'_> {
+impl Drop for AskGuard {
     fn drop(&mut self) {
         let mut asked = self.session.asked();
         if asked

@@ -140,6 +140,11 @@ impl Streams {
         }
     }
 
+    /// Adds an event without waiting for its reader, who finds it among those that are kept.
+    pub fn post(&self, stream: u64, frame: &[u8]) {
+        drop(self.state().add(stream, frame));
+    }
+
     /// Adds a stream's last event and ends it.
     pub async fn finish(&self, stream: u64, frame: Option<&[u8]>) {
         if let Some(frame) = frame {

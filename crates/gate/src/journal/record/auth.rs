@@ -45,7 +45,8 @@ pub struct Auth<'a> {
     pub reason: Option<&'a str>,
     /// A sentence for people; never a credential.
     pub message: Option<&'a str>,
-    /// How a session ended: `normal`, `timeout`, `error`, `auth_expired`, `session_binding_violation`.
+    /// How a session ended: `normal`, `timeout`, `error`, `auth_expired`, `session_binding_violation`,
+    /// `shutdown`, `server_removed`.
     pub end_reason: Option<&'a str>,
     /// How many alike this record stands for, when refusals are coalesced.
     pub coalesced: Option<u64>,

@@ -14,7 +14,7 @@ pub use slot::Slot;
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -96,6 +96,8 @@ pub struct Pool {
     queued: AtomicUsize,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
     speaks_modern: AtomicU8,
+    /// Nothing is started any more.
+    closed: AtomicBool,
 }
 
 /// What is known of whether a server speaks the Modern era.
@@ -116,6 +118,7 @@ impl Pool {
             queued: AtomicUsize::new(0),
             slots: Mutex::default(),
             speaks_modern: AtomicU8::new(UNKNOWN),
+            closed: AtomicBool::new(false),
         }
     }
 
@@ -204,6 +207,7 @@ impl Pool {
 
     /// Ends all processes and waits for their end.
     pub async fn close(&self) {
+        self.closed.store(true, Ordering::Release);
         let slots: Vec<Arc<Slot>> = self.slots().drain().map(|(_, slot)| slot).collect();
         for slot in slots {
             slot.end();
@@ -270,6 +274,9 @@ impl Pool {
 
     async fn start(&self, slot: &Slot) -> Result<Tentative, UpstreamFault> {
         let place = self.place().await?;
+        if self.closed.load(Ordering::Acquire) {
+            return Err(UpstreamFault::Died);
+        }
         let (name, gate) = (&self.name, &self.gate);
         let link = match &self.means {
             Means::Command(command) => Link::start(command, name, gate, slot.exclusive, place)

@@ -1,0 +1,171 @@
+//! What a changed configuration changes in what is served: servers come, go, or are started otherwise.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gate::Gate;
+use gate::journal::{Record, System};
+use gate::paths::PathView;
+use mcp::serve::{Face, ServerOptions};
+
+use super::ServeArgs;
+use super::plan::{Plan, Planned};
+use crate::config::Settings;
+use crate::config::server::Server;
+use crate::local::LocalView;
+use crate::places::Places;
+use crate::reload::Group;
+
+/// A set of rules, and the servers that it is for.
+pub type Ruled = (Arc<Gate>, Group);
+
+/// Takes up servers that have changed.
+pub struct Changes {
+    args: ServeArgs,
+    face: Arc<Face>,
+    ruled: Vec<Ruled>,
+    places: Places,
+    /// The configuration's servers that are served, as they were then.
+    served: Mutex<BTreeMap<String, Server>>,
+}
+
+impl std::fmt::Debug for Changes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Changes")
+    }
+}
+
+/// What is served under a name, made ready.
+pub fn options(
+    planned: &Planned,
+    means: mcp::serve::Means,
+    gate: Arc<Gate>,
+    plan: &Plan,
+    places: &Places,
+) -> ServerOptions {
+    // The paths of another machine cannot be looked up here.
+    let view = planned
+        .is_local()
+        .then(|| Arc::new(LocalView::new(places)) as Arc<dyn PathView>);
+    ServerOptions {
+        name: planned.name.clone(),
+        means,
+        gate,
+        share: plan.share,
+        call_timeout_ms: planned.call_timeout_ms,
+        tool_timeouts_ms: planned.tool_timeouts_ms.clone(),
+        view,
+        descriptions: plan.descriptions.clone(),
+        pins: planned.pins.clone(),
+    }
+}
+
+impl Changes {
+    /// For what is served now.
+    pub fn new(
+        args: &ServeArgs,
+        settings: &Settings,
+        face: &Arc<Face>,
+        ruled: Vec<Ruled>,
+        places: &Places,
+    ) -> Self {
+        let served = settings.servers.iter();
+        let served = served.map(|server| (server.name.clone(), server.clone()));
+        Self {
+            args: args.clone(),
+            face: Arc::clone(face),
+            ruled,
+            places: places.clone(),
+            served: Mutex::new(served.collect()),
+        }
+    }
+
+    /// What these settings would serve. Nothing is changed by it.
+    ///
+    /// # Errors
+    /// A sentence, where it could not be served.
+    pub fn plan(&self, settings: &Settings, places: &Places) -> Result<Plan, String> {
+        Plan::of(&self.args, settings, places).map_err(|failure| failure.message)
+    }
+
+    fn served(&self) -> MutexGuard<'_, BTreeMap<String, Server>> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves what the plan says; gives what has to wait for a restart.
+    pub async fn take_up(&self, plan: &Plan, settings: &Settings) -> Vec<String> {
+        let mut restart = Vec::new();
+        let before = self.served().clone();
+        for (name, _) in before.iter().filter(|(n, _)| settings.server(n).is_none()) {
+            self.remove(name).await;
+        }
+        for planned in &plan.servers {
+            let Some(server) = settings.server(&planned.name) else {
+                continue;
+            };
+            match before.get(&planned.name) {
+                Some(old) if !old.is_served_like(server) => {
+                    self.remove(&planned.name).await;
+                    restart.extend(self.add(planned, server, plan, settings));
+                }
+                Some(old) if !old.is_timed_like(server) => {
+                    restart.push(format!("servers.{}.call_timeout", planned.name));
+                }
+                Some(_) => {}
+                None => restart.extend(self.add(planned, server, plan, settings)),
+            }
+        }
+        restart
+    }
+
+    /// Serves a further server; gives its key where that has to wait for a restart.
+    fn add(
+        &self,
+        planned: &Planned,
+        server: &Server,
+        plan: &Plan,
+        settings: &Settings,
+    ) -> Option<String> {
+        let waits = format!("servers.{}", planned.name);
+        let of_its_rules = |(_, group): &&Ruled| {
+            group.policy(settings).ok().map(|found| found.0) == Some(planned.policy.clone())
+        };
+        // Rules of its own would need a gate and a control socket of their own.
+        let Some((gate, group)) = self.ruled.iter().find(of_its_rules) else {
+            return Some(waits);
+        };
+        let Some(means) = planned.settled_means(&self.places) else {
+            return Some(waits);
+        };
+        let options = options(planned, means, Arc::clone(gate), plan, &self.places);
+        if !self.face.add(options) {
+            return Some(waits);
+        }
+        group.add(&planned.name);
+        self.served().insert(planned.name.clone(), server.clone());
+        record(gate, "server_added", &planned.name);
+        None
+    }
+
+    async fn remove(&self, name: &str) {
+        self.served().remove(name);
+        let removed = self.face.remove(name).await;
+        let ruled = self.ruled.iter().find(|(_, group)| group.remove(name));
+        if let (true, Some((gate, _))) = (removed, ruled) {
+            record(gate, "server_removed", name);
+        }
+    }
+}
+
+fn record(gate: &Gate, event: &'static str, name: &str) {
+    tracing::info!(target: "reload", server = name, "{event}");
+    let record = System {
+        event,
+        level: Some("info"),
+        component: Some("serve"),
+        backend_id: Some(name),
+        ..System::default()
+    };
+    // A journal that fails here fails the gate as well.
+    drop(gate.record(&Record::System(&record)));
+}
