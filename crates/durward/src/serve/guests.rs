@@ -125,7 +125,7 @@ impl Guests {
         let mut before = self.good.lock().unwrap_or_else(PoisonError::into_inner);
         let goes_on = |entry: &Entry| now.get(&entry.name).is_some_and(|n| entry.goes_on_as(n));
         let gone = before.values().filter(|entry| !goes_on(entry));
-        let gone = gone.map(|entry| subject_of(entry)).collect();
+        let gone = gone.map(subject_of).collect();
         *before = now;
         gone
     }
