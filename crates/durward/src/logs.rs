@@ -130,6 +130,7 @@ impl Sort {
         match self {
             Self::Decisions => &[
                 ("decision", 8, &["decision"]),
+                ("outcome", 16, &["hitl_outcome", "reason"]),
                 ("tool or method", 20, &["tool_name", "mcp_method"]),
                 ("server", 16, &["backend_id"]),
                 ("rule", 24, &["final_rule"]),
@@ -173,6 +174,15 @@ const TIME_WIDTH: usize = 24;
 
 /// Runs the command; gives the exit code.
 pub fn run(args: &LogsArgs, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    if !context.journal.exists() {
+        let directory = context.journal.display();
+        // Where standard error is gone too, the exit code still tells.
+        let _ = writeln!(
+            err,
+            "error: there is no journal yet at {directory}\n  hint: durward run -- CMD begins one"
+        );
+        return audit::CANNOT_VERIFY;
+    }
     let done = match &args.command {
         Command::List { json } => list(*json, context, out, err),
         Command::Show(args) => select(args, context, false, out, err),
@@ -315,9 +325,11 @@ fn row(sort: Sort, body: &[u8], paint: bool, out: &mut dyn Write) -> io::Result<
 /// The colour of a word that says how something went.
 fn colour(word: &str) -> Option<&'static str> {
     match word {
-        "allow" | "Success" | "updated" => Some("32"),
-        "deny" | "Failure" | "error" | "validation_failed" => Some("31"),
-        "hitl" | "warning" | "Cancelled" | "Aborted" => Some("33"),
+        "allow" | "user_allowed" | "Success" | "updated" => Some("32"),
+        "deny" | "user_denied" | "timeout" | "Failure" | "error" | "validation_failed" => {
+            Some("31")
+        }
+        "hitl" | "withdrawn" | "warning" | "Cancelled" | "Aborted" => Some("33"),
         _ => None,
     }
 }
@@ -334,10 +346,13 @@ mod tests {
 
     #[test]
     fn rows_are_plain_or_painted_and_never_drive_a_terminal() {
-        let body = r#"{"time":"T","kind":"decision","decision":"deny","mcp_method":"tools/call","tool_name":"a\u001b[2Jb","path":"/x"}"#;
+        let body = r#"{"time":"T","kind":"decision","decision":"deny","reason":"denied_by_rule","mcp_method":"tools/call","tool_name":"a\u001b[2Jb","path":"/x"}"#;
         let plain = printed(Sort::Decisions, body, false);
         assert!(!plain.contains('\x1b'), "{plain:?}");
-        assert!(plain.contains("  deny      a\\u{1b}[2Jb"), "{plain}");
+        assert!(
+            plain.contains("  deny      denied_by_rule    a\\u{1b}[2Jb"),
+            "{plain}"
+        );
         assert!(plain.trim_end().ends_with("/x"), "{plain}");
         let painted = printed(Sort::Decisions, body, true);
         assert_eq!(painted.matches('\x1b').count(), 2, "{painted:?}");

@@ -78,7 +78,7 @@ fn main() -> ExitCode {
             config::check::run(&args, &given, settings, &places, &mut out, &mut err)
         }
         Command::Demo => demo::run(&places, &mut out, &mut err),
-        Command::Policy(args) => policy::run(&args, &places, &mut out, &mut err),
+        Command::Policy(args) => policy::run(&args, &settings, &places, &mut out, &mut err),
         Command::Audit(args) => audit::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Logs(args) => logs::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Reload(args) => reload::command::run(&args, &places, &mut out, &mut err),

@@ -111,13 +111,13 @@ fn guard(
         policy,
         version: "v1".into(),
         limits: plan.limits,
+        approval: plan.approval,
     };
     let mut socket = bind_control(places, &plan.name).inspect_err(|_| {
         // The journal was opened for nothing; a failure here is the lesser one.
         drop(journal.close(local::now_ms(), "configuration"));
     })?;
-    let gate = Gate::new(world, Arc::clone(&journal), clock, salt);
-    let gate = Arc::new(gate.with_approval(plan.approval));
+    let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &settings, &digest, &session)?;
     let options = session_options(plan, places, session);
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -197,7 +197,7 @@ fn requests_that_are_none_are_told_so() {
         let answer: Value = serde_json::from_str(&line).unwrap();
         answer["error"]["label"].as_str().unwrap().to_owned()
     };
-    let cases: [(&[u8], &str); 6] = [
+    let cases: [(&[u8], &str); 7] = [
         (b"hello\n", "bad_request"),
         (b"{\"do\":\"dance\"}\n", "bad_request"),
         (b"{\"do\":\"answer\"}\n", "bad_request"),
@@ -207,6 +207,10 @@ fn requests_that_are_none_are_told_so() {
         ),
         (
             b"{\"do\":\"answer\",\"id\":\"x\",\"answer\":\"once\"}\n",
+            "too_short",
+        ),
+        (
+            b"{\"do\":\"answer\",\"id\":\"xyz\",\"answer\":\"once\"}\n",
             "unknown",
         ),
         (b"\xff\xfe\n", "bad_request"),

@@ -95,6 +95,20 @@ fn stage(found: &Value, arm: usize, name: &str) -> f64 {
 }
 
 #[test]
+fn questions_that_are_open_together_do_not_wait_for_each_other() {
+    let wait = ["--approver-delay-ms", "50", "--concurrency", "8"];
+    let found = measured(&overhead(
+        &[&["--path", "hitl", "--rules", "4"][..], &wait].concat(),
+    ));
+    let approval = &found["comparisons"][0]["approval"];
+    assert!(approval["held_us"]["point"].as_f64().unwrap() >= 50_000.0);
+    // Asked about one after the other, a call would wait for the seven before it.
+    let p50 = found["arms"][1]["p50_us"]["point"].as_f64().unwrap();
+    assert!((50_000.0..250_000.0).contains(&p50), "{p50}");
+    assert!(stage(&found, 1, "approval_us") >= 50_000.0);
+}
+
+#[test]
 fn every_call_is_asked_about_and_the_wait_stands_apart() {
     let more = [
         "--path",
@@ -157,7 +171,12 @@ fn the_bound_on_questions_shows_as_a_refusal() {
         "{}",
         stderr(&output)
     );
-    assert!(output.stdout.is_empty());
+    // With --json a failure is a document.
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&told["kind"], &told["exit_code"]),
+        (&"invalid".into(), &1.into())
+    );
 }
 
 #[test]

@@ -239,6 +239,32 @@ fn stored_documents_fit_their_published_schemas() {
         pairs.push((run.join("resources.jsonl"), "resource"));
     }
     pairs.push((load.join("verdict.json"), "verdict"));
+    // What is printed has a shape as well as what is stored.
+    let (one, other) = (overhead.to_str().unwrap(), load.to_str().unwrap());
+    let log = components::repository().join("crates/lab/tests/seed-log/decisions.jsonl");
+    for (name, schema, words) in [
+        ("compared.json", "compare", ["compare", one, one]),
+        ("loads.json", "compare", ["compare", other, other]),
+        (
+            "log.json",
+            "audit-latency",
+            ["audit-latency", log.to_str().unwrap(), "--by-decision"],
+        ),
+        (
+            "error.json",
+            "error",
+            ["compare", "/nowhere/a", "/nowhere/b"],
+        ),
+    ] {
+        let output = Command::new(DURWARD)
+            .arg("lab")
+            .args(words)
+            .arg("--json")
+            .output();
+        let file = place.0.join(name);
+        fs::write(&file, output.unwrap().stdout).unwrap();
+        pairs.push((file, schema));
+    }
     let script = "\
 import json, sys
 from jsonschema import Draft202012Validator

@@ -77,12 +77,17 @@ fn show_prints_one_sort_as_a_table() {
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines.len(), 5, "{out}");
     assert!(
-        lines[0].starts_with("time ") && lines[0].contains("  decision  tool or method"),
+        lines[0].starts_with("time ")
+            && lines[0].contains("  decision  outcome           tool or method"),
         "{out}"
     );
-    assert!(lines[1].contains("  allow     echo "), "{out}");
     assert!(
-        lines[4].contains("  deny      delayed ") && lines[4].contains("  default "),
+        lines[1].contains("  allow     -                 echo "),
+        "{out}"
+    );
+    assert!(
+        lines[4].contains("  deny      no_rule_allows    delayed ")
+            && lines[4].contains("  default "),
         "{out}"
     );
     // Columns stand below their headings, and nothing is coloured into a pipe.
@@ -120,6 +125,51 @@ fn show_prints_json_and_says_where_there_is_nothing() {
     assert_eq!(logs(&place, &["show", "--limit", "0"]).0, 2);
     let nowhere = place.durward(&["--no-config", "--state-dir", "none", "logs", "list"]);
     assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
+    let said = String::from_utf8(nowhere.stderr).unwrap();
+    assert!(
+        said.contains("no journal yet") && said.contains("durward run"),
+        "{said}"
+    );
+}
+
+/// Whether a person said yes is what `hitl` alone does not tell.
+#[test]
+fn show_tells_how_a_person_decided() {
+    let place = Place::new();
+    place.write_policy(
+        r#"{"rules":[{"id":"ask","effect":"hitl","conditions":{"tool_name":"echo"}}]}"#,
+    );
+    let mut client = place.guard_with(&["--name", "mock"], &["echo"]);
+    client.handshake(LATEST).unwrap();
+    for (id, answer) in [(11, "once"), (12, "deny")] {
+        let call = serde_json::json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": echo("x")});
+        let text = call.to_string();
+        client.process().send_line(text.as_bytes()).unwrap();
+        guarded::eventually("the call waits and is answered", || {
+            let listed = place.durward(&["approvals", "list", "--json"]);
+            let listed = String::from_utf8(listed.stdout).unwrap();
+            let question = listed
+                .lines()
+                .next()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap());
+            question.is_some_and(|question| {
+                let given = place.durward(&["approvals", answer, question["id"].as_str().unwrap()]);
+                given.status.success()
+            })
+        });
+        guarded::line(&mut client);
+    }
+    end(client);
+    let (_, out, _) = logs(&place, &["show"]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(
+        lines[1].contains("  hitl      user_allowed      echo "),
+        "{out}"
+    );
+    assert!(
+        lines[2].contains("  hitl      user_denied       echo "),
+        "{out}"
+    );
 }
 
 #[test]
@@ -148,7 +198,12 @@ fn tail_prints_what_comes() {
     client.handshake(LATEST).unwrap();
     call_works(&mut client, "new");
     // Waits as long as it takes; the test's own time is bounded by its runner.
-    assert!(lines.next().unwrap().contains("  allow     echo "));
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .contains("  allow     -                 echo ")
+    );
     end(client);
     tail.kill().unwrap();
     tail.wait().unwrap();

@@ -116,6 +116,35 @@ fn check_warns_of_rules_that_do_nothing() {
     }
 }
 
+/// What is not given is what applies: the policy that the configuration names.
+#[test]
+fn without_a_file_it_is_about_the_configuration() {
+    let world = World::new(None);
+    let rule = |id: &str| json!({"rules": [{"id": id, "effect": "deny", "conditions": {"tool_name": "read_*"}}]});
+    fs::write(world.config().join("mine.json"), rule("mine").to_string()).unwrap();
+    fs::write(world.config().join("its.json"), rule("its").to_string()).unwrap();
+    let text = "servers:\n  other: { command: x, policy: its.json }\npolicy: mine.json\n";
+    fs::write(world.config().join("durward.yaml"), text).unwrap();
+    let call = ["explain", "--tool", "read_file", "--path", "/tmp/a"];
+    let (code, out, err) = run(&world, &call);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("rule \"mine\""), "{out}");
+    assert!(
+        err.contains("configuration's") && err.contains("mine.json"),
+        "{err}"
+    );
+    let (_, out, _) = run(&world, &[&call[..], &["--backend", "other"]].concat());
+    assert!(out.contains("rule \"its\""), "{out}");
+    let (_, out, _) = run(&world, &["show"]);
+    assert!(out.contains("mine"), "{out}");
+    let (code, out, _) = run(&world, &["check"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("mine.json: 1 rules, 0 warnings"), "{out}");
+    fs::write(world.config().join("durward.yaml"), "").unwrap();
+    let (_, _, err) = run(&world, &call);
+    assert!(err.contains("the starter policy"), "{err}");
+}
+
 #[test]
 fn show_lists_rules_in_the_order_in_which_they_decide() {
     let world = four_rules();

@@ -211,6 +211,75 @@ fn what_cannot_be_taken_up_is_named() {
     assert!(said.contains("needs a restart"), "{said}");
 }
 
+/// The bounds of approval are in force with the reload that brings them.
+#[test]
+fn bounds_of_approval_change_while_running_and_who_waits_is_asked_about_anew() {
+    let world = World::new(None);
+    let asking =
+        json!({"rules": [{"id": "ask", "effect": "hitl", "conditions": {"tool_name": "echo"}}]});
+    fs::write(world.config().join("a.json"), asking.to_string()).unwrap();
+    write(&world, "policy: a.json");
+    let mut client = guard(&world, &["--approval-waiting-max", "1"]);
+    let call = |client: &mut Client, id: u64| {
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "echo", "arguments": {"text": "x"}}});
+        client
+            .process()
+            .send_line(call.to_string().as_bytes())
+            .unwrap();
+    };
+    let waiting = || {
+        let output = world.durward(&["--no-config", "approvals", "list", "--json"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect::<Vec<Value>>()
+    };
+    let asked = || {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Some(question) = waiting().pop() {
+                return question;
+            }
+            assert!(Instant::now() < deadline, "nothing waits");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    call(&mut client, 71);
+    let before = asked();
+    assert_eq!(before["timeout_seconds"], 60);
+    // Who waits is asked about anew: the same text under another version.
+    write(
+        &world,
+        "policy: a.json\napproval: { timeout: 5s, waiting_max: 7 }",
+    );
+    client.process().signal(Signal::HUP).unwrap();
+    until(&world, &[("event", "updated"), ("component", "policy")]);
+    let after = asked();
+    assert_ne!(after["id"], before["id"]);
+    assert!(after["remaining_ms"].as_u64().unwrap() > 5_000, "{after}");
+    let id = after["id"].as_str().unwrap();
+    let denied = world.durward(&["--no-config", "approvals", "deny", id]);
+    assert!(denied.status.success(), "{denied:?}");
+    let reason = |client: &mut Client| {
+        let line = client.process().read_line().unwrap();
+        let answer: Value = serde_json::from_slice(&line).unwrap();
+        answer["error"]["data"]["reason"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(reason(&mut client), "approval_denied");
+    call(&mut client, 72);
+    assert_eq!(asked()["timeout_seconds"], 5);
+    // A flag outranks the file, reloaded or not.
+    call(&mut client, 73);
+    assert_eq!(reason(&mut client), "approval_too_many_waiting");
+    assert_eq!(reason(&mut client), "approval_timeout");
+    let said = ends(client);
+    assert!(!said.contains("needs a restart"), "{said}");
+}
+
 #[test]
 fn without_watching_only_the_signal_counts() {
     let world = World::new(None);

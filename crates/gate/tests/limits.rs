@@ -62,6 +62,7 @@ impl Scene {
             policy: Policy::load(POLICY, None, &[]).unwrap(),
             version: "v1".into(),
             limits,
+            approval: gate::approval::Options::default(),
         };
         let clock: Arc<dyn Clock> = time.clone();
         Self {

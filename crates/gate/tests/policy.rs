@@ -13,7 +13,7 @@ use gate::paths::view::Link;
 use gate::paths::{
     PathArgument, PathView, Role, is_content_key, looks_like_path, meanings, role_of_key,
 };
-use gate::policy::{Effect, Policy};
+use gate::policy::{Effect, NAMED_MAX, Policy};
 
 struct Disk;
 
@@ -226,6 +226,13 @@ fn protected_paths_are_refused_on_every_argument_before_any_rule() {
         ],
         &[("odd_name", "/home/u/.durward/a")],
         &[("path", "file:///home/u/%2edurward/a")],
+        &[("odd_name", "/home/u/.durward\n")],
+        &[("odd_name", "%7e/.durward")],
+        &[("path", "file:///home/u/.durward?x")],
+        &[("odd_name", "file:///home/u/.durward#x")],
+        &[("path", "file:\\home\\u\\.durward")],
+        &[("odd_name", "fi\nle:/home/u/.durward")],
+        &[("path", "/proc/self/fd/7")],
         &[("path", "~other/.durward")],
     ] {
         check(&p, "read_file", args, Effect::Deny, rule);
@@ -334,6 +341,20 @@ fn sources_and_destinations() {
         Effect::Deny,
         "default",
     );
+    // A rule about one of the two does not leave the other free.
+    for condition in ["source_path", "dest_path"] {
+        let one = policy(&format!(
+            r#"{{"rules":[{{"id":"o","effect":"allow","conditions":{{"{condition}":"/tmp/**"}}}}]}}"#
+        ));
+        let both = [("source", "/tmp/a"), ("dest", "/tmp/b")];
+        check(&one, "copy_path", &both, Effect::Allow, "o");
+        for stray in [
+            [("source", "/tmp/a"), ("dest", "/etc/b")],
+            [("source", "/etc/a"), ("dest", "/tmp/b")],
+        ] {
+            check(&one, "copy_path", &stray, Effect::Deny, "default");
+        }
+    }
     let all = policy(
         r#"{"rules":[{"id":"t","effect":"allow","conditions":{"path_pattern":"/tmp/**"}}]}"#,
     );
@@ -387,6 +408,42 @@ fn specificity_only_picks_the_name() {
 }
 
 #[test]
+fn of_many_rules_that_match_the_deciding_one_is_named_and_the_rest_counted() {
+    let rule = |n: usize| {
+        let more = if n == 30 {
+            r#","mcp_method":"tools/call""#
+        } else {
+            ""
+        };
+        format!(r#"{{"id":"d{n}","effect":"deny","conditions":{{"tool_name":"x"{more}}}}}"#)
+    };
+    let named = |count: usize| {
+        let rules: Vec<String> = (0..count).map(rule).collect();
+        let p = policy(&format!(r#"{{"rules":[{}]}}"#, rules.join(",")));
+        let facts = facts("x", &[]);
+        let judgement = p.judge(&facts);
+        let decided = judgement.verdict().final_rule.to_owned();
+        let (named, omitted) = judgement.named_rules(&decided);
+        let names: Vec<String> = named.iter().map(|rule| rule.id.clone()).collect();
+        (decided, names, omitted)
+    };
+    let (decided, names, omitted) = named(NAMED_MAX);
+    assert_eq!(
+        (decided.as_str(), names.len(), omitted),
+        ("d0", NAMED_MAX, 0)
+    );
+    let (decided, names, omitted) = named(40);
+    assert_eq!(
+        (decided.as_str(), names.len(), omitted),
+        ("d30", NAMED_MAX + 1, 23)
+    );
+    assert_eq!(
+        (names[0].as_str(), names.last().unwrap().as_str()),
+        ("d0", "d30")
+    );
+}
+
+#[test]
 fn other_conditions() {
     let p = policy(
         r#"{"rules":[
@@ -413,6 +470,28 @@ fn other_conditions() {
         p.judge(&resource("file:///a")).verdict().final_rule,
         "default"
     );
+}
+
+#[test]
+fn an_allowed_scheme_covers_every_path_of_the_call() {
+    let p = policy(
+        r#"{"rules":[
+      {"id":"https","effect":"allow","conditions":{"scheme":"https"}},
+      {"id":"file","effect":"deny","conditions":{"scheme":"file"}}]}"#,
+    );
+    let from = ("source", "https://h/x");
+    check(&p, "get", &[from], Effect::Allow, "https");
+    check(
+        &p,
+        "get",
+        &[from, ("dest", "/etc/x")],
+        Effect::Deny,
+        "default",
+    );
+    check(&p, "get", &[("path", "/etc/x")], Effect::Deny, "default");
+    for file in [" file:/x", "FILE:/x", "fi\tle:/x", "\u{1}file:/x"] {
+        check(&p, "get", &[from, ("dest", file)], Effect::Deny, "file");
+    }
 }
 
 #[test]

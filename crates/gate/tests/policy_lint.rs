@@ -55,6 +55,43 @@ fn rules_that_can_never_match_are_named() {
     }
 }
 
+/// One member in the manner of another tool, among good ones.
+#[test]
+fn members_that_cannot_mean_what_they_seem_to_are_named() {
+    let cases = [
+        (
+            r#""path_pattern":["/x","file:///etc/**"]"#,
+            "matches no file",
+        ),
+        (r#""dest_path":"/a/{b,c}/**""#, "stand for themselves"),
+        (r#""source_path":"/a/[a-z]*""#, "stand for themselves"),
+        (
+            r#""tool_name":["x","{read,write}_*"]"#,
+            "stand for themselves",
+        ),
+        (r#""subject_id":"key:ci-*""#, "compared as it stands"),
+        (r#""extension":[".pem",".tar.gz"]"#, "behind the last dot"),
+        (r#""extension":".p*""#, "behind the last dot"),
+        (r#""scheme":["ftp","https://"]"#, "is no scheme"),
+    ];
+    for (conditions, expect) in cases {
+        let found = warned(&rule("r", "deny", conditions));
+        assert_eq!(found.len(), 1, "{conditions}: {found:?}");
+        assert!(found[0].1.contains(expect), "{conditions}: {found:?}");
+    }
+    let asked = r#"{"id":"r","effect":"hitl","conditions":{"tool_name":"bash"},"cache_side_effects":["code_exec"]}"#;
+    assert!(warned(asked)[0].1.contains("asked about each time"));
+    for fine in [
+        r#""path_pattern":"/app/[id]/{x}/**""#,
+        r#""tool_name":"[a-z]*""#,
+        r#""scheme":["https","x+y"]"#,
+        r#""extension":[".pem",".env"]"#,
+        r#""subject_id":"uid:0""#,
+    ] {
+        assert_eq!(warned(&rule("r", "deny", fine)), [], "{fine}");
+    }
+}
+
 #[test]
 fn an_expression_that_holds_of_no_path_is_named() {
     let all = r#""when":"paths.all(p, p.startsWith('/tmp/'))""#;

@@ -59,6 +59,24 @@ fn as_text<S: serde::Serializer>(command: &[OsString], to: S) -> Result<S::Ok, S
     to.collect_seq(command.iter().map(|word| word.to_string_lossy()))
 }
 
+/// The longest name of an arm or a phase, in characters.
+const NAME_CHARS_MAX: usize = 80;
+
+/// What is wrong with a name that people and terminals are to read, if anything.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(format!(
+            "the name {name:?} is empty or holds control characters"
+        ));
+    }
+    match name.chars().count() {
+        ..=NAME_CHARS_MAX => Ok(()),
+        count => Err(format!(
+            "a name of {count} characters; {NAME_CHARS_MAX} are the most"
+        )),
+    }
+}
+
 impl Arm {
     /// An arm of words that are already apart.
     pub(crate) fn new(name: impl Into<String>, command: Vec<OsString>) -> Self {
@@ -207,6 +225,7 @@ impl Arm {
     /// address, an address and behind ` -- ` the command that serves there, or a command that prints its
     /// address first; with `{port}` in a command, the address is that port's `/mcp`.
     pub(crate) fn parse(name: &str, line: &str, transport: Transport) -> Result<Self, LabError> {
+        check_name(name).map_err(LabError::Usage)?;
         let web = line.starts_with("http://") || line.starts_with("https://");
         if transport == Transport::Stdio {
             if web {
@@ -290,6 +309,17 @@ fn split(line: &str) -> Result<Vec<String>, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_a_terminal_can_show() {
+        for name in ["direct", "durward, 50 rules", "a|b <c>", "größer"] {
+            assert_eq!(check_name(name), Ok(()));
+        }
+        for name in ["", "a\nb", "\u{1b}[31mred", &"x".repeat(81)] {
+            assert!(check_name(name).is_err(), "{name:?}");
+            assert!(Arm::parse(name, "true", Transport::Stdio).is_err());
+        }
+    }
 
     #[test]
     fn arms_over_http() {

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Exit code of a measurement that failed, or could not be kept.
+pub(crate) const EXIT_FAILED: u8 = 1;
 /// Exit code of a measurement that was stopped; what there was is written.
 pub(crate) const EXIT_ABORTED: u8 = 97;
 
@@ -74,6 +76,55 @@ impl LabError {
         }
     }
 
+    /// The arm that failed, where it was one.
+    pub(crate) fn arm(&self) -> Option<&str> {
+        match self {
+            Self::Spawn { arm, .. }
+            | Self::Silent { arm, .. }
+            | Self::Broken { arm, .. }
+            | Self::Invalid { arm, .. } => Some(arm),
+            Self::Usage(_)
+            | Self::Incomparable(_)
+            | Self::Aborted
+            | Self::Path { .. }
+            | Self::System { .. } => None,
+        }
+    }
+
+    /// What kind of failure it is, as documents name it.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Usage(_) => "usage",
+            Self::Spawn { .. } => "spawn",
+            Self::Silent { .. } => "silent",
+            Self::Broken { .. } => "broken",
+            Self::Invalid { .. } => "invalid",
+            Self::Incomparable(_) => "incomparable",
+            Self::Aborted => "aborted",
+            Self::Path { .. } => "path",
+            Self::System { .. } => "system",
+        }
+    }
+
+    /// Writes it as the one document that `--json` promises.
+    pub(crate) fn document(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        #[derive(serde::Serialize)]
+        struct Document {
+            format: &'static str,
+            kind: &'static str,
+            error: String,
+            exit_code: u8,
+        }
+        let document = Document {
+            format: "durward-lab-error/1",
+            kind: self.kind(),
+            error: self.to_string(),
+            exit_code: self.exit_code(),
+        };
+        serde_json::to_writer_pretty(&mut *out, &document)?;
+        writeln!(out)
+    }
+
     /// The exit code: 2 for a wrong command line, 97 for what was stopped, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -85,7 +136,7 @@ impl LabError {
             | Self::Invalid { .. }
             | Self::Incomparable(_)
             | Self::Path { .. }
-            | Self::System { .. } => 1,
+            | Self::System { .. } => EXIT_FAILED,
         }
     }
 }

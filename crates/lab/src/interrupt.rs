@@ -5,6 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
 
+/// Whether an end was asked for, for those who wait for an answer: a signal comes to the whole process.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Whether an end was asked for, of whoever listens.
+pub(crate) fn is_asked() -> bool {
+    ASKED.load(Ordering::Acquire)
+}
+
 /// Whether an end was asked for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
@@ -37,6 +45,7 @@ impl Interrupt {
                 }
             });
             flag.0.store(true, Ordering::Release);
+            ASKED.store(true, Ordering::Release);
         });
         Ok(asked)
     }

@@ -81,9 +81,25 @@ pub struct Context {
     pub benchmark_baseline: Option<PathBuf>,
 }
 
-/// Runs a command of the lab; gives its exit code: 0 done, 1 failed, 2 wrong usage, 98 and 99
-/// as [`GateArgs`] says.
+impl Args {
+    /// Whether one JSON document is expected on standard output.
+    fn is_json(&self) -> bool {
+        match self {
+            Self::Overhead(args) => args.json,
+            Self::Load(args) => args.json,
+            Self::Standard(args) => args.json,
+            Self::AuditLatency(args) => args.json,
+            Self::Compare(args) => args.json,
+            Self::Gate(args) => args.json,
+            Self::Report(_) | Self::Mock(_) => false,
+        }
+    }
+}
+
+/// Runs a command of the lab; gives its exit code: 0 done, 1 failed, 2 wrong usage, 97 stopped, 98 and 99
+/// as [`GateArgs`] says. With `--json` a failure is one document on `out` too, beside its line on `err`.
 pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let json = args.is_json();
     let done = match args {
         Args::Overhead(args) => overhead::run(&args, context, out, err),
         Args::Load(args) => load::run(&args, context, out, err),
@@ -100,8 +116,11 @@ pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Wri
         }
     };
     done.unwrap_or_else(|error| {
-        // Whoever closed standard error does not want to know.
-        let _ = writeln!(err, "error: {error}");
+        // Whoever closed one of the two does not want to know.
+        let _ = writeln!(err, "error: {}", telling::plain(&error.to_string()));
+        if json {
+            let _ = error.document(out);
+        }
         error.exit_code()
     })
 }

@@ -1,12 +1,19 @@
 //! Wall-clock time in names and records, and waiting.
 
+use crate::interrupt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Waits so long.
+/// The longest nap between two looks at Ctrl-C.
+const NAP_MAX: Duration = Duration::from_millis(100);
+
+/// Waits so long, or until an end is asked for.
 pub(crate) fn pause(long: Duration) {
     let start = Instant::now();
     while let Some(rest) = long.checked_sub(start.elapsed()).filter(|r| !r.is_zero()) {
-        std::thread::park_timeout(rest);
+        if interrupt::is_asked() {
+            return;
+        }
+        std::thread::park_timeout(rest.min(NAP_MAX));
     }
 }
 

@@ -24,3 +24,27 @@ impl Telling {
         }
     }
 }
+
+/// Text of others for a terminal: control characters, which could move or colour what follows, are replaced;
+/// lines stay lines.
+pub(crate) fn plain(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' => '\n',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_cannot_command_the_terminal() {
+        assert_eq!(
+            plain("a\u{1b}[31mb\r\nc\u{9b}d"),
+            "a\u{fffd}[31mb\u{fffd}\nc\u{fffd}d"
+        );
+    }
+}

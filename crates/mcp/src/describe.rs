@@ -10,10 +10,13 @@ use gate::paths::{
     role_of_key,
 };
 use wire::jsonrpc::{member, string};
-use wire::scan::{Leaf, Scan};
+use wire::scan::{Bounds, Leaf, Scan, scan_request};
 use wire::text::unescape;
 
 use crate::definitions::Definitions;
+
+mod completion;
+use completion::Completion;
 
 /// What describing needs to know beside the request.
 pub struct Context<'c> {
@@ -147,8 +150,9 @@ pub fn client_request(
             facts.paths = Fact::Known(paths_of("", &scan.leaves, context));
         }
         Some(ResourceType::Server) | None => {
-            if let Some(uri) = reference_uri(scan) {
-                facts.paths = Fact::Known(vec![path_of_uri(&uri, context.view)]);
+            let completion = Completion::of(scan);
+            facts.paths = paths_of_params(scan, completion.paths(context.view), context);
+            if let Some(uri) = completion.uri {
                 facts.uri = Fact::Known(uri);
             }
         }
@@ -166,10 +170,31 @@ fn define(facts: &mut Facts, tool: &str, context: &Context<'_>) {
     };
 }
 
-/// The URI that a completion refers to.
-fn reference_uri(scan: &Scan<'_>) -> Option<String> {
-    let reference: serde_json::Value = serde_json::from_str(member(&scan.params, "ref")?).ok()?;
-    Some(reference.get("uri")?.as_str()?.to_owned())
+/// Every path-like string of a request that is no call, read, or prompt: it may stand anywhere.
+fn paths_of_params(
+    scan: &Scan<'_>,
+    mut paths: Vec<PathArgument>,
+    context: &Context<'_>,
+) -> Fact<Vec<PathArgument>> {
+    const READ_APART: [&str; 3] = ["_meta", "ref", "argument"];
+    let members: Vec<String> = scan
+        .params
+        .iter()
+        .filter(|(name, _)| !READ_APART.contains(&&**name))
+        .map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(&**name)))
+        .collect();
+    if members.is_empty() {
+        return Fact::Known(paths);
+    }
+    let frame = format!("{{\"params\":{{\"arguments\":{{{}}}}}}}", members.join(","));
+    match scan_request(frame.as_bytes(), &Bounds::default()) {
+        Ok(scan) => {
+            paths.extend(paths_of("", &scan.leaves, context));
+            Fact::Known(paths)
+        }
+        // One level deeper than it came, it is too deep to be read.
+        Err(_) => Fact::Unknown,
+    }
 }
 
 /// Describes a request that a server makes of its client.
@@ -272,4 +297,58 @@ fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathA
         });
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_call_is_searched_for_paths_too() {
+        let cases: [(&str, &str, &[&str]); 5] = [
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/resource","uri":"file:///{path}"},"argument":{"name":"path","value":"etc/pa"}}"#,
+                &["/{path}", "/etc/pa", "/etc/pa"],
+            ),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"x","value":"/etc/"}}"#,
+                &["/etc"],
+            ),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"x","value":"word"},"context":{"arguments":{"dir":"/etc"}}}"#,
+                &["/etc"],
+            ),
+            (
+                "other/method",
+                r#"{"_meta":{"x":"/no"},"deep":[{"file":"/etc/x"}]}"#,
+                &["/etc/x"],
+            ),
+            ("other/method", "{}", &[]),
+        ];
+        let schemas = PathSchemas::default();
+        let context = Context {
+            backend_id: "s",
+            subject_id: "u",
+            view: None,
+            schemas: &schemas,
+            definitions: None,
+        };
+        for (method, params, places) in cases {
+            let frame =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+            let scan = scan_request(frame.as_bytes(), &Bounds::default()).unwrap();
+            let facts = client_request(method, None, &scan, &context).unwrap();
+            let found: Vec<&str> = facts
+                .paths
+                .known()
+                .unwrap()
+                .iter()
+                .map(|argument| argument.meaning.places[0].as_str())
+                .collect();
+            assert_eq!(found, places, "{params}");
+        }
+    }
 }

@@ -218,8 +218,16 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
         "reason": refusal.reason.label(),
         "retryable": refusal.reason.is_retryable(),
     });
-    if let (Some(ms), Some(members)) = (refusal.retry_after_ms, data.as_object_mut()) {
-        members.insert("retry_after_ms".into(), ms.into());
+    if let Some(members) = data.as_object_mut() {
+        if refusal.matched_rules_omitted > 0 {
+            let omitted = refusal.matched_rules_omitted;
+            members.insert("matched_rules_omitted".into(), omitted.into());
+        }
+        members.extend(
+            refusal
+                .retry_after_ms
+                .map(|ms| ("retry_after_ms".into(), ms.into())),
+        );
     }
     error(id, REFUSED_CODE, &refusal.to_string(), Some(&data))
 }

@@ -220,6 +220,23 @@ fn a_quiet_log_notices_on_a_check() {
     stays_failed(&log, &LogError::Unlinked);
 }
 
+#[test]
+fn a_record_of_what_is_over_is_written_unlooked_and_the_next_finds_the_file_gone() {
+    let place = Place::new("over");
+    let log = place.log();
+    log.append(b"one\n").unwrap();
+    fs::remove_file(place.file()).unwrap();
+    let over = |batch: &mut Vec<u8>| {
+        batch.extend_from_slice(b"over\n");
+        Ok::<_, LogError>(())
+    };
+    log.append_after_with(over).unwrap();
+    let error = log.append(b"two\n").unwrap_err();
+    assert_eq!(error, LogError::Unlinked);
+    assert!(log.append_after_with(over).is_err());
+    stays_failed(&log, &error);
+}
+
 /// A medium in memory that fails on demand.
 #[derive(Default)]
 struct Faulty {

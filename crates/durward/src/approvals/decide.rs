@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use gate::approval::Choice;
+use gate::approval::{Choice, ID_LETTERS_MIN, NEVER_REMEMBERED};
 use serde_json::{Value, json};
 
 use crate::control::Request;
@@ -34,12 +34,14 @@ pub struct DenyArgs {
 }
 
 fn id(text: &str) -> Result<String, String> {
-    let fine =
-        !text.is_empty() && text.len() <= 8 && text.chars().all(|c| c.is_ascii_alphanumeric());
+    let fine = (ID_LETTERS_MIN..=8).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_alphanumeric());
     if fine {
         Ok(text.to_ascii_lowercase())
     } else {
-        Err("an id has up to eight letters and digits; `durward approvals list` shows them".into())
+        Err(format!(
+            "an id has eight letters and digits, of which the first {ID_LETTERS_MIN} may do; `durward approvals list` shows them"
+        ))
     }
 }
 
@@ -98,8 +100,8 @@ pub fn give(
         if chosen.as_ref().is_some_and(|(holder, _)| *holder != number) {
             continue;
         }
-        let name = chosen.as_ref().map_or(id, |(_, name)| name);
-        match instance.ask(&request(name), |_| {}) {
+        // As it was typed: the instance knows whether it could also mean a call that has just ended.
+        match instance.ask(&request(id), |_| {}) {
             Ok(value) => return (Taken::Yes(value), failed),
             Err(NoAnswer::Refused { label, message }) => {
                 if best.0 == "unknown" {
@@ -176,8 +178,49 @@ pub fn sentence(choice: Choice, value: &Value) -> String {
                 text::duration(seconds)
             )
         }
-        Choice::Allow => format!(
-            "{about} allowed once: its side effects are not known, or its rule does not say that they may be remembered"
+        Choice::Allow => format!("{about} allowed once: {}", why_once(question)),
+    }
+}
+
+/// Why a yes is not remembered.
+fn why_once(question: &Value) -> String {
+    let effects: Vec<&str> = question
+        .get("side_effects")
+        .and_then(Value::as_array)
+        .map(|list| list.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let never = effects.iter().find(|e| NEVER_REMEMBERED.contains(e));
+    match (never, effects.as_slice()) {
+        (Some(effect), _) => format!("{effect} is asked about each time"),
+        (None, []) => "the tool's side effects are not known".into(),
+        (None, _) => format!(
+            "not every rule that asks has {} in its cache_side_effects, the tool was called too often, or nothing is remembered here",
+            effects.join(", ")
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_said_why_a_yes_holds_only_once() {
+        for (effects, why) in [
+            (json!([]), "not known"),
+            (
+                json!(["fs_write"]),
+                "has fs_write in its cache_side_effects",
+            ),
+            (
+                json!(["fs_read", "code_exec"]),
+                "code_exec is asked about each time",
+            ),
+        ] {
+            let told =
+                json!({"question": {"id": "x", "side_effects": effects}, "remembered": false});
+            let said = sentence(Choice::Allow, &told);
+            assert!(said.contains(why), "{said}");
+        }
     }
 }

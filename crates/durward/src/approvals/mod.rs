@@ -26,7 +26,7 @@ A call waits where a hitl rule matches it. Nobody answering within the time (60 
   durward approvals list                 what waits, in every running instance of this user
   durward approvals watch                see calls as they come, and answer with a, o or d
   durward approvals allow k7f2m9qa       yes, and the same call again without asking for a while
-  durward approvals once k7f             yes, this once; the beginning of an id will do
+  durward approvals once k7f             yes, this once; three letters of an id will do
   durward approvals deny k7f --reason \"not on a Friday\"
 
 Exit codes: 0 done; 1 nothing of that id waits, or it was answered before; 2 an instance could not be

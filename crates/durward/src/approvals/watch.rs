@@ -20,7 +20,7 @@ use super::{text, warn};
 
 /// How often new instances are looked for, in milliseconds.
 const LOOK_MS: u64 = 500;
-/// How long a call has to have been on the screen before it can be answered without its id, in
+/// How long the screen has to have stood still before a call can be answered without its id, in
 /// milliseconds: what is typed is meant for what was read.
 const READ_MS: u64 = 1_000;
 /// Most events that wait to be printed; whoever sends more waits.
@@ -56,8 +56,10 @@ struct Watch<'a> {
     answering: bool,
     watched: HashSet<PathBuf>,
     warned: HashSet<String>,
-    /// Waiting calls, oldest first: instance, id and when it was shown.
-    waiting: Vec<(PathBuf, String, Instant)>,
+    /// Waiting calls, oldest first: instance and id.
+    waiting: Vec<(PathBuf, String)>,
+    /// When that last changed.
+    changed: Instant,
 }
 
 /// Watches until interrupted, or until the time is over.
@@ -76,6 +78,7 @@ pub fn run(
         watched: HashSet::new(),
         warned: HashSet::new(),
         waiting: Vec::new(),
+        changed: Instant::now(),
     };
     if answering {
         writeln!(
@@ -149,7 +152,8 @@ impl Watch<'_> {
                 Ok(Event::News(socket, news)) => self.news(socket, &news, out)?,
                 Ok(Event::Gone(socket)) => {
                     self.watched.remove(&socket);
-                    self.waiting.retain(|(holder, ..)| *holder != socket);
+                    self.waiting.retain(|(holder, _)| *holder != socket);
+                    self.changed = Instant::now();
                 }
                 Ok(Event::Typed(line)) => {
                     if !self.typed(&line, out, err)? {
@@ -190,12 +194,14 @@ impl Watch<'_> {
                 if self.answering {
                     writeln!(out, "    answer    a, o or d {id}")?;
                 }
-                self.waiting.push((socket, id.to_owned(), Instant::now()));
+                self.waiting.push((socket, id.to_owned()));
+                self.changed = Instant::now();
             }
             writeln!(out)?;
         } else if let Some(ended) = news.get("ended") {
             let word = |name: &str| ended.get(name).and_then(Value::as_str).unwrap_or("?");
-            self.waiting.retain(|(_, id, _)| id != word("id"));
+            self.waiting.retain(|(_, id)| id != word("id"));
+            self.changed = Instant::now();
             writeln!(out, "{}  {}\n", word("id"), word("outcome"))?;
         }
         Ok(())
@@ -222,13 +228,13 @@ impl Watch<'_> {
                 writeln!(out, "nothing waits")?;
                 return Ok(true);
             }
-            (None, [(_, id, shown)]) if shown.elapsed() >= Duration::from_millis(READ_MS) => {
+            (None, [(_, id)]) if self.changed.elapsed() >= Duration::from_millis(READ_MS) => {
                 id.clone()
             }
             (None, [_]) => {
                 writeln!(
                     out,
-                    "this call has only just come; look at it, and answer again"
+                    "what waits has only just changed; look at the call, and answer again"
                 )?;
                 return Ok(true);
             }

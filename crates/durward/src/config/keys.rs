@@ -202,31 +202,31 @@ pub const KEYS: &[Key] = &[
         "16MiB",
         "the longest reply that is passed on",
     ),
-    key(
+    live(
         "approval.timeout",
         "span of time",
         "60s",
         "how long a call waits for a person; silence is no",
     ),
-    key(
+    live(
         "approval.remember",
         "span of time",
         "10m",
         "how long \"allow\" holds",
     ),
-    key(
+    live(
         "approval.pending_max",
         "number",
         "1000",
         "calls that may wait at once",
     ),
-    key(
+    live(
         "approval.waiting_max",
         "number",
         "20",
         "calls of one caller that may wait at once",
     ),
-    key(
+    live(
         "approval.per_minute",
         "number",
         "60",

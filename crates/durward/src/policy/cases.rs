@@ -13,9 +13,8 @@ use super::explain::because;
 use super::question::Question;
 use super::source::{self, PolicyFile, Protected};
 use super::text::Plain;
-use super::{EXIT_DIFFERENT, EXIT_FINE, Failure};
+use super::{Context, EXIT_DIFFERENT, EXIT_FINE, Failure};
 use crate::local::LocalView;
-use crate::places::Places;
 
 pub const HELP: &str = "\
 Examples:
@@ -90,11 +89,13 @@ struct Outcome {
 
 pub fn run(
     args: &TestArgs,
-    places: &Places,
+    context: &Context<'_>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let policy = source::load(args.policy.policy.as_deref(), Protected::AsRun, places, err)?;
+    let file = args.policy.policy.as_deref();
+    let policy = source::load(file, None, Protected::AsRun, context, err)?;
+    let places = context.places;
     let bad = |why: String| Failure::Configuration(format!("{}: {why}", args.file.display()));
     let text = source::text(&args.file).map_err(Failure::Configuration)?;
     let cases: Vec<Case> = serde_json::from_str(&text)

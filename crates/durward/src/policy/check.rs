@@ -8,11 +8,11 @@ use gate::policy::lint;
 
 use super::source::{self, Protected};
 use super::text::Plain;
-use super::{EXIT_FINE, Failure};
-use crate::places::Places;
+use super::{Context, EXIT_FINE, Failure};
 
 pub const HELP: &str = "\
 Examples:
+  durward policy check                 the configuration's policy
   durward policy check policy.json
 
 A policy that cannot be used is refused with line, column and a hint (exit code 16). Rules that load
@@ -22,17 +22,26 @@ each other, a rule behind a stronger one that always decides first.";
 /// Arguments of `durward policy check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// The rules, as JSON
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// The rules, as JSON [default: the configuration's]
+    #[arg(value_name = "FILE", env = "DURWARD_POLICY", hide_env_values = true)]
+    file: Option<PathBuf>,
     /// Exit with 16 on a warning too
     #[arg(long)]
     strict: bool,
 }
 
-pub fn run(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> Result<u8, Failure> {
-    let policy = source::of_file(Some(&args.file), Protected::AsRun, places)
-        .map_err(Failure::Configuration)?;
+pub fn run(
+    args: &CheckArgs,
+    context: &Context<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let file = args
+        .file
+        .as_deref()
+        .or_else(|| source::configured(None, context, err));
+    let policy =
+        source::of_file(file, Protected::AsRun, context.places).map_err(Failure::Configuration)?;
     let warnings = lint::warnings(policy.rules());
     for warning in &warnings {
         let id = Plain(&warning.id).to_string();
@@ -41,7 +50,7 @@ pub fn run(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> Result<u8,
         writeln!(out, "  hint: {}", warning.hint)?;
     }
     let (rules, found) = (policy.rules().len(), warnings.len());
-    let file = args.file.display();
+    let file = file.map_or_else(|| "starter policy".to_owned(), |f| f.display().to_string());
     writeln!(
         out,
         "{file}: {rules} rules, {found} warnings, digest {}",

@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 use super::question::Question;
 use super::source::{self, PolicyFile, Protected};
 use super::text::{Plain, by_precedence, list, word};
-use super::{EXIT_FINE, Failure};
+use super::{Context, EXIT_FINE, Failure};
 use crate::local::LocalView;
-use crate::places::Places;
 
 pub const HELP: &str = "\
 Examples:
@@ -67,12 +66,13 @@ struct Answer<'a> {
 
 pub fn run(
     args: &ExplainArgs,
-    places: &Places,
+    context: &Context<'_>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
     let file = args.policy.policy.as_deref();
-    let policy = source::load(file, Protected::AsRun, places, err)?;
+    let policy = source::load(file, Some(&args.backend), Protected::AsRun, context, err)?;
+    let places = context.places;
     let question = Question {
         method: &args.method,
         name: args.tool.as_deref(),

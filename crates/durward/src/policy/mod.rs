@@ -18,6 +18,7 @@ use std::io::{self, Write};
 use clap::{Args, Subcommand};
 
 use crate::EXIT_CONFIGURATION;
+use crate::config::Settings;
 use crate::places::Places;
 
 /// All is as it should be.
@@ -56,6 +57,13 @@ enum Command {
     Replay(replay::ReplayArgs),
 }
 
+/// What a command is about beside its arguments.
+#[derive(Debug, Clone, Copy)]
+struct Context<'c> {
+    settings: &'c Settings,
+    places: &'c Places,
+}
+
 /// Why a command could not do its work.
 #[derive(Debug)]
 enum Failure {
@@ -82,15 +90,22 @@ pub fn check_file(file: &std::path::Path, places: &Places) -> Result<(), String>
 }
 
 /// Runs the command and gives its exit code. A reader that closes the pipe has seen enough.
-pub fn run(args: &PolicyArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+pub fn run(
+    args: &PolicyArgs,
+    settings: &Settings,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let context = &Context { settings, places };
     let out = &mut io::BufWriter::new(out);
     let done = match &args.command {
         Command::Init(args) => init::run(args, out),
-        Command::Check(args) => check::run(args, places, out),
-        Command::Show(args) => show::run(args, places, out, err),
-        Command::Explain(args) => explain::run(args, places, out, err),
-        Command::Test(args) => cases::run(args, places, out, err),
-        Command::Replay(args) => replay::run(args, places, out, err),
+        Command::Check(args) => check::run(args, context, out, err),
+        Command::Show(args) => show::run(args, context, out, err),
+        Command::Explain(args) => explain::run(args, context, out, err),
+        Command::Test(args) => cases::run(args, context, out, err),
+        Command::Replay(args) => replay::run(args, context, out, err),
     };
     let done = done.and_then(|code| Ok(out.flush().map(|()| code)?));
     let (code, message) = match done {

@@ -9,12 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::source::{self, Protected};
 use super::text::{Plain, by_precedence, list};
-use super::{EXIT_FINE, Failure};
-use crate::places::Places;
+use super::{Context, EXIT_FINE, Failure};
 
 pub const HELP: &str = "\
 Examples:
-  durward policy show                  the starter policy
+  durward policy show                  the configuration's policy, else the starter policy
   durward policy show policy.json
   durward policy show policy.json --json | jq '.rules[].id'
 
@@ -24,7 +23,7 @@ refused. Among rules of one effect the more specific gives its name to the decis
 /// Arguments of `durward policy show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The rules, as JSON [default: the starter policy]
+    /// The rules, as JSON [default: the configuration's, else the starter policy]
     #[arg(value_name = "FILE", env = "DURWARD_POLICY", hide_env_values = true)]
     file: Option<PathBuf>,
     /// Print one JSON object
@@ -34,11 +33,11 @@ pub struct ShowArgs {
 
 pub fn run(
     args: &ShowArgs,
-    places: &Places,
+    context: &Context<'_>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let policy = source::load(args.file.as_deref(), Protected::AsRun, places, err)?;
+    let policy = source::load(args.file.as_deref(), None, Protected::AsRun, context, err)?;
     let numbered: Vec<(usize, &Rule)> = policy.rules().iter().enumerate().collect();
     let rules = by_precedence(numbered, |(_, rule)| rule);
     if args.json {

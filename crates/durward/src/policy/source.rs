@@ -8,14 +8,14 @@ use gate::policy::Policy;
 use gate::policy::load::POLICY_BYTES_MAX;
 use gate::policy::starter::STARTER_POLICY;
 
-use super::Failure;
+use super::{Context, Failure};
 use crate::local::LocalView;
 use crate::places::Places;
 
 /// Which policy.
 #[derive(Debug, Args)]
 pub struct PolicyFile {
-    /// The rules, as JSON [default: the starter policy]
+    /// The rules, as JSON [default: the configuration's, else the starter policy]
     #[arg(
         long,
         value_name = "FILE",
@@ -34,20 +34,42 @@ pub enum Protected {
     Nothing,
 }
 
-/// Loads a policy; says on `err` where none is given.
+/// Loads a policy: the file that was given, else the one that the configuration names (for this server,
+/// where it is one of the configuration's), else the starter policy. Says on `err` which, where none
+/// was given.
 pub(super) fn load(
     file: Option<&Path>,
+    server: Option<&str>,
     protected: Protected,
-    places: &Places,
+    context: &Context<'_>,
     err: &mut dyn Write,
 ) -> Result<Policy, Failure> {
-    if file.is_none() {
-        let _ = writeln!(
+    let file = file.or_else(|| configured(server, context, err));
+    of_file(file, protected, context.places).map_err(Failure::Configuration)
+}
+
+/// The policy that the configuration names, told on `err`; so is that it names none.
+pub(super) fn configured<'c>(
+    server: Option<&str>,
+    context: &Context<'c>,
+    err: &mut dyn Write,
+) -> Option<&'c Path> {
+    let settings = context.settings;
+    let server = server.and_then(|name| settings.server(name));
+    let (file, _) = settings.policy_of(server);
+    // Where standard error is gone, the answer still stands.
+    let _ = match file {
+        Some(file) => writeln!(
+            err,
+            "durward: no policy given, this is about the configuration's: {}",
+            file.display()
+        ),
+        None => writeln!(
             err,
             "durward: no policy given, this is about the starter policy"
-        );
-    }
-    of_file(file, protected, places).map_err(Failure::Configuration)
+        ),
+    };
+    file
 }
 
 /// Loads the policy in a file, or the starter policy.

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::cli::{Given, RunArgs};
+use crate::cli::{ApprovalArgs, Given, RunArgs};
 use crate::config::keys::KEYS;
 use crate::config::settings::Row;
 use crate::config::{self, Origin, Settings};
@@ -139,6 +139,8 @@ pub struct Asked {
     pub source: config::Source,
     /// They outrank the configuration's.
     pub limits: LimitArgs,
+    /// So do these.
+    pub approval: ApprovalArgs,
     /// Changed files are taken up by themselves.
     pub watch: bool,
     /// Under `durward serve`, the servers that the rules are for.
@@ -156,6 +158,7 @@ impl Asked {
             policy_origin: given.policy,
             source,
             limits: args.limits.clone(),
+            approval: args.approval.clone(),
             watch: !args.no_watch,
             group: None,
             changes: None,
@@ -174,6 +177,7 @@ struct Prepared {
     file: Option<PathBuf>,
     policy: Policy,
     limits: Limits,
+    approval: gate::approval::Options,
     /// What is to be served, where that is looked after here.
     plan: Option<Plan>,
 }
@@ -351,6 +355,7 @@ impl Reloader {
             file: policy_file,
             policy,
             limits,
+            approval,
             plan: _,
         } = prepared;
         let explicit = change.is_explicit();
@@ -389,6 +394,7 @@ impl Reloader {
             policy,
             version: version.clone(),
             limits,
+            approval,
         });
         let restart = needs_restart(&self.asked, &self.in_force.started, &settings);
         self.in_force.policy_digest.clone_from(&digest);
@@ -472,6 +478,7 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
     }
     let limits = asked.limits.over(settings.limits.for_gate());
     let limits = limits.map_err(of_config)?;
+    let approval = asked.approval.options(&settings.approval);
     let file = policy_of(asked, &settings).map_err(of_config)?;
     // The state stays where it is; what the configuration names may be other files now.
     places.protect(&settings);
@@ -484,6 +491,7 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
             file,
             policy,
             limits,
+            approval,
             plan,
         }),
         Err(message) => Err(Fault {

@@ -7,6 +7,7 @@ mod guests;
 mod metrics;
 mod plan;
 mod signals;
+mod threads;
 mod words;
 
 use std::io::Write;
@@ -92,6 +93,9 @@ pub struct ServeArgs {
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
+    /// Threads that serve [default: half of the processors; 16 with --sync every, where each waits for the disk]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=threads::THREADS_MAX))]
+    pub threads: Option<u64>,
     /// A further value of Host that is answered to; repeatable
     #[arg(long = "allow-host", value_name = "HOST[:PORT]")]
     pub allowed_hosts: Vec<String>,
@@ -219,12 +223,14 @@ fn serve(
     let policies = policies(&plan, places, err)?;
     let guests = Guests::open(places, args.require_key)?;
     need_keys(&plan, &guests)?;
+    let sync = sync_policy(args.sync, settings);
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads::of(args.threads, sync))
         .enable_all()
         .build()
         .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
     let listener = runtime.block_on(bound(plan.listen))?;
-    let journal = open_journal(sync_policy(args.sync, settings), places, instance)?;
+    let journal = open_journal(sync, places, instance)?;
     // One for all: what one gate has stamped another may compare.
     let clock = Arc::new(SystemClock::new());
     let mut ruled = Vec::new();
@@ -251,6 +257,7 @@ fn serve(
                 policy_origin: given.policy,
                 source: source.clone(),
                 limits: args.limits.clone(),
+                approval: args.approval.clone(),
                 watch: true,
                 group: Some(of.group.clone()),
                 changes: changes.take(),
@@ -319,12 +326,13 @@ impl Ruled {
             policy,
             version: "v1".into(),
             limits: plan.limits,
+            approval: plan.approval,
         };
         let salt = u64::from_le_bytes(random);
         let gate = Gate::new(world, Arc::clone(journal), Arc::clone(clock) as _, salt);
         let further: Vec<String> = args.servers.iter().map(|s| s.name.clone()).collect();
         Ok(Self {
-            gate: Arc::new(gate.with_approval(plan.approval)),
+            gate: Arc::new(gate),
             names: plan.names(file.as_deref()),
             group: Group::new(plan.names_with(file.as_deref()), &further),
             // Each set of rules has its own questions, and so its own socket.

@@ -23,6 +23,8 @@ pub(super) struct Decided {
     pub reason: Option<Reason>,
     pub final_rule: String,
     pub matched: Vec<(String, Effect)>,
+    /// How many more rules matched than are named.
+    pub matched_omitted: usize,
     pub operation: Option<Operation>,
     pub side_effects: &'static [&'static str],
     pub policy_us: Micros,
@@ -94,14 +96,16 @@ impl Decided {
             (Effect::Deny, _) if unsure => Some(Reason::Undecidable),
             (Effect::Deny, _) => Some(Reason::DenyRule),
         };
+        let (named, matched_omitted) = judgement.named_rules(final_rule);
         Self {
             effect,
             reason,
             final_rule: final_rule.to_owned(),
-            matched: judgement
-                .matched_rules()
+            matched: named
+                .into_iter()
                 .map(|rule| (rule.id.clone(), rule.effect))
                 .collect(),
+            matched_omitted,
             operation: judgement.operation,
             side_effects: judgement.side_effects.unwrap_or_default(),
             policy_us: Micros::default(),
@@ -139,6 +143,7 @@ impl Decided {
             reason: Some(reason),
             final_rule: reason.label().to_owned(),
             matched: Vec::new(),
+            matched_omitted: 0,
             operation: None,
             side_effects: &[],
             policy_us: Micros::default(),
@@ -155,6 +160,7 @@ impl Decided {
             decision: self.effect,
             final_rule: self.final_rule,
             matched_rules: self.matched.into_iter().map(|(id, _)| id).collect(),
+            matched_rules_omitted: self.matched_omitted,
             tool_name: facts.tool_name.known().cloned(),
             path: primary_path(facts).map(str::to_owned),
             retry_after_ms: self.retry_after_ms,
@@ -213,6 +219,7 @@ impl Decided {
             reason: self.reason.map(Reason::label),
             final_rule: Some(&self.final_rule),
             matched_rules: &matched,
+            matched_rules_omitted: self.matched_omitted as u64,
             mcp_method: Some(&facts.method),
             resource_type: facts.resource_type.map(ResourceType::label),
             tool_name: facts.tool_name.known().map(String::as_str),

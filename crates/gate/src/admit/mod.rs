@@ -60,6 +60,16 @@ pub struct World {
     pub version: String,
     /// How much a caller may. What was counted under other limits stays counted.
     pub limits: Limits,
+    /// How long people are asked, and how many questions there may be.
+    pub approval: approval::Options,
+}
+
+impl World {
+    /// Whether a decision under the one is a decision under the other. The same text loaded again is not:
+    /// links that its patterns lead through may lead elsewhere by now.
+    fn judges_like(&self, other: &Self) -> bool {
+        self.version == other.version && self.policy.digest() == other.policy.digest()
+    }
 }
 
 /// The door.
@@ -76,7 +86,7 @@ impl Gate {
     /// A gate that judges by `world` and writes to `journal`. `random` distinguishes this instance.
     #[must_use]
     pub fn new(world: World, journal: Arc<Journal>, clock: Arc<dyn Clock>, random: u64) -> Self {
-        let approvals = Approvals::new(approval::Options::default(), Arc::clone(&clock), random);
+        let approvals = Approvals::new(world.approval, Arc::clone(&clock), random);
         Self {
             world: ArcSwap::from_pointee(world),
             recorder: Arc::new(Recorder::new(journal, clock, random)),
@@ -85,14 +95,6 @@ impl Gate {
             counters: Arc::default(),
             turned_away: TurnedAway::default(),
         }
-    }
-
-    /// The same gate with other bounds for approval. Before the first call.
-    #[must_use]
-    pub fn with_approval(mut self, options: approval::Options) -> Self {
-        let clock = Arc::clone(&self.recorder.clock);
-        self.approvals = Arc::new(Approvals::new(options, clock, self.recorder.instance()));
-        self
     }
 
     /// The questions that wait for a person, and their answers.
@@ -107,12 +109,14 @@ impl Gate {
         self.world.load_full()
     }
 
-    /// Judges by another world from now on. What was approved under another policy is forgotten, and
-    /// who waits for approval is judged again.
+    /// Judges by another world from now on. What was allowed for a while is forgotten, and where the
+    /// policy is another version, who waits for approval is judged again.
     pub fn reload(&self, world: World) {
-        let before = self.world.swap(Arc::new(world));
-        if before.policy.digest() != self.world.load().policy.digest() {
-            self.approvals.rules_changed();
+        let now = Arc::new(world);
+        let before = self.world.swap(Arc::clone(&now));
+        self.approvals.begin_anew(now.approval);
+        if !now.judges_like(&before) {
+            self.approvals.void_all();
         }
     }
 
@@ -259,7 +263,7 @@ impl Gate {
     /// From now on every call is refused as *draining*, those that wait for a person included.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
-        self.approvals.rules_changed();
+        self.approvals.void_all();
     }
 
     fn is_draining(&self) -> bool {

@@ -189,8 +189,10 @@ pub struct Refusal {
     pub decision: Effect,
     /// The rule that decided.
     pub final_rule: String,
-    /// All rules that matched.
+    /// The rules that matched, at most [`crate::policy::NAMED_MAX`] and the one that decided.
     pub matched_rules: Vec<String>,
+    /// How many more matched.
+    pub matched_rules_omitted: usize,
     /// The tool.
     pub tool_name: Option<String>,
     /// The first path, canonical.

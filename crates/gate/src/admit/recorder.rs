@@ -34,11 +34,6 @@ impl Recorder {
         }
     }
 
-    /// What distinguishes this instance.
-    pub fn instance(&self) -> u64 {
-        self.instance
-    }
-
     /// A fresh name: 48 bits of milliseconds, 32 of a counter, 48 of the instance. Grows even where
     /// the wall clock is set back.
     pub fn next_op(&self) -> OpId {

@@ -253,8 +253,7 @@ impl Gate {
             return Admission::Refused(held.decline(Reason::Draining, None));
         }
         let world = self.world();
-        let same =
-            world.policy.digest() == held.world.policy.digest() && is_same(&held.call.facts, &now);
+        let same = world.judges_like(&held.world) && is_same(&held.call.facts, &now);
         match answer {
             Some(answer) if same => {
                 if let (Choice::Allow, Some(binding)) = (answer.choice, held.binding) {

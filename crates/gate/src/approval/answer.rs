@@ -124,8 +124,10 @@ impl fmt::Display for Outcome {
 pub enum Declined {
     /// No question has this name.
     Unknown,
-    /// The beginning of a name fits several questions: these.
+    /// The beginning of a name fits several questions, waiting or ended: these.
     Ambiguous(Vec<String>),
+    /// Too few letters of a name.
+    TooShort,
     /// The question has ended; the first answer stands.
     Ended {
         /// Its full name.
@@ -144,6 +146,7 @@ impl Declined {
         match self {
             Self::Unknown => "unknown",
             Self::Ambiguous(_) => "ambiguous",
+            Self::TooShort => "too_short",
             Self::Ended { outcome, .. } => match outcome {
                 Outcome::Answered(_) => "already_answered",
                 Outcome::TimedOut => "timed_out",
@@ -161,8 +164,13 @@ impl fmt::Display for Declined {
             Self::Unknown => f.write_str("no call of this id waits for approval"),
             Self::Ambiguous(ids) => write!(
                 f,
-                "several waiting calls begin so: {}; give more of the id",
+                "several calls begin so, waiting or ended: {}; give more of the id",
                 ids.join(", ")
+            ),
+            Self::TooShort => write!(
+                f,
+                "too little of an id: give at least {} letters of it",
+                super::ID_LETTERS_MIN
             ),
             Self::Ended { id, outcome } => {
                 write!(f, "{id} was already {outcome}; this answer changes nothing")

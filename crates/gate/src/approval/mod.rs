@@ -34,6 +34,8 @@ use question::ID_BITS;
 
 /// Most questions that have ended and are remembered, so that a late answer is told what became of it.
 const ENDED_MAX: usize = 1_000;
+/// Fewest letters of a question's name that stand for it.
+pub const ID_LETTERS_MIN: usize = 3;
 /// Most callers that are counted apart.
 const CALLERS_MAX: usize = 10_000;
 /// Most tasks that wait for news of the queue; beyond, all of them look again.
@@ -54,14 +56,13 @@ pub(crate) enum Full {
 
 /// The queue.
 pub struct Approvals {
-    options: Options,
     clock: Arc<dyn Clock>,
     salt: u64,
     inner: Mutex<Inner>,
 }
 
-#[derive(Default)]
 struct Inner {
+    options: Options,
     waiting: HashMap<Id, Entry>,
     ended: VecDeque<(Id, Outcome)>,
     callers: HashMap<String, Caller>,
@@ -90,17 +91,16 @@ struct Caller {
 impl Approvals {
     pub(crate) fn new(options: Options, clock: Arc<dyn Clock>, salt: u64) -> Self {
         Self {
-            options,
             clock,
             salt,
-            inner: Mutex::default(),
+            inner: Mutex::new(Inner::new(options)),
         }
     }
 
     /// The bounds.
     #[must_use]
     pub fn options(&self) -> Options {
-        self.options
+        self.lock().options
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -111,19 +111,23 @@ impl Approvals {
     pub(crate) fn ask(&self, asking: &Asking<'_>) -> Result<(Id, u64, Arc<Slot>), Full> {
         let now_ns = self.clock.mono_ns();
         let mut inner = self.lock();
-        inner.admit_caller(&self.options, asking, now_ns)?;
+        let options = inner.options;
+        inner.admit_caller(&options, asking, now_ns)?;
         let id = self.fresh_id(&mut inner);
-        let timeout_ms = self.options.timeout_ms;
-        let deadline_ns = asking
-            .deadline_ns
-            .unwrap_or_else(|| now_ns.saturating_add(timeout_ms.saturating_mul(1_000_000)));
+        let (timeout_ms, deadline_ns) = match asking.deadline_ns {
+            Some(deadline_ns) => (deadline_ns.saturating_sub(now_ns) / 1_000_000, deadline_ns),
+            None => {
+                let timeout_ns = options.timeout_ms.saturating_mul(1_000_000);
+                (options.timeout_ms, now_ns.saturating_add(timeout_ns))
+            }
+        };
         let slot = Arc::new(Slot::default());
         let number = inner.asked;
         inner.waiting.insert(
             id,
             Entry {
                 number,
-                question: Question::new(id, asking, timeout_ms, self.options.remember_ms),
+                question: Question::new(id, asking, timeout_ms, options.remember_ms),
                 caller: asking.facts.subject_id.clone(),
                 approvers: asking.approvers.to_vec(),
                 deadline_ns,
@@ -206,7 +210,8 @@ impl Approvals {
             .map(|(_, outcome)| outcome.clone())
     }
 
-    /// Answers the question of this name, or of the only name that begins so. The first answer stands.
+    /// Answers the question of this name, or of the only name that begins so (at least
+    /// [`ID_LETTERS_MIN`] letters). The first answer stands.
     ///
     /// # Errors
     /// Where there is no such question, it has ended, or the channel may not answer it.
@@ -263,9 +268,16 @@ impl Approvals {
         self.lock().grants.clear();
     }
 
-    /// New rules: grants end, and every question is void, so that its call is judged again.
-    pub(crate) fn rules_changed(&self) {
-        self.lock().grants.clear();
+    /// From now on these bounds, and nothing of what has been allowed for a while. Who waits keeps the
+    /// time that they were told of.
+    pub(crate) fn begin_anew(&self, options: Options) {
+        let mut inner = self.lock();
+        inner.options = options;
+        inner.grants.clear();
+    }
+
+    /// Every question is void, so that its call is judged again.
+    pub(crate) fn void_all(&self) {
         self.end_all(&Outcome::Void, |_| true);
     }
 
@@ -290,17 +302,18 @@ impl Approvals {
 
     /// Remembers a yes.
     pub(crate) fn grant(&self, binding: Binding, answer: &Answer) {
-        if self.options.remember_ms == 0 {
+        let now_ns = self.clock.mono_ns();
+        let mut inner = self.lock();
+        if inner.options.remember_ms == 0 {
             return;
         }
-        let now_ns = self.clock.mono_ns();
-        let held_ns = self.options.remember_ms.saturating_mul(1_000_000);
+        let held_ns = inner.options.remember_ms.saturating_mul(1_000_000);
         let grant = Grant {
             expires_ns: now_ns.saturating_add(held_ns),
             channel: answer.channel,
             approver: answer.approver.clone(),
         };
-        self.lock().grants.add(binding, grant, now_ns);
+        inner.grants.add(binding, grant, now_ns);
     }
 
     /// A yes that was given before and still holds.
@@ -325,6 +338,19 @@ impl Approvals {
 }
 
 impl Inner {
+    fn new(options: Options) -> Self {
+        Self {
+            options,
+            waiting: HashMap::new(),
+            ended: VecDeque::new(),
+            callers: HashMap::new(),
+            grants: Grants::default(),
+            asked: 0,
+            version: 0,
+            watchers: Vec::new(),
+        }
+    }
+
     /// Whether this caller may raise one more question; counts it.
     fn admit_caller(
         &mut self,
@@ -362,36 +388,34 @@ impl Inner {
         Ok(())
     }
 
-    /// The question of this name, or the only waiting one that begins so.
+    /// The question of this name, or the only one that begins so, ended ones included: whoever means a
+    /// call that has just ended must not answer another that happens to begin alike.
     fn find(&self, name: &str) -> Result<Id, Declined> {
         let name = name.to_ascii_lowercase();
-        let mut fitting: Vec<Id> = self
-            .waiting
-            .keys()
-            .filter(|id| !name.is_empty() && id.to_string().starts_with(&name))
-            .copied()
-            .collect();
-        match fitting.as_slice() {
-            [id] => return Ok(*id),
-            [] => {}
-            _ => {
-                fitting.sort_unstable();
-                return Err(Declined::Ambiguous(
-                    fitting.iter().map(ToString::to_string).collect(),
-                ));
-            }
+        if name.len() < ID_LETTERS_MIN {
+            return Err(Declined::TooShort);
         }
-        let ended = self
-            .ended
-            .iter()
-            .rev()
-            .find(|(id, _)| !name.is_empty() && id.to_string().starts_with(&name));
-        Err(
-            ended.map_or(Declined::Unknown, |(id, outcome)| Declined::Ended {
+        let fits = |id: &Id| id.to_string().starts_with(&name);
+        let waiting = self.waiting.keys().filter(|id| fits(id));
+        let ended = self.ended.iter().rev().filter(|(id, _)| fits(id));
+        let mut fitting: Vec<Id> = waiting.copied().collect();
+        match (fitting.as_slice(), ended.clone().next()) {
+            ([id], None) => Ok(*id),
+            ([id], Some(_)) if id.to_string() == name => Ok(*id),
+            ([], None) => Err(Declined::Unknown),
+            ([], Some((id, outcome))) => Err(Declined::Ended {
                 id: id.to_string(),
                 outcome: outcome.clone(),
             }),
-        )
+            (_, _) => {
+                fitting.extend(ended.map(|(id, _)| *id));
+                fitting.sort_unstable();
+                fitting.dedup();
+                Err(Declined::Ambiguous(
+                    fitting.iter().map(ToString::to_string).collect(),
+                ))
+            }
+        }
     }
 
     /// Ends a waiting question: whoever asked is to be woken, outside of the lock.
@@ -418,7 +442,7 @@ impl Inner {
 impl std::fmt::Debug for Approvals {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Approvals")
-            .field("options", &self.options)
+            .field("options", &self.options())
             .finish_non_exhaustive()
     }
 }

@@ -86,7 +86,7 @@ fn record(keys: &Keys, current: &Segment, going: &[Old], now_ms: i64) -> Result<
         };
         let body = body::write_own(now_ms, &own)?;
         current
-            .append(keys, now_ms, &body, &body_hash(&body))
+            .append(keys, now_ms, (&body, &body_hash(&body)), false)
             .map_err(refused)?;
     }
     current.checkpoint(keys, now_ms, true).map_err(refused)?;

@@ -115,15 +115,16 @@ impl Segment {
         })
     }
 
-    /// Appends one body, with a checkpoint before it where one is due. Returns the record's sequence.
+    /// Appends one body, with a checkpoint before it where one is due. Returns the record's sequence. `afterwards`: it tells
+    /// what has happened already.
     pub(super) fn append(
         &self,
         keys: &Keys,
         now_ms: i64,
-        body: &[u8],
-        hash: &[u8; 32],
+        (body, hash): (&[u8], &[u8; 32]),
+        afterwards: bool,
     ) -> Result<u64, Declined> {
-        self.log.append_with(|batch| {
+        let compose = |batch: &mut Vec<u8>| {
             let mut chain = self.chain.lock().unwrap_or_else(PoisonError::into_inner);
             let after_bytes = chain
                 .size_bytes
@@ -141,7 +142,12 @@ impl Segment {
             chain.push(batch, self.id, body, hash);
             chain.uncovered.add(now_ms);
             Ok(sequence)
-        })
+        };
+        if afterwards {
+            self.log.append_after_with(compose)
+        } else {
+            self.log.append_with(compose)
+        }
     }
 
     /// Writes a checkpoint: where records wait for one and it is due, or at once when `now` is asked for.

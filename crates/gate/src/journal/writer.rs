@@ -112,6 +112,7 @@ impl Journal {
     }
 
     /// Appends one record. When this returns, the record is in the file; under [`state::SyncPolicy::Every`], on the disk.
+    /// Before anything but an operation, whether the path still names that file is looked at: an operation is over.
     ///
     /// # Errors
     /// Any [`JournalError`]: the record is not in the journal, so what it records must not happen. After an error that
@@ -120,18 +121,25 @@ impl Journal {
         // The buffer is taken out for the time of use, so that nothing breaks should an append ever happen within an append.
         let mut body = BUFFER.take();
         body.clear();
-        let result =
-            body::write(&mut body, now_ms, record).and_then(|()| self.append_body(now_ms, &body));
+        let result = body::write(&mut body, now_ms, record).and_then(|()| {
+            let afterwards = matches!(record, Record::Operation(_));
+            self.append_body(now_ms, &body, afterwards)
+        });
         body.shrink_to(BUFFER_KEPT_BYTES_MAX);
         BUFFER.set(body);
         result
     }
 
-    fn append_body(&self, now_ms: i64, body: &[u8]) -> Result<Appended, JournalError> {
+    fn append_body(
+        &self,
+        now_ms: i64,
+        body: &[u8],
+        afterwards: bool,
+    ) -> Result<Appended, JournalError> {
         let hash = body_hash(body);
         for _ in 0..ROTATIONS_MAX {
             let segment = self.segment()?;
-            match segment.append(&self.keys, now_ms, body, &hash) {
+            match segment.append(&self.keys, now_ms, (body, &hash), afterwards) {
                 Ok(sequence) => {
                     return Ok(Appended {
                         sequence,

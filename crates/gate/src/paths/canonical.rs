@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization;
 
-use super::is_file_uri;
 use super::view::{Link, PathView};
+use super::{is_file_uri, trimmed, without_line_ends};
 
 /// The places that one path may lead to, in canonical form: absolute, NFC, no `.`/`..`, no doubled
 /// or trailing slash.
@@ -22,7 +22,7 @@ pub struct Meaning {
 /// Most links followed for one path, as in Linux.
 const LINKS_MAX: usize = 40;
 /// Most layers of percent-encoding that are taken off.
-const DECODINGS_MAX: usize = 3;
+pub(super) const DECODINGS_MAX: usize = 3;
 /// Longest path that is read, in bytes.
 const PATH_BYTES_MAX: usize = 8 * 1024;
 
@@ -50,10 +50,7 @@ pub fn meanings(text: &str, view: Option<&dyn PathView>) -> Meaning {
         // Read as a path it would be relative; a server that knows URIs goes elsewhere.
         meaning.add(text.to_owned());
     }
-    let trimmed = text.trim();
-    if trimmed != text && !trimmed.is_empty() {
-        read(trimmed, view, &mut meaning);
-    }
+    read_bare(text, view, &mut meaning);
     if text.contains('%') {
         let mut layer = Cow::Borrowed(text);
         for round in 0.. {
@@ -74,9 +71,36 @@ pub fn meanings(text: &str, view: Option<&dyn PathView>) -> Meaning {
                 break;
             }
             read(&layer, view, &mut meaning);
+            read_bare(&layer, view, &mut meaning);
         }
     }
     meaning
+}
+
+/// The readings of servers that tidy their input first: without blanks around it, or parsed as a URL.
+fn read_bare(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
+    let bare = trimmed(text);
+    if bare != text && !bare.is_empty() {
+        read(bare, view, meaning);
+    }
+    let bare = without_line_ends(bare).map_or(Cow::Borrowed(bare), Cow::Owned);
+    if is_file_uri(&bare) {
+        match url_path(&bare) {
+            Some(path) => read(&path, view, meaning),
+            None => meaning.uncertain = true,
+        }
+    }
+}
+
+/// The path of a `file:` URI as URL parsers find it: backslashes are slashes, query and fragment are
+/// no part of it, and it always begins at the root. `None` where it is on another host.
+fn url_path(uri: &str) -> Option<String> {
+    let rest = uri.get(5..)?.split(['?', '#']).next()?.replace('\\', "/");
+    match rest.strip_prefix("//") {
+        Some(authority_and_path) => on_this_host(authority_and_path).map(str::to_owned),
+        None if rest.starts_with('/') => Some(rest),
+        None => Some(format!("/{rest}")),
+    }
 }
 
 /// One reading: scheme off, `~` and relative resolved, then lexically and through the links.
@@ -137,6 +161,11 @@ fn strip_file_scheme(text: &str) -> Option<&str> {
     let Some(authority_and_path) = rest.strip_prefix("//") else {
         return Some(rest);
     };
+    on_this_host(authority_and_path)
+}
+
+/// The path behind a host that is this one.
+fn on_this_host(authority_and_path: &str) -> Option<&str> {
     let slash = authority_and_path.find('/')?;
     let (host, path) = authority_and_path.split_at_checked(slash)?;
     (host.is_empty() || host.eq_ignore_ascii_case("localhost")).then_some(path)
@@ -193,6 +222,9 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
         if missing {
             continue;
         }
+        if is_of_the_process(&here, &todo) {
+            return None;
+        }
         match view.read_link(&here) {
             Link::NotALink => {}
             Link::Missing => missing = true,
@@ -211,6 +243,17 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
         here.push('/');
     }
     Some(here)
+}
+
+/// Whether the path goes on to what the process that opens it has open: the server's descriptors are not
+/// ours, so our links say nothing of where they lead.
+fn is_of_the_process(here: &str, todo: &[String]) -> bool {
+    matches!(here, "/proc/self" | "/proc/thread-self")
+        && todo
+            .iter()
+            .rev()
+            .find(|part| !matches!(part.as_str(), "" | "."))
+            .is_some_and(|part| matches!(part.as_str(), "fd" | "map_files" | "task"))
 }
 
 /// The extension that policies see: from the last dot of the last component, lower case, dot
@@ -261,6 +304,7 @@ mod tests {
             ("/tmp/rel", "../var"),
             ("/tmp/loop", "loop"),
             ("/tmp/shut", "!"),
+            ("/dev/fd", "/proc/self/fd"),
         ]));
         let meaning = meanings(text, Some(&disk));
         assert_eq!(
@@ -314,6 +358,26 @@ mod tests {
             false,
         );
         check("file://host/etc", &["/file:/host/etc"], true);
+        // As URL parsers read them.
+        check("file:///etc/x?q#f", &["/etc/x?q#f", "/etc/x"], false);
+        check("file:etc/x", &["/srv/etc/x", "/etc/x"], false);
+        check("file:\\\\\\etc\\x", &["/srv/\\\\\\etc\\x", "/etc/x"], false);
+        check("file:\\\\host\\x", &["/srv/\\\\host\\x"], true);
+        check(
+            "fi\tle:///etc/x",
+            &["/srv/fi\tle:/etc/x", "fi\tle:///etc/x", "/etc/x"],
+            false,
+        );
+        check("/tmp/x\n", &["/tmp/x\n", "/tmp/x"], false);
+        check(
+            " %2fetc/x",
+            &["/srv/ %2fetc/x", "/srv/%2fetc/x", "/srv/ /etc/x", "/etc/x"],
+            false,
+        );
+        // Another process's descriptors are not ours.
+        check("/proc/self/fd/3/x", &["/proc/self/fd/3/x"], true);
+        check("/dev/fd/3", &["/dev/fd/3"], true);
+        check("/proc/self/status", &["/proc/self/status"], false);
         check("/tmp/e\u{301}", &["/tmp/\u{e9}"], false);
         check(" /etc/passwd", &["/srv/ /etc/passwd", "/etc/passwd"], false);
         check("/tmp/\0/x", &[], true);

@@ -7,6 +7,10 @@
 pub mod canonical;
 pub mod view;
 
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
 pub use canonical::{Meaning, meanings};
 pub use view::PathView;
 
@@ -105,22 +109,66 @@ pub fn is_content_key(key: &str) -> bool {
 /// Longest string that can be a path by its looks, in bytes.
 pub const SHAPE_BYTES_MAX: usize = 4 * 1024;
 
-/// Whether a string looks like a path: at most 4 KiB, no control character, and it starts with
-/// `/`, `~`, `./`, `../` or `file:` (any case), or is `.` or `..`.
+/// Whether a string looks like a path: at most 4 KiB, no control character inside, and, without what
+/// readers take off its ends, it starts with `/`, `~`, `./`, `../` or `file:` (any case), or is `.` or
+/// `..`, as it stands or percent-decoded. A `file:` URI may hold tabs and line ends: URL parsers drop them.
 #[must_use]
 pub fn looks_like_path(text: &str) -> bool {
-    let start = text.trim_start();
-    text.len() <= SHAPE_BYTES_MAX
-        && (start.starts_with(['/', '~'])
-            || start.starts_with("./")
-            || start.starts_with("../")
-            || start == ".."
-            || start == "."
-            || is_file_uri(start)
-            || start
-                .get(..3)
-                .is_some_and(|s| s.eq_ignore_ascii_case("%2f")))
-        && !text.chars().any(char::is_control)
+    if text.len() > SHAPE_BYTES_MAX {
+        return false;
+    }
+    let bare = trimmed(text);
+    if bare.chars().any(char::is_control) {
+        return without_line_ends(bare).is_some_and(|uri| {
+            is_file_uri(&uri)
+                && uri
+                    .get(5..)
+                    .is_some_and(|rest| rest.starts_with(['/', '\\']))
+        });
+    }
+    begins_like_path(bare) || (may_hide_its_beginning(bare) && decodes_to_path(bare))
+}
+
+fn begins_like_path(start: &str) -> bool {
+    start.starts_with(['/', '~'])
+        || start.starts_with("./")
+        || start.starts_with("../")
+        || start == ".."
+        || start == "."
+        || is_file_uri(start)
+}
+
+/// Whether percent-decoding can make this begin like a path: what does not begin so stays as it is.
+fn may_hide_its_beginning(text: &str) -> bool {
+    text.starts_with(['%', '.', 'f', 'F']) && text.contains('%')
+}
+
+/// Whether taking off layers of percent-encoding uncovers the beginning of a path. What is encoded more
+/// often than anybody does honestly counts as one.
+fn decodes_to_path(text: &str) -> bool {
+    let mut layer = Cow::Borrowed(text);
+    for _ in 0..canonical::DECODINGS_MAX {
+        let next = percent_decode_str(&layer).decode_utf8_lossy().into_owned();
+        if next == *layer {
+            return false;
+        }
+        if begins_like_path(trimmed(&next)) {
+            return true;
+        }
+        layer = Cow::Owned(next);
+    }
+    percent_decode_str(&layer).decode_utf8_lossy() != layer
+}
+
+/// Without what readers take off the ends of a path: blanks, control characters, byte order marks.
+pub(crate) fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || c == '\u{feff}')
+}
+
+/// Without tabs and line ends, which URL parsers drop wherever they stand; `None` where there are none.
+pub(crate) fn without_line_ends(text: &str) -> Option<String> {
+    const DROPPED: [char; 3] = ['\t', '\n', '\r'];
+    text.contains(DROPPED).then(|| text.replace(DROPPED, ""))
 }
 
 /// Whether `text` begins with the scheme `file:`, in any case.
@@ -167,6 +215,18 @@ mod tests {
             "FILE:///etc",
             "file:a",
             "%2Fetc",
+            "..%2f..%2fetc",
+            "%7e/x",
+            "%2e%2e/x",
+            ".%252fx",
+            "%252525252fx",
+            "file%3a///etc",
+            "/etc/shadow\n",
+            "\t/etc/shadow",
+            "\u{feff}/etc/shadow",
+            "\u{1}~/x\r\n",
+            "fi\tle:///etc",
+            "file:\n///etc",
         ] {
             assert!(looks_like_path(yes), "{yes}");
         }
@@ -179,6 +239,10 @@ mod tests {
             "/a\nb",
             "-/x",
             ".x",
+            "50% of /x",
+            "%d items",
+            "foo%2fbar",
+            "File: a\nSize: b",
         ] {
             assert!(!looks_like_path(no), "{no}");
         }

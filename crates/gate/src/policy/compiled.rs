@@ -2,12 +2,13 @@
 
 use crate::facts::{Fact, Facts, ResourceType};
 use crate::paths::canonical::extension;
-use crate::paths::{PathArgument, PathView, Role};
+use crate::paths::{PathArgument, PathView, Role, trimmed, without_line_ends};
 
 use super::effects;
 use super::operation::{self, Operation};
 use super::pattern::Pattern;
 use super::rule::{Effect, Rule, WHEN};
+use super::shell::fold;
 use super::tri::Tri;
 
 /// Names the demand that an allow rule about sources or destinations makes of every other path.
@@ -16,7 +17,9 @@ pub const OTHER_PATHS: &str = "other paths";
 /// A rule with its patterns compiled.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    effect: Effect,
+    pub(super) effect: Effect,
+    /// As [`super::rule::Conditions::specificity`] has it: every decision asks for it.
+    pub(super) specificity: usize,
     pub(super) tool_name: Option<Vec<Pattern>>,
     backend_id: Option<Vec<Pattern>>,
     mcp_method: Option<Vec<Pattern>>,
@@ -39,8 +42,8 @@ impl<'f> Seen<'f> {
         let tool = facts.tool_name.known();
         Self {
             facts,
-            tool_folded: tool.map(|t| t.to_lowercase()).unwrap_or_default(),
-            backend_folded: facts.backend_id.to_lowercase(),
+            tool_folded: tool.map(|t| fold(t)).unwrap_or_default(),
+            backend_folded: fold(&facts.backend_id),
             operation: tool.map_or_else(|| operation_of_method(facts), |t| operation::infer(t)),
             effects: tool.and_then(|t| effects::of_tool(t)),
         }
@@ -90,6 +93,7 @@ impl Compiled {
         };
         Ok(Self {
             effect: rule.effect,
+            specificity: c.specificity(),
             tool_name: names(&c.tool_name, true)?,
             backend_id: names(&c.backend_id, true)?,
             mcp_method: names(&c.mcp_method, false)?,
@@ -221,8 +225,8 @@ impl Compiled {
             && each("scheme", scheme())
     }
 
-    /// An allow rule that speaks of sources or destinations only must not let a path of another
-    /// name slip by: each such path has to match one of its patterns.
+    /// An allow rule that speaks of sources or destinations must not let a path of another part slip
+    /// by: each such path has to match one of its patterns.
     fn strays(&self, facts: &Facts) -> Tri {
         let roles = self.source_path.iter().chain(&self.dest_path).flatten();
         if self.effect != Effect::Allow
@@ -231,7 +235,14 @@ impl Compiled {
         {
             return Tri::Yes;
         }
-        let stray = |a: &&PathArgument| !a.content && matches!(a.role, Role::Path | Role::Shape);
+        let stray = |a: &&PathArgument| {
+            !a.content
+                && match a.role {
+                    Role::Path | Role::Shape => true,
+                    Role::Source => self.source_path.is_none(),
+                    Role::Destination => self.dest_path.is_none(),
+                }
+        };
         match &facts.paths {
             Fact::Known(paths) => Tri::all(
                 paths
@@ -300,34 +311,34 @@ fn every_place(argument: &PathArgument, test: &dyn Fn(&str) -> bool) -> Tri {
     }
 }
 
+/// `all`: the URI and every path that is not content have to be of a listed scheme, and one of them has
+/// to be there; else any of them suffices.
 fn scheme(facts: &Facts, all: bool, list: &[String]) -> Tri {
-    let mut schemes: Vec<String> = Vec::new();
-    match &facts.uri {
-        Fact::Unknown => return Tri::Unknown,
-        Fact::Known(uri) => schemes.extend(scheme_of(uri)),
-        Fact::Absent => {}
-    }
-    match &facts.paths {
-        Fact::Unknown => return Tri::Unknown,
-        Fact::Known(paths) => schemes.extend(
-            paths
-                .iter()
-                .filter(|a| !a.content)
-                .filter_map(|a| scheme_of(&a.text)),
-        ),
-        Fact::Absent => {}
-    }
-    let mut known = schemes.iter().map(|s| list.contains(s));
+    let (Fact::Known(_) | Fact::Absent, Fact::Known(_) | Fact::Absent) = (&facts.uri, &facts.paths)
+    else {
+        return Tri::Unknown;
+    };
+    let paths = facts.paths.known().into_iter().flatten();
+    let texts = facts
+        .uri
+        .known()
+        .into_iter()
+        .chain(paths.filter(|a| !a.content).map(|a| &a.text));
+    let mut known = texts.map(|text| scheme_of(text).is_some_and(|scheme| list.contains(&scheme)));
     if all {
-        (!schemes.is_empty() && known.all(|k| k)).into()
+        let first = known.next();
+        (first == Some(true) && known.all(|k| k)).into()
     } else {
         known.any(|k| k).into()
     }
 }
 
-/// The scheme of a URI (RFC 3986 §3.1), lower case.
+/// The scheme of a URI (RFC 3986 §3.1), lower case, as URL parsers find it: blanks around it and line
+/// ends in it do not count.
 pub(crate) fn scheme_of(text: &str) -> Option<String> {
-    let (scheme, _) = text.split_once(':')?;
+    let (scheme, _) = trimmed(text).split_once(':')?;
+    let whole = without_line_ends(scheme);
+    let scheme = whole.as_deref().unwrap_or(scheme);
     let mut chars = scheme.chars();
     let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
     (starts && chars.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)))

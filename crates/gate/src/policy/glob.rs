@@ -1,4 +1,5 @@
-//! The two glob dialects of policies, translated to regular expressions that run in linear time.
+//! Path globs, translated to regular expressions that run in linear time; those of names are in
+//! [`super::shell`].
 
 /// A glob that cannot be used: what is wrong and how to mend it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,68 +12,6 @@ pub struct GlobError {
 
 /// Longest pattern, in bytes.
 pub const PATTERN_BYTES_MAX: usize = 1_024;
-
-/// Shell glob (`*`, `?`, `[abc]`, `[!abc]`) over a whole name.
-///
-/// # Errors
-/// Empty or overlong patterns and an unclosed `[`.
-pub fn shell(pattern: &str, ignore_case: bool) -> Result<String, GlobError> {
-    check(pattern)?;
-    let mut out = String::from(if ignore_case { "(?si)^" } else { "(?s)^" });
-    let mut rest = pattern.chars();
-    while let Some(ch) = rest.next() {
-        match ch {
-            '*' => out.push_str(".*"),
-            '?' => out.push('.'),
-            '[' => rest = class(rest, &mut out)?,
-            ch => push_literal(&mut out, ch),
-        }
-    }
-    out.push('$');
-    Ok(out)
-}
-
-/// Reads a bracket expression behind its `[`.
-fn class<'a>(
-    rest: std::str::Chars<'a>,
-    out: &mut String,
-) -> Result<std::str::Chars<'a>, GlobError> {
-    let text = rest.as_str();
-    let negated = text.starts_with(['!', '^']);
-    let body_from = usize::from(negated);
-    // A `]` that comes first stands for itself, as in POSIX.
-    let close = text
-        .char_indices()
-        .find(|(at, ch)| *ch == ']' && *at > body_from)
-        .map(|(at, _)| at)
-        .ok_or(GlobError {
-            message: "the bracket [ is never closed",
-            hint: "close it with ], or write [[] for a literal bracket",
-        })?;
-    out.push('[');
-    if negated {
-        out.push('^');
-    }
-    let body = text.get(body_from..close).unwrap_or_default();
-    for ch in body.chars() {
-        if matches!(ch, '[' | ']' | '\\' | '^' | '&' | '~') {
-            out.push('\\');
-        }
-        out.push(ch);
-    }
-    out.push(']');
-    if body
-        .as_bytes()
-        .windows(3)
-        .any(|w| matches!(w, [a, b'-', c] if a > c))
-    {
-        return Err(GlobError {
-            message: "a range in [ ] runs backwards",
-            hint: "write the smaller character first, as in [a-z]",
-        });
-    }
-    Ok(text.get(close + 1..).unwrap_or_default().chars())
-}
 
 /// Path glob: `*` any run without a slash, `**` any run, `?` one character that is no slash; a
 /// trailing `/**` includes the directory itself; a trailing slash is ignored; anchored at both ends.
@@ -129,7 +68,7 @@ pub fn is_literal(pattern: &str) -> bool {
     !pattern.contains(['*', '?', '['])
 }
 
-fn check(pattern: &str) -> Result<(), GlobError> {
+pub(super) fn check(pattern: &str) -> Result<(), GlobError> {
     if pattern.trim().is_empty() {
         return Err(GlobError {
             message: "the pattern is empty",
@@ -189,30 +128,6 @@ mod tests {
         }
         for bad in ["", " ", "/a/***", "/tmp/[a", &"x".repeat(2_000)] {
             assert!(path(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn shell_globs() {
-        let cases = [
-            ("read_*", "READ_FILE", true),
-            ("*", "", true),
-            ("[rw]*", "write", true),
-            ("[!rw]*", "write", false),
-            ("[]]x", "]x", true),
-            ("a?c", "abc", true),
-            ("a.c", "abc", false),
-        ];
-        for (pattern, text, expect) in cases {
-            assert_eq!(
-                matches(&shell(pattern, true).unwrap(), text),
-                expect,
-                "{pattern} on {text}"
-            );
-        }
-        assert!(!matches(&shell("tools/*", false).unwrap(), "Tools/call"));
-        for bad in ["[", "a[b", "[!", "[z-a]", ""] {
-            assert!(shell(bad, true).is_err(), "{bad}");
         }
     }
 }

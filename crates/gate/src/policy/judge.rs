@@ -13,6 +13,10 @@ pub const DEFAULT_RULE: &str = "default";
 /// Names the decision where a protected path was touched.
 pub const PROTECTED_RULE: &str = "built_in_protected_path";
 
+/// Most rules that a record names beside the one that decided: a call that hundreds of rules match is no
+/// better explained by all of their names, and each has to be written before the call goes on.
+pub const NAMED_MAX: usize = 16;
+
 /// What the policy says of a set of facts.
 #[derive(Debug)]
 pub struct Judgement<'p> {
@@ -174,6 +178,19 @@ impl<'p> Judgement<'p> {
             .filter_map(|number| rules.get(*number as usize))
     }
 
+    /// What a record names of the rules that match: the first [`NAMED_MAX`] in the policy's order and the
+    /// one that decided, and how many more there are.
+    #[must_use]
+    pub fn named_rules(&self, decided: &str) -> (Vec<&'p Rule>, usize) {
+        let mut rest = self.matched_rules();
+        let mut named: Vec<&Rule> = rest.by_ref().take(NAMED_MAX).collect();
+        if self.matched.len() > NAMED_MAX && !named.iter().any(|rule| rule.id == decided) {
+            named.extend(rest.find(|rule| rule.id == decided));
+        }
+        let omitted = self.matched.len().saturating_sub(named.len());
+        (named, omitted)
+    }
+
     /// The rules of which nobody can say whether they match, in no order.
     pub fn unsure_rules(&self) -> impl Iterator<Item = &'p Rule> {
         let rules = &self.policy.rules;
@@ -197,14 +214,12 @@ impl<'p> Judgement<'p> {
 
     /// The most specific rule of an effect; the first of equals.
     fn best(&self, numbers: &[u32], effect: Effect) -> Option<&'p Rule> {
-        let rules = &self.policy.rules;
-        numbers
+        let compiled = &self.policy.compiled;
+        let best = numbers
             .iter()
-            .filter_map(|number| rules.get(*number as usize).map(|rule| (*number, rule)))
+            .filter_map(|number| Some((*number, compiled.get(*number as usize)?)))
             .filter(|(_, rule)| rule.effect == effect)
-            .max_by_key(|(number, rule)| {
-                (rule.conditions.specificity(), std::cmp::Reverse(*number))
-            })
-            .map(|(_, rule)| rule)
+            .max_by_key(|(number, rule)| (rule.specificity, std::cmp::Reverse(*number)));
+        best.and_then(|(number, _)| self.policy.rules.get(number as usize))
     }
 }

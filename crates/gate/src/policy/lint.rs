@@ -3,6 +3,8 @@
 //! What is reported is certain as far as the text of the policy goes; what is not reported may still
 //! do nothing.
 
+mod spelling;
+
 use std::fmt;
 
 use super::effects;
@@ -10,7 +12,9 @@ use super::glob::is_literal;
 use super::operation::{self, Operation};
 use super::pattern::Pattern;
 use super::rule::{Conditions, Effect, Rule};
+use super::shell;
 use crate::facts::ResourceType;
+use spelling::misspelt;
 
 /// Something about one rule that its author did not mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +47,10 @@ pub const SHADOW_RULES_MAX: usize = 1_000;
 pub fn warnings(rules: &[Rule]) -> Vec<Warning> {
     let mut out = Vec::new();
     for (at, rule) in rules.iter().enumerate() {
-        let found = impossible(&rule.conditions).or_else(|| allows_pathless(rule)).or_else(|| {
+        let own = impossible(&rule.conditions)
+            .or_else(|| misspelt(rule))
+            .or_else(|| allows_pathless(rule));
+        let found = own.or_else(|| {
             let stronger = rules.iter().take(SHADOW_RULES_MAX);
             shadow(rule, stronger).map(|by| {
                 (
@@ -243,7 +250,7 @@ fn within<T>(
 fn covers_name(outer: &str, inner: &str, fold: bool) -> bool {
     let folded = |text: &str| {
         if fold {
-            text.to_lowercase()
+            shell::fold(text)
         } else {
             text.to_owned()
         }
@@ -251,7 +258,7 @@ fn covers_name(outer: &str, inner: &str, fold: bool) -> bool {
     outer.chars().all(|c| c == '*')
         || folded(outer) == folded(inner)
         || is_literal(inner)
-            && Pattern::name(outer, fold).is_ok_and(|p| p.matches(inner, &inner.to_lowercase()))
+            && Pattern::name(outer, fold).is_ok_and(|p| p.matches(inner, &shell::fold(inner)))
 }
 
 /// Whether every path that `inner` matches is matched by `outer`.

@@ -12,6 +12,7 @@ use super::effects::SIDE_EFFECTS;
 use super::glob;
 use super::operation::Operation;
 use super::rule::{CONDITION_NAMES, Conditions, Effect, Rule, WHEN};
+use super::shell::Shell;
 use super::when::When;
 
 /// Most rules in one policy.
@@ -262,9 +263,9 @@ fn read_conditions<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Condition
     for entry in entries {
         let c = &mut conditions;
         match entry.name.as_ref() {
-            "tool_name" => c.tool_name = Some(globs(doc, &entry, |p| glob::shell(p, true))?),
-            "backend_id" => c.backend_id = Some(globs(doc, &entry, |p| glob::shell(p, true))?),
-            "mcp_method" => c.mcp_method = Some(globs(doc, &entry, |p| glob::shell(p, false))?),
+            "tool_name" => c.tool_name = Some(globs(doc, &entry, |p| Shell::parse(p, true))?),
+            "backend_id" => c.backend_id = Some(globs(doc, &entry, |p| Shell::parse(p, true))?),
+            "mcp_method" => c.mcp_method = Some(globs(doc, &entry, |p| Shell::parse(p, false))?),
             "path_pattern" => c.path_pattern = Some(globs(doc, &entry, glob::path)?),
             "source_path" => c.source_path = Some(globs(doc, &entry, glob::path)?),
             "dest_path" => c.dest_path = Some(globs(doc, &entry, glob::path)?),
@@ -334,10 +335,10 @@ fn texts<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<(String, &'a st
     }
 }
 
-fn globs<'a>(
+fn globs<'a, T>(
     doc: Document<'a>,
     entry: &Entry<'a>,
-    check: impl Fn(&str) -> Result<String, glob::GlobError>,
+    check: impl Fn(&str) -> Result<T, glob::GlobError>,
 ) -> Result<Vec<String>, PolicyError> {
     texts(doc, entry)?
         .into_iter()

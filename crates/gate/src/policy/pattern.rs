@@ -1,4 +1,4 @@
-//! One compiled pattern: a literal, or a literal beginning and a regular expression.
+//! One compiled pattern: a literal, or a literal beginning and what may follow.
 
 use regex::{Regex, RegexBuilder};
 
@@ -6,6 +6,7 @@ use crate::paths::PathView;
 use crate::paths::canonical::meanings;
 
 use super::glob;
+use super::shell::{self, Shell};
 
 /// Bound on one compiled expression, in bytes; a pattern of 1,024 bytes stays far below.
 const REGEX_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -30,29 +31,29 @@ enum Rest {
     Below,
     /// What the whole expression says.
     Regex(Regex),
+    /// What the whole glob says.
+    Shell(Shell),
 }
 
 impl Pattern {
     /// A shell glob over names.
     pub fn name(pattern: &str, fold: bool) -> Result<Self, String> {
-        let regex = glob::shell(pattern, fold).map_err(|e| e.message.to_owned())?;
+        let glob = Shell::parse(pattern, fold).map_err(|e| e.message.to_owned())?;
         let fixed = pattern.split(['*', '?', '[']).next().unwrap_or_default();
-        let prefix = if fold {
-            fixed.to_lowercase()
-        } else {
-            fixed.to_owned()
-        };
-        let compiled = Self {
-            prefix,
+        Ok(Self {
+            prefix: if fold {
+                shell::fold(fixed)
+            } else {
+                fixed.to_owned()
+            },
             fold,
             anchor: None,
-            rest: Rest::Nothing,
-        };
-        if glob::is_literal(pattern) {
-            Ok(compiled)
-        } else {
-            compiled.with_regex(&regex)
-        }
+            rest: if glob::is_literal(pattern) {
+                Rest::Nothing
+            } else {
+                Rest::Shell(glob)
+            },
+        })
     }
 
     /// A path glob; with a view also the places where its fixed beginning leads through links and
@@ -126,7 +127,7 @@ impl Pattern {
         Ok(self)
     }
 
-    /// Whether `text` matches; `folded` is `text` in lower case.
+    /// Whether `text` matches; `folded` is `text` as [`shell::fold`] makes it.
     pub fn matches(&self, text: &str, folded: &str) -> bool {
         let seen = if self.fold { folded } else { text };
         let Some(rest) = seen.strip_prefix(&self.prefix) else {
@@ -136,6 +137,7 @@ impl Pattern {
             Rest::Nothing => rest.is_empty(),
             Rest::Below => rest.is_empty() || rest.starts_with('/'),
             Rest::Regex(regex) => regex.is_match(text),
+            Rest::Shell(glob) => glob.matches(seen),
         }
     }
 

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 Examples:
   durward lab audit-latency ~/.local/state/durward/journal --exclude approval
   durward lab audit-latency decisions.jsonl --operations operations.jsonl --by-decision
+  durward lab audit-latency proxies/filesystem-server/audit --date 2026-02
 
-Percentiles are nearest-rank. Exit codes: 0 told; 1 the log cannot be read, or holds no such decision; 2 wrong usage.")]
+Percentiles are nearest-rank; a dash stands for one of too few values. Exit codes: 0 told; 1 the log cannot be read, or holds no such decision; 2 wrong usage.")]
 pub struct AuditArgs {
-    /// A journal directory or one of its segments, or the access proxy's decisions.jsonl
+    /// A journal directory or one of its segments, or the access proxy's decisions.jsonl or audit directory
     pub(super) file: PathBuf,
-    /// The access proxy's operations.jsonl, joined by request id
+    /// The access proxy's operations.jsonl, joined by session and request id [default: the one in its audit directory]
     #[arg(long, value_name = "FILE")]
     pub(super) operations: Option<PathBuf>,
     /// Leave these decisions out
@@ -33,7 +34,7 @@ pub struct AuditArgs {
     pub(super) output: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

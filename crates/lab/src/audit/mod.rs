@@ -12,11 +12,11 @@ mod source;
 pub use args::AuditArgs;
 
 use crate::error::LabError;
-use crate::stats::{Sorted, mean};
+use crate::stats::{Sorted, mean, percentile::samples_min};
 use record::Call;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// The name and version of the document.
 const FORMAT: &str = "durward-lab-audit-latency/1";
@@ -58,8 +58,8 @@ struct Row {
     p95_ms: Option<f64>,
     min_ms: Option<f64>,
     max_ms: Option<f64>,
-    /// Why the p95 is missing or says little.
-    note: Option<String>,
+    /// Why median or p95 are missing, by name.
+    missing: BTreeMap<&'static str, String>,
 }
 
 impl Row {
@@ -68,17 +68,26 @@ impl Row {
         let sorted = Sorted::new(values);
         let ends = sorted.ends();
         let n = sorted.len();
-        let enough = sorted.told(0.95).is_some();
+        let mut missing = BTreeMap::new();
+        let mut told = |name: &'static str, q| {
+            let found = sorted.told(q);
+            if found.is_none() && n > 0 {
+                missing.insert(
+                    name,
+                    format!("{n} of the {} values it needs", samples_min(q)),
+                );
+            }
+            found
+        };
         Self {
             metric,
             n,
-            median_ms: sorted.at(0.5),
+            median_ms: told("median", 0.5),
+            p95_ms: told("p95", 0.95),
             mean_ms: ends.map(|_| average),
-            p95_ms: sorted.at(0.95),
             min_ms: ends.map(|(min, _)| min),
             max_ms: ends.map(|(_, max)| max),
-            note: (n > 0 && !enough)
-                .then(|| format!("p95 of {n}: too few for an interval, 72 are needed")),
+            missing,
         }
     }
 }
@@ -111,10 +120,7 @@ pub(crate) fn run(args: &AuditArgs, out: &mut dyn Write) -> Result<u8, LabError>
         notes: read.notes,
     };
     if latencies.decisions == 0 && latencies.jobs.is_none() {
-        return Err(LabError::Invalid {
-            arm: "log".into(),
-            what: "it holds no decision that was asked for".into(),
-        });
+        return Err(LabError::path(&args.file, nothing(excluded)));
     }
     if let Some(file) = &args.output {
         crate::run::write_document(file, &latencies)?;
@@ -129,6 +135,16 @@ pub(crate) fn run(args: &AuditArgs, out: &mut dyn Write) -> Result<u8, LabError>
         source,
     })?;
     Ok(0)
+}
+
+/// Why there is nothing to tell.
+fn nothing(excluded: usize) -> io::Error {
+    io::Error::other(match excluded {
+        0 => {
+            "it holds no decision; name a journal, or the access proxy's decisions.jsonl".to_owned()
+        }
+        all => format!("all {all} decisions in it were left out by --date or --exclude"),
+    })
 }
 
 fn select(calls: Vec<Call>, args: &AuditArgs) -> (Vec<Call>, usize) {

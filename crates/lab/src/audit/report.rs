@@ -1,6 +1,7 @@
 //! The latencies of a log for people, and as one JSON document.
 
 use super::{Group, Latencies};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 pub(super) fn json(latencies: &Latencies, out: &mut dyn Write) -> io::Result<()> {
@@ -44,14 +45,11 @@ fn table(group: &Group, out: &mut dyn Write) -> io::Result<()> {
             cell(row.max_ms)
         )?;
     }
-    let mut notes: Vec<&str> = group
-        .rows
-        .iter()
-        .filter_map(|row| row.note.as_deref())
-        .collect();
-    notes.dedup();
-    for note in notes {
-        writeln!(out, "note: {note}")?;
+    let mut told = BTreeSet::new();
+    for (name, why) in group.rows.iter().flat_map(|row| &row.missing) {
+        if told.insert((*name, why)) {
+            writeln!(out, "no {name}: {why}")?;
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::journal::{self, Body};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many decisions are read.
 const DECISIONS_MAX: usize = 5_000_000;
@@ -22,19 +22,7 @@ pub(super) struct Read {
 
 /// Reads what was named.
 pub(super) fn read(args: &AuditArgs) -> Result<Read, LabError> {
-    let segments = if args.file.is_dir() {
-        journal::segments(&args.file)?
-    } else {
-        vec![args.file.clone()]
-    };
-    if segments.is_empty() {
-        return Err(LabError::path(
-            &args.file,
-            io::Error::other(
-                "no segment of a journal lies there; name the directory that holds the .jsonl files",
-            ),
-        ));
-    }
+    let (segments, operations) = named(args)?;
     let ours = is_ours(&segments)?;
     let mut read = Read {
         sources: vec![args.file.display().to_string()],
@@ -46,15 +34,25 @@ pub(super) fn read(args: &AuditArgs) -> Result<Read, LabError> {
                 "--operations belongs to the access proxy's logs; a journal holds its own operations".into(),
             ));
         }
+        // A segment may end between a decision and its operation.
+        let mut open = BTreeMap::new();
         for segment in &segments {
-            of_journal(segment, &mut read.calls)?;
+            of_journal(segment, &mut open, &mut read.calls)?;
         }
     } else {
+        let mut open = BTreeMap::new();
         for file in &segments {
-            of_seed(file, &mut read.calls, args.operations.as_deref())?;
+            of_seed(file, &mut open, &mut read.calls)?;
         }
-        match &args.operations {
-            Some(file) => read.sources.push(file.display().to_string()),
+        match &operations {
+            Some(file) => {
+                let strangers = join(file, &mut open, &mut read.calls)?;
+                read.sources.push(file.display().to_string());
+                if strangers > 0 {
+                    let note = format!("{strangers} operations belong to no decision");
+                    read.notes.push(note);
+                }
+            }
             None => read
                 .notes
                 .push("without --operations there is no end to end and no upstream".into()),
@@ -66,6 +64,30 @@ pub(super) fn read(args: &AuditArgs) -> Result<Read, LabError> {
         ));
     }
     Ok(read)
+}
+
+/// The files of decisions, and the one of operations: of a directory, the access proxy's pair by its names, or
+/// the segments of a journal.
+fn named(args: &AuditArgs) -> Result<(Vec<PathBuf>, Option<PathBuf>), LabError> {
+    let operations = args.operations.clone();
+    if !args.file.is_dir() {
+        return Ok((vec![args.file.clone()], operations));
+    }
+    let [decisions, beside] = ["decisions.jsonl", "operations.jsonl"].map(|n| args.file.join(n));
+    if decisions.is_file() {
+        let beside = beside.is_file().then_some(beside);
+        return Ok((vec![decisions], operations.or(beside)));
+    }
+    let segments = journal::segments(&args.file)?;
+    if segments.is_empty() {
+        return Err(LabError::path(
+            &args.file,
+            io::Error::other(
+                "no segment of a journal lies there; name the directory that holds the .jsonl files",
+            ),
+        ));
+    }
+    Ok((segments, operations))
 }
 
 /// Whether the first line is a record of our journal.
@@ -90,8 +112,11 @@ fn is_ours(segments: &[std::path::PathBuf]) -> Result<bool, LabError> {
     Ok(ours.unwrap_or(false))
 }
 
-fn of_journal(segment: &Path, calls: &mut Vec<Call>) -> Result<(), LabError> {
-    let mut open: BTreeMap<String, usize> = BTreeMap::new();
+fn of_journal(
+    segment: &Path,
+    open: &mut BTreeMap<String, usize>,
+    calls: &mut Vec<Call>,
+) -> Result<(), LabError> {
     let ms = |us: f64| us / 1_000.0;
     journal::bodies(segment, |body: Body| match (body.kind.as_str(), &body.op) {
         ("decision", Some(op)) if calls.len() < DECISIONS_MAX => {
@@ -133,12 +158,14 @@ struct SeedDecision {
     policy_hitl_ms: Option<f64>,
     policy_total_ms: Option<f64>,
     request_id: Option<String>,
+    session_id: Option<String>,
 }
 
 /// A line of its operations.
 #[derive(Debug, Deserialize)]
 struct SeedOperation {
     request_id: Option<String>,
+    session_id: Option<String>,
     duration: Option<SeedDuration>,
 }
 
@@ -147,8 +174,10 @@ struct SeedDuration {
     duration_ms: f64,
 }
 
-fn of_seed(file: &Path, calls: &mut Vec<Call>, operations: Option<&Path>) -> Result<(), LabError> {
-    let mut open: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+/// Decisions whose operation was not found yet, by the id of their request: the session of each and its place.
+type Open = BTreeMap<String, Vec<(Option<String>, usize)>>;
+
+fn of_seed(file: &Path, open: &mut Open, calls: &mut Vec<Call>) -> Result<(), LabError> {
     journal::lines(file, |number, line| {
         let found: SeedDecision = serde_json::from_slice(line)
             .map_err(|error| format!("line {number} is no decision: {error}"))?;
@@ -156,7 +185,8 @@ fn of_seed(file: &Path, calls: &mut Vec<Call>, operations: Option<&Path>) -> Res
             return Ok(());
         }
         if let Some(id) = found.request_id {
-            open.entry(id).or_default().push(calls.len());
+            let waiting = open.entry(id).or_default();
+            waiting.push((found.session_id, calls.len()));
         }
         calls.push(Call {
             time: found.time.replace(' ', "T"),
@@ -168,21 +198,30 @@ fn of_seed(file: &Path, calls: &mut Vec<Call>, operations: Option<&Path>) -> Res
             ..Call::default()
         });
         Ok(())
-    })?;
-    let Some(operations) = operations else {
-        return Ok(());
-    };
-    journal::lines(operations, |number, line| {
+    })
+}
+
+/// Gives decisions their operations; gives the number of those that belong to none. Ids of requests repeat
+/// from session to session: where both sides name theirs it has to be the same, and the first decision that
+/// is still open is meant.
+fn join(file: &Path, open: &mut Open, calls: &mut [Call]) -> Result<usize, LabError> {
+    let mut strangers = 0;
+    journal::lines(file, |number, line| {
         let found: SeedOperation = serde_json::from_slice(line)
             .map_err(|error| format!("line {number} is no operation: {error}"))?;
-        // Ids of clients repeat from session to session; the first that is still open is meant.
         let at = found.request_id.and_then(|id| {
             let waiting = open.get_mut(&id)?;
-            (!waiting.is_empty()).then(|| waiting.remove(0))
+            let same = waiting.iter().position(|(session, _)| {
+                let both = session.as_ref().zip(found.session_id.as_ref());
+                both.is_none_or(|(one, other)| one == other)
+            });
+            Some(waiting.remove(same?).1)
         });
-        if let (Some(call), Some(took)) = (at.and_then(|at| calls.get_mut(at)), found.duration) {
-            call.duration_ms = Some(took.duration_ms);
+        match at.and_then(|at| calls.get_mut(at)) {
+            Some(call) => call.duration_ms = found.duration.map(|took| took.duration_ms),
+            None => strangers += 1,
         }
         Ok(())
-    })
+    })?;
+    Ok(strangers)
 }

@@ -12,6 +12,7 @@ use crate::error::LabError;
 use crate::load::Load;
 use crate::stats::Interval;
 use crate::stats::gate::{Change, Verdict};
+use crate::telling::plain;
 use rule::{Limit, Metric, absolute};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -35,7 +36,7 @@ pub struct CompareArgs {
     force: bool,
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// Hold a measurement against a baseline.
@@ -69,7 +70,7 @@ pub struct GateArgs {
     force: bool,
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -78,15 +79,63 @@ enum Unsure {
     Fail,
 }
 
-/// One quantity of one arm in both measurements.
+/// The document of a comparison.
+#[derive(Debug, Serialize)]
+struct Compared {
+    format: &'static str,
+    rows: Vec<Row>,
+}
+
+/// One quantity of one arm in both measurements: times in microseconds, rates as shares.
 #[derive(Debug, Serialize)]
 struct Row {
     arm: String,
     metric: &'static str,
-    base_us: f64,
-    new_us: f64,
+    #[serde(flatten)]
+    both: Option<Both>,
+    /// Why a side has no such figure.
+    missing: Option<String>,
     /// Relative; nothing below two launches a side.
-    change: Option<Change>,
+    change: Option<Interval>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
+enum Both {
+    Times {
+        base_us: Interval,
+        new_us: Interval,
+    },
+    Shares {
+        base_share: Interval,
+        new_share: Interval,
+    },
+}
+
+impl Row {
+    fn of(arm: &str, metric: Metric, sides: [&Quantity; 2], confidence: f64) -> Self {
+        let [base, new] = sides;
+        let (both, missing) = match (base.interval(confidence), new.interval(confidence)) {
+            (Ok(base_share), Ok(new_share)) if metric.is_rate() => {
+                let both = Both::Shares {
+                    base_share,
+                    new_share,
+                };
+                (Some(both), None)
+            }
+            (Ok(base_us), Ok(new_us)) => (Some(Both::Times { base_us, new_us }), None),
+            (Err(why), _) => (None, Some(format!("base: {why}"))),
+            (_, Err(why)) => (None, Some(format!("new: {why}"))),
+        };
+        let change = base.change(new, confidence).ok();
+        Self {
+            arm: arm.to_owned(),
+            metric: metric.name(),
+            both,
+            missing,
+            change: change.map(|change| change.interval()),
+        }
+    }
 }
 
 /// Runs `lab compare`.
@@ -111,17 +160,17 @@ pub(crate) fn run(
             else {
                 continue;
             };
-            rows.push(Row {
-                arm: arm.to_owned(),
-                metric: metric.name(),
-                base_us: before.point(),
-                new_us: after.point(),
-                change: before.change(after, base.confidence()),
-            });
+            rows.push(Row::of(arm, metric, [before, after], base.confidence()));
         }
     }
+    if rows.is_empty() {
+        return Err(LabError::Incomparable(
+            "the measurements have no arm in common: name them alike".into(),
+        ));
+    }
     let written = if args.json {
-        json(&rows, out)
+        let format = "durward-lab-compare/1";
+        json(&Compared { format, rows }, out)
     } else {
         table(&rows, out)
     };
@@ -155,7 +204,9 @@ pub(crate) fn gate(
         .or(context.benchmark_baseline.as_ref());
     let base = baseline.map(|path| Stored::read(path)).transpose()?;
     new.must_not_be_limited(args.force)?;
+    new.must_be_whole(args.force)?;
     if let Some(base) = &base {
+        base.must_be_whole(args.force)?;
         base.must_match(&new, args.force)?;
     } else if let Some(rule) = args.rule.iter().find(|rule| rule.is_relative()) {
         return Err(LabError::Usage(format!(
@@ -163,11 +214,7 @@ pub(crate) fn gate(
             rule.text
         )));
     }
-    let arms: Vec<String> = match new.arms().count() {
-        _ if !args.arm.is_empty() => args.arm.clone(),
-        1 => new.arms().map(str::to_owned).collect(),
-        _ => new.arms().skip(1).map(str::to_owned).collect(),
-    };
+    let arms = arms_to_judge(&args.arm, &new)?;
     let mut judged = Vec::new();
     for rule in &args.rule {
         for arm in &arms {
@@ -188,6 +235,32 @@ pub(crate) fn gate(
     })
 }
 
+/// The arms that were named, or all but the first; never none, for then nothing would be judged.
+fn arms_to_judge(named: &[String], new: &Stored) -> Result<Vec<String>, LabError> {
+    let known: Vec<&str> = new.arms().collect();
+    if let Some(stranger) = named.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(LabError::Usage(format!(
+            "the judged measurement has no arm {stranger}; it has {}",
+            known.join(", ")
+        )));
+    }
+    let skipped = usize::from(known.len() > 1);
+    let arms: Vec<String> = match named {
+        [] => known
+            .iter()
+            .skip(skipped)
+            .map(|arm| (*arm).into())
+            .collect(),
+        named => named.to_vec(),
+    };
+    match arms.is_empty() {
+        true => Err(LabError::Incomparable(
+            "the judged measurement has no arm: nothing was measured".into(),
+        )),
+        false => Ok(arms),
+    }
+}
+
 /// The verdicts, one a line.
 pub(crate) fn lines(judged: &Judgement, out: &mut dyn Write) -> io::Result<()> {
     judged.rules.iter().try_for_each(|one| {
@@ -195,40 +268,36 @@ pub(crate) fn lines(judged: &Judgement, out: &mut dyn Write) -> io::Result<()> {
             (Verdict::Regressed, true) => "WARNING",
             (verdict, _) => verdict.word(),
         };
-        writeln!(out, "{word:12} {}: {}: {}", one.arm, one.rule, one.observed)
+        let arm = plain(&one.arm.replace('\n', " "));
+        writeln!(out, "{word:12} {arm}: {}: {}", one.rule, one.observed)
     })
 }
 
 fn judge(rule: &Rule, arm: &str, base: Option<&Stored>, new: &Stored) -> Result<Judged, LabError> {
-    let values = |side: &Stored, which: &str| {
-        let found = side.quantity(arm, rule.metric).cloned();
-        found.ok_or_else(|| LabError::Invalid {
-            arm: arm.to_owned(),
-            what: format!(
-                "the {which} has no {} for it in every launch; measure more calls",
-                rule.metric.name()
-            ),
-        })
+    let after = quantity(rule, arm, new, "judged measurement")?;
+    let before = match base.filter(|_| rule.is_relative()) {
+        Some(base) => Some((quantity(rule, arm, base, "baseline")?, base.confidence())),
+        None => None,
     };
-    let after = values(new, "judged measurement")?;
-    let (verdict, observed, interval) = match (rule.limit, base) {
-        (Limit::Absolute { most }, _) => {
-            let interval = after.interval(new.confidence());
-            let (verdict, observed) = absolute(&interval, most, rule.metric);
-            (verdict, observed, Some(interval))
-        }
-        (Limit::Relative { share }, Some(base)) => {
-            let before = values(base, "baseline")?;
-            match before.change(&after, base.confidence()) {
-                Some(change) => (
+    let (verdict, observed, interval) = match (rule.limit, before) {
+        (Limit::Absolute { most }, _) => match after.interval(new.confidence()) {
+            Ok(interval) => {
+                let (verdict, observed) = absolute(&interval, most, rule.metric);
+                (verdict, observed, Some(interval))
+            }
+            Err(why) => (Verdict::Inconclusive, format!("-, {why}"), None),
+        },
+        (Limit::Relative { share }, Some((before, confidence))) => {
+            match before.change(after, confidence) {
+                Ok(change) => (
                     change.verdict(share),
-                    percent(&change),
+                    percent(&change.interval()),
                     Some(change.interval()),
                 ),
-                None => (Verdict::Inconclusive, no_change(), None),
+                Err(why) => (Verdict::Inconclusive, format!("-, {why}"), None),
             }
         }
-        (Limit::Relative { .. }, None) => (Verdict::Inconclusive, "no baseline".into(), None),
+        (Limit::Relative { .. }, None) => (Verdict::Inconclusive, "-, no baseline".into(), None),
     };
     Ok(Judged {
         rule: rule.text.clone(),
@@ -237,6 +306,22 @@ fn judge(rule: &Rule, arm: &str, base: Option<&Stored>, new: &Stored) -> Result<
         verdict,
         observed,
         interval,
+    })
+}
+
+/// What a rule is about. A measurement that can never have it is no measurement for that rule.
+fn quantity<'a>(
+    rule: &Rule,
+    arm: &str,
+    side: &'a Stored,
+    which: &str,
+) -> Result<&'a Quantity, LabError> {
+    side.quantity(arm, rule.metric).ok_or_else(|| {
+        LabError::Incomparable(format!(
+            "the {which} has no {} of {arm}, so that {} cannot be judged; leave the rule out, or name other arms with --arm",
+            rule.metric.name(),
+            rule.text
+        ))
     })
 }
 
@@ -256,29 +341,25 @@ pub(crate) fn judge_load(rules: &[Rule], load: &Load) -> Result<Option<Judgement
     Ok(Some(Judgement::of(None, judged?)))
 }
 
-fn no_change() -> String {
-    "-, too few launches, or values that are not positive".into()
-}
-
 impl Quantity {
-    fn interval(&self, confidence: f64) -> Interval {
+    /// The quantity with its interval, or why there is none.
+    fn interval(&self, confidence: f64) -> Result<Interval, String> {
         match self {
-            Self::Launches(values) => Interval::over_launches(values, confidence),
-            Self::Run(interval) => *interval,
+            Self::Launches(values) => Ok(Interval::over_launches(values, confidence)),
+            Self::Run(interval) => Ok(*interval),
+            Self::Missing(why) => Err(why.clone()),
         }
     }
 
-    fn point(&self) -> f64 {
-        self.interval(0.95).point
-    }
-
-    /// The relative change to a later measurement; nothing where launches are missing.
-    fn change(&self, after: &Self, confidence: f64) -> Option<Change> {
+    /// The relative change to a later measurement, or why none can be told.
+    fn change(&self, after: &Self, confidence: f64) -> Result<Change, String> {
         match (self, after) {
             (Self::Launches(before), Self::Launches(after)) => {
                 Change::between(before, after, confidence)
+                    .ok_or_else(|| "too few launches, or values that are not positive".into())
             }
-            _ => None,
+            (Self::Missing(why), _) | (_, Self::Missing(why)) => Err(why.clone()),
+            _ => Err("a run without launches has no relative change".into()),
         }
     }
 }
@@ -292,27 +373,42 @@ fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
         "arm", "", "base us", "new us"
     )?;
     for row in rows {
-        let change = row
-            .change
-            .as_ref()
-            .map_or("-, too few launches".into(), percent);
+        let change = match (&row.change, &row.missing) {
+            (Some(change), _) => percent(change),
+            (None, Some(why)) => format!("-, {why}"),
+            (None, None) => "-, too few launches".into(),
+        };
+        let [base, new] = match row.both {
+            Some(Both::Times { base_us, new_us }) => {
+                [base_us, new_us].map(|side| format!("{:.1}", side.point))
+            }
+            Some(Both::Shares {
+                base_share,
+                new_share,
+            }) => [base_share, new_share].map(|side| format!("{:.2} %", side.point * 100.0)),
+            None => ["-", "-"].map(str::to_owned),
+        };
         writeln!(
             out,
-            "{:wide$}  {:15} {:>10.1} {:>10.1}  {change}",
-            row.arm, row.metric, row.base_us, row.new_us
+            "{:wide$}  {:15} {base:>10} {new:>10}  {change}",
+            plain(&row.arm.replace('\n', " ")),
+            row.metric,
         )?;
     }
     Ok(())
 }
 
-fn percent(change: &Change) -> String {
+fn percent(change: &Interval) -> String {
     let hundred = |share: f64| share * 100.0;
-    format!(
-        "{:+.1} % [{:+.1}, {:+.1}]",
-        hundred(change.point),
-        hundred(change.ci_low),
-        hundred(change.ci_high)
-    )
+    match (change.ci_low, change.ci_high) {
+        (Some(low), Some(high)) => format!(
+            "{:+.1} % [{:+.1}, {:+.1}]",
+            hundred(change.point),
+            hundred(low),
+            hundred(high)
+        ),
+        _ => format!("{:+.1} %, no interval", hundred(change.point)),
+    }
 }
 
 fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {

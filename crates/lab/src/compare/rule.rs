@@ -84,7 +84,7 @@ impl Metric {
         }
     }
 
-    fn is_rate(self) -> bool {
+    pub(super) fn is_rate(self) -> bool {
         self == Self::ErrorRate
     }
 
@@ -160,6 +160,25 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
+    /// Whether a load run has what it is about.
+    pub(crate) fn fits_load(&self) -> bool {
+        match self.metric {
+            Metric::P50
+            | Metric::P90
+            | Metric::P95
+            | Metric::P99
+            | Metric::ResponseP50
+            | Metric::ResponseP95
+            | Metric::ResponseP99
+            | Metric::TtftP50
+            | Metric::TtftP95
+            | Metric::ErrorRate => true,
+            Metric::Mean | Metric::Overhead | Metric::UnexplainedP50 | Metric::UnexplainedP95 => {
+                false
+            }
+        }
+    }
+
     /// Whether it needs a baseline.
     pub(crate) fn is_relative(&self) -> bool {
         matches!(self.limit, Limit::Relative { .. })

@@ -17,6 +17,8 @@ pub(super) struct Stored {
     confidence: f64,
     /// Why the generator was the limit, if it was.
     limited: Option<String>,
+    /// Why it is not whole, if it is not.
+    torn: Option<String>,
     arms: Vec<StoredArm>,
 }
 
@@ -33,12 +35,14 @@ pub(super) enum Quantity {
     Launches(Vec<f64>),
     /// One value of a run that has no launches, with its own interval.
     Run(Interval),
+    /// There were too few calls for it; why.
+    Missing(String),
 }
 
 impl Stored {
     /// Reads a run directory's summary, or a document by itself.
     pub(super) fn read(path: &Path) -> Result<Self, LabError> {
-        let file = run::summary_file(path);
+        let file = run::summary_file(path)?;
         match run::format_of(&file)?.as_str() {
             load::FORMAT => Ok(Self::of_load(&run::document_of(&file, load::FORMAT)?)),
             _ => Ok(Self::of_overhead(&run::document_of(&file, FORMAT)?)),
@@ -65,6 +69,7 @@ impl Stored {
             ],
             confidence: 0.95,
             limited: load.generator.reasons.first().cloned(),
+            torn: load.aborted.then(|| "it was stopped".to_owned()),
             arms: phases.map(StoredArm::of_phase).collect(),
         }
     }
@@ -76,6 +81,10 @@ impl Stored {
         );
         Self {
             limited: None,
+            torn: match &analysis.failure {
+                Some(why) => Some(why.clone()),
+                None => analysis.aborted.then(|| "it was stopped".to_owned()),
+            },
             likeness: vec![
                 ("kind", "overhead".into()),
                 ("build", analysis.build.clone()),
@@ -117,6 +126,16 @@ impl Stored {
         }
     }
 
+    /// Refuses what was stopped or failed before it was done, unless forced.
+    pub(super) fn must_be_whole(&self, force: bool) -> Result<(), LabError> {
+        match &self.torn {
+            Some(why) if !force => Err(LabError::Incomparable(format!(
+                "the measurement is not whole: {why}; measure again, or judge what there is with --force"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn confidence(&self) -> f64 {
         self.confidence
     }
@@ -126,7 +145,7 @@ impl Stored {
         self.arms.iter().map(|arm| arm.name.as_str())
     }
 
-    /// A quantity of an arm; nothing where the measurement, or one of its launches, lacks it.
+    /// A quantity of an arm; nothing where a measurement of this kind has none such.
     pub(super) fn quantity(&self, arm: &str, metric: Metric) -> Option<&Quantity> {
         let found = self.arms.iter().find(|known| known.name == arm)?;
         let mut quantities = found.quantities.iter();
@@ -138,26 +157,47 @@ impl Stored {
 
 impl StoredArm {
     fn of_phase(phase: &PhaseFigures) -> Self {
+        let mut quantities = Vec::new();
+        let mut add = |of: &Times, named: &[(Metric, &str, Option<Interval>)]| {
+            for (metric, name, interval) in named {
+                let why = || of.missing.get(*name).cloned().unwrap_or_default();
+                let found = interval.map_or_else(|| Quantity::Missing(why()), Quantity::Run);
+                quantities.push((*metric, found));
+            }
+        };
         let (service, response) = (&phase.service, &phase.response);
-        let ttft = |of: fn(&Times) -> Option<Interval>| phase.ttft.as_ref().and_then(of);
-        let known = [
-            (Metric::P50, service.p50_us),
-            (Metric::P90, service.p90_us),
-            (Metric::P95, service.p95_us),
-            (Metric::P99, service.p99_us),
-            (Metric::ResponseP50, response.p50_us),
-            (Metric::ResponseP95, response.p95_us),
-            (Metric::ResponseP99, response.p99_us),
-            (Metric::TtftP50, ttft(|times| times.p50_us)),
-            (Metric::TtftP95, ttft(|times| times.p95_us)),
-            (Metric::ErrorRate, Some(phase.error_rate)),
-        ];
+        add(
+            service,
+            &[
+                (Metric::P50, "p50", service.p50_us),
+                (Metric::P90, "p90", service.p90_us),
+                (Metric::P95, "p95", service.p95_us),
+                (Metric::P99, "p99", service.p99_us),
+            ],
+        );
+        add(
+            response,
+            &[
+                (Metric::ResponseP50, "p50", response.p50_us),
+                (Metric::ResponseP95, "p95", response.p95_us),
+                (Metric::ResponseP99, "p99", response.p99_us),
+            ],
+        );
+        let none = || Quantity::Missing("no answer was streamed".into());
+        match &phase.ttft {
+            Some(ttft) => add(
+                ttft,
+                &[
+                    (Metric::TtftP50, "p50", ttft.p50_us),
+                    (Metric::TtftP95, "p95", ttft.p95_us),
+                ],
+            ),
+            None => quantities.extend([Metric::TtftP50, Metric::TtftP95].map(|m| (m, none()))),
+        }
+        quantities.push((Metric::ErrorRate, Quantity::Run(phase.error_rate)));
         Self {
             name: phase.name.clone(),
-            quantities: known
-                .into_iter()
-                .filter_map(|(metric, interval)| Some((metric, Quantity::Run(interval?))))
-                .collect(),
+            quantities,
         }
     }
 
@@ -173,16 +213,15 @@ impl StoredArm {
         let name = arm.arm.name.clone();
         let mut quantities = Vec::new();
         let mut add = |metric, values: Option<Vec<f64>>| {
-            quantities.extend(values.map(|values| (metric, Quantity::Launches(values))));
+            let few = || Quantity::Missing("a launch has too few calls for it".into());
+            quantities.push((metric, values.map_or_else(few, Quantity::Launches)));
         };
         for (metric, of) in per_launch {
             add(metric, arm.per_launch.iter().map(of).collect());
         }
-        let compared = analysis.comparisons.iter().find(|c| c.arm == name);
-        add(
-            Metric::Overhead,
-            compared.map(|found| found.per_launch_overhead_us.clone()),
-        );
+        if let Some(found) = analysis.comparisons.iter().find(|c| c.arm == name) {
+            add(Metric::Overhead, Some(found.per_launch_overhead_us.clone()));
+        }
         if let Some(stages) = &arm.stages {
             let tails = stages.per_launch_unexplained_p95_us.iter().copied();
             add(

@@ -3,7 +3,7 @@
 use super::guard::Guard;
 use crate::arm::Arm;
 use crate::error::LabError;
-use crate::processes;
+use crate::{interrupt, processes};
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -102,6 +102,9 @@ impl Process {
 
     /// Why a call came to no answer.
     pub(super) fn fault(&mut self, asked: &str, error: &io::Error) -> LabError {
+        if self.guard.has_fired() && interrupt::is_asked() {
+            return LabError::Aborted;
+        }
         if self.guard.has_fired() {
             return LabError::Silent {
                 arm: self.arm.clone(),

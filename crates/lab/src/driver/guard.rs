@@ -1,6 +1,6 @@
 //! Ends a child that keeps a call waiting too long, so that the driver may block in plain reads.
 
-use crate::processes;
+use crate::{interrupt, processes};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// How often the guard looks.
 const ROUND: Duration = Duration::from_millis(200);
+/// How long a call may take once an end was asked for.
+const PARTING: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -40,7 +42,7 @@ impl Guard {
                 let now = seen.turn.load(Ordering::Acquire);
                 if now != last || now % 2 == 0 {
                     (last, since) = (now, Instant::now());
-                } else if since.elapsed() >= Duration::from_millis(limit_ms) {
+                } else if since.elapsed() >= patience(limit_ms, interrupt::is_asked()) {
                     seen.fired.store(true, Ordering::Release);
                     processes::kill_tree(pid);
                     return;
@@ -73,12 +75,37 @@ impl Guard {
     }
 }
 
+/// How long a call may take.
+fn patience(limit_ms: u64, parting: bool) -> Duration {
+    let limit = Duration::from_millis(limit_ms);
+    if parting { limit.min(PARTING) } else { limit }
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
             // A guard that panicked has nothing left to end.
             let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_is_asked_for_shortens_the_wait_and_never_lengthens_it() {
+        for (limit_ms, parting, expect_ms) in [
+            (10_000, false, 10_000),
+            (10_000, true, 500),
+            (100, true, 100),
+        ] {
+            assert_eq!(
+                patience(limit_ms, parting),
+                Duration::from_millis(expect_ms)
+            );
         }
     }
 }

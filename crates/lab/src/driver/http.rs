@@ -6,6 +6,7 @@
 use super::answer::Envelope;
 use super::nanoseconds;
 use super::url::Url;
+use crate::interrupt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::ops::Range;
@@ -232,21 +233,34 @@ impl HttpConnection {
 
     /// Reads what is there; waits for something.
     fn more(&mut self) -> io::Result<()> {
-        if self.start.elapsed() > self.timeout {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
         if self.buffer.len() - self.filled < PIECE_BYTES / 2 {
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
         let free = self.buffer.get_mut(self.filled..).unwrap_or_default();
-        match self.stream.read(free)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            read => {
-                self.filled += read;
-                Ok(())
+        loop {
+            match self.stream.read(free) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) if self.start.elapsed() <= self.timeout => {
+                    self.filled += read;
+                    return Ok(());
+                }
+                // A server that keeps on sending, and never comes to an end, is too slow as well.
+                Ok(_) => return Err(io::ErrorKind::TimedOut.into()),
+                Err(error) if is_round(&error) && self.start.elapsed() < self.timeout => {
+                    if interrupt::is_asked() {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                }
+                Err(error) => return Err(error),
             }
         }
     }
+}
+
+/// Whether a read ended because its round did.
+fn is_round(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }
 
 impl Head {

@@ -7,6 +7,9 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
 
+/// The longest single read: between two of them it is looked whether an end was asked for.
+const READ_ROUND: Duration = Duration::from_millis(500);
+
 /// An `http://` address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
@@ -77,7 +80,7 @@ impl Url {
             match TcpStream::connect_timeout(&address, timeout) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(timeout))?;
+                    stream.set_read_timeout(Some(timeout.min(READ_ROUND)))?;
                     stream.set_write_timeout(Some(timeout))?;
                     return Ok(stream);
                 }

@@ -2,7 +2,7 @@
 
 use super::pace::Pace;
 use super::target::Aim;
-use crate::arm::{Arm, Transport};
+use crate::arm::{Arm, Transport, check_name};
 use crate::compare::{Rule, parse};
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
@@ -48,6 +48,10 @@ pub struct LoadArgs {
     /// One phase after the other instead of --duration, --workers and --rate; repeatable
     #[arg(long, value_name = "NAME=TIME@N[/s|w]", value_parser = phase, conflicts_with_all = ["rate", "duration"])]
     phase: Vec<Phase>,
+    /// How long after its end a phase at a rate may go on with calls that were due; those that still have not left
+    /// then count as failed (`unsent`)
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    overtime: Duration,
     /// Calls of each worker that come first and are not counted
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     warm: u32,
@@ -92,7 +96,7 @@ pub struct LoadArgs {
     pub(super) profile: Option<Way>,
     /// Print one JSON document
     #[arg(long)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     /// How progress is told
     #[command(flatten)]
     pub(super) telling: Telling,
@@ -124,6 +128,8 @@ pub(crate) struct Plan {
     pub(crate) workers: u32,
     pub(crate) warm: u32,
     pub(crate) think: Duration,
+    /// How long after its end a phase at a rate may go on.
+    pub(crate) overtime: Duration,
     pub(crate) timeout_ms: u64,
     pub(crate) seed: u64,
 }
@@ -158,9 +164,7 @@ fn phase(text: &str) -> Result<Phase, String> {
     let wrong = || format!("{text} is no phase; it is like peak=10s@500/s or steady=1m@8w");
     let (name, rest) = text.split_once('=').ok_or_else(wrong)?;
     let (time, pace) = rest.split_once('@').ok_or_else(wrong)?;
-    if name.is_empty() {
-        return Err(wrong());
-    }
+    check_name(name)?;
     let pace = match pace.strip_suffix('w') {
         Some(workers) => match workers.parse() {
             Ok(workers @ 1..=1_024) => Pace::Closed { workers },
@@ -183,6 +187,11 @@ impl LoadArgs {
                 "the threshold {rule} compares with a baseline; store the run and use lab gate"
             )));
         }
+        if let Some(rule) = self.threshold.iter().find(|rule| !rule.fits_load()) {
+            return Err(LabError::Usage(format!(
+                "the threshold {rule} is about a quantity that a load run does not have"
+            )));
+        }
         let phases = self.phases();
         let busiest = phases.iter().map(|phase| match phase.pace {
             Pace::Closed { workers } => workers,
@@ -195,6 +204,7 @@ impl LoadArgs {
             phases,
             warm: self.warm,
             think: Duration::from_millis(self.think_ms),
+            overtime: self.overtime,
             timeout_ms: self.timeout_ms,
             seed: self.seed,
         })

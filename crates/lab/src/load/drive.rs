@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
+/// The longest time that the progress line tells apart, in microseconds.
+const RECENT_US_MAX: u64 = 3_600_000_000;
 /// How often the leader looks.
 const GLANCE: Duration = Duration::from_millis(100);
 /// How far ahead of its first call a phase begins, so that all workers are there.
@@ -26,14 +28,23 @@ const HEAD_START: Duration = Duration::from_millis(5);
 pub(crate) struct Driven {
     /// The calls of each worker in order.
     pub(crate) workers: Vec<Vec<Done>>,
-    /// When each phase began and ended, from the beginning of the run.
-    pub(crate) phases: Vec<(Duration, Duration)>,
+    pub(crate) phases: Vec<Stretch>,
     pub(crate) complaint: Option<String>,
     pub(crate) aborted: bool,
     /// Processor time of the generator per second of the phases, as a share of one core.
     pub(crate) generator_cpu_percent: f64,
     /// A profile of the target, or why there is none; nothing where none was wanted.
     pub(crate) profile: Option<Result<String, String>>,
+}
+
+/// A phase that is over.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stretch {
+    /// When it began and ended, from the beginning of the run.
+    pub(crate) begin: Duration,
+    pub(crate) end: Duration,
+    /// Calls that were due and never left.
+    pub(crate) unsent: u64,
 }
 
 /// A phase that runs now: its schedule and its beginning.
@@ -48,7 +59,12 @@ pub(crate) fn drive(
     profiled: Option<(Way, PathBuf)>,
 ) -> Result<Driven, LabError> {
     let shared = Shared::default();
-    let mut workers = ready(plan, &shared, interrupt)?;
+    let mut workers =
+        ready(plan, &shared, interrupt).map_err(|error| match interrupt.is_set() {
+            // Whatever failed then may have failed because of it.
+            true => LabError::Aborted,
+            false => error,
+        })?;
     let pids: Vec<u32> = lock(&shared.pids).iter().copied().collect();
     if let Some(sampler) = sampler {
         sampler.watch(pids.iter().map(|pid| ("target".to_owned(), *pid)).collect());
@@ -62,14 +78,21 @@ pub(crate) fn drive(
         }
         let schedule = Schedule::new(phase.pace, phase.duration);
         let begin = Instant::now() + HEAD_START;
-        *lock(&shared.recent) = Histogram::new(3).ok();
+        *lock(&shared.recent) = Histogram::new_with_bounds(1, RECENT_US_MAX, 3).ok();
+        shared.left_behind.store(0, Ordering::Relaxed);
         lead(&mut workers, (number, &schedule, begin), run, || {
             tell(phase, &shared, begin, progress);
         });
-        phases.push((
-            begin - run,
-            end(phase, &workers, number, begin - run, interrupt, run),
-        ));
+        let left_behind = match schedule.is_open() && !interrupt.is_set() {
+            true => shared.left_behind.load(Ordering::Relaxed),
+            // Whoever stops takes back what was not due yet.
+            false => 0,
+        };
+        phases.push(Stretch {
+            begin: begin - run,
+            end: end(phase, &workers, number, begin - run, interrupt, run),
+            unsent: schedule.untaken(begin.elapsed()) + left_behind,
+        });
     }
     let took = run.elapsed().as_secs_f64().max(1e-9);
     let complaint = lock(&shared.complaint).take();

@@ -19,10 +19,12 @@ mod target;
 mod worker;
 
 pub use args::LoadArgs;
+use args::Plan;
+use drive::Driven;
 pub(crate) use summary::{FORMAT, Load, PhaseFigures, Times};
 
-use crate::compare::{self, EXIT_REGRESSED, Judgement};
-use crate::error::{EXIT_ABORTED, LabError};
+use crate::compare::{self, EXIT_REGRESSED};
+use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::run::{Manifest, RunDirectory, Sampler, write_whole};
@@ -43,6 +45,10 @@ pub(crate) fn run(
         .map(|place| RunDirectory::create(place, "load"))
         .transpose()?;
     let manifest = Manifest::of("load", &format!("{plan:?}"), plan.seed, context);
+    if let Some(run) = &run {
+        // A run that is killed tells at least what it was to be.
+        run.document("manifest.json", &manifest)?;
+    }
     let sampler = run.as_ref().map(Sampler::start).transpose()?;
     let started_ms = moment::now_ms();
     let mut progress = Progress::new(&mut *err, args.telling.kind(context));
@@ -58,37 +64,54 @@ pub(crate) fn run(
     )?;
     drop(progress);
     sampler.map(Sampler::finish).transpose()?;
-    let load = Load::of(&plan, &driven, &manifest);
-    let judged = compare::judge_load(&args.threshold, &load)?;
+    let mut load = Load::of(&plan, &driven, &manifest);
+    load.thresholds = compare::judge_load(&args.threshold, &load)?;
+    let mut lost = false;
     if let Some(run) = &run {
-        store::write(run, manifest, &plan, &load, &driven, started_ms)?;
-        if let Some(judged) = &judged {
-            judged.keep(run.path())?;
+        let kept = keep(run, manifest, &plan, &load, &driven, started_ms);
+        lost = kept.is_err();
+        // Whoever does not read it finds the directory all the same, and the figures are told below.
+        let _ = match kept {
+            Ok(()) => writeln!(err, "stored in {}", run.path().display()),
+            Err(error) => writeln!(err, "error: not stored: {error}"),
+        };
+        if let Some(Err(why)) = &driven.profile {
+            // Who does not read it misses a page and nothing else.
+            let _ = writeln!(err, "warning: no profile of the target: {why}");
         }
-        match &driven.profile {
-            Some(Ok(page)) => write_whole(&run.file("profile.txt"), page.as_bytes())?,
-            Some(Err(why)) => {
-                // Who does not read it misses a page and nothing else.
-                let _ = writeln!(err, "warning: no profile of the target: {why}");
-            }
-            None => {}
-        }
-        // Whoever does not read it finds the directory all the same.
-        let _ = writeln!(err, "stored in {}", run.path().display());
     }
     let written = if args.json {
         report::json(&load, out)
     } else {
-        report::text(&load, judged.as_ref(), out)
+        report::text(&load, out)
     };
     written.map_err(|source| LabError::System {
         what: "write the result",
         source,
     })?;
-    Ok(exit_code(&load, judged.as_ref()))
+    Ok(if lost { EXIT_FAILED } else { exit_code(&load) })
 }
 
-fn exit_code(load: &Load, judged: Option<&Judgement>) -> u8 {
+/// Keeps what was measured, the verdicts and the profile.
+fn keep(
+    run: &RunDirectory,
+    manifest: Manifest,
+    plan: &Plan,
+    load: &Load,
+    driven: &Driven,
+    started_ms: u64,
+) -> Result<(), LabError> {
+    if let Some(Ok(page)) = &driven.profile {
+        write_whole(&run.file("profile.txt"), page.as_bytes())?;
+    }
+    if let Some(judged) = &load.thresholds {
+        judged.keep(run.path())?;
+    }
+    store::write(run, manifest, plan, load, driven, started_ms)
+}
+
+fn exit_code(load: &Load) -> u8 {
+    let judged = load.thresholds.as_ref();
     if load.aborted {
         EXIT_ABORTED
     } else if judged.is_some_and(|judged| judged.verdict == Verdict::Regressed) {

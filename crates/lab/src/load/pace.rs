@@ -29,6 +29,26 @@ impl Schedule {
         }
     }
 
+    /// Whether calls are due at a rate.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.pace, Pace::Open { .. })
+    }
+
+    /// When the phase is over for those who lost their target.
+    pub(crate) fn length(&self) -> Duration {
+        self.length
+    }
+
+    /// Calls that were due by `now` and that nobody took: they never left.
+    pub(crate) fn untaken(&self, now: Duration) -> u64 {
+        let Pace::Open { rate } = self.pace else {
+            return 0;
+        };
+        // Call n is due at n / rate: as many as fit before then.
+        let due = (now.min(self.length).as_secs_f64() * rate - 1e-9).ceil();
+        (due.max(0.0) as u64).saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+
     /// When the next call of `worker` is due; nothing when the phase has no more for it. `now` is when the
     /// worker is free to make it.
     pub(crate) fn due(&self, worker: u32, now: Duration) -> Option<Duration> {
@@ -80,6 +100,23 @@ mod tests {
     fn a_closed_loop_hides_the_same_stall() {
         let (service, response) = simulate(Pace::Closed { workers: 1 });
         assert!(service.at(0.99).unwrap() < 2.0 && response.at(0.99).unwrap() < 2.0);
+    }
+
+    #[test]
+    fn what_was_due_and_never_taken_is_counted() {
+        let second = Duration::from_secs(1);
+        let schedule = Schedule::new(Pace::Open { rate: 10.0 }, second);
+        for taken in 0..3 {
+            assert_eq!(schedule.untaken(second), 10 - taken);
+            schedule.due(0, second);
+        }
+        // Those at 0, 0.1 and 0.2 s were taken; those at 0.3 and 0.4 s were not.
+        assert_eq!(schedule.untaken(second / 2), 2);
+        assert_eq!(schedule.untaken(second / 4), 0);
+        while schedule.due(0, second).is_some() {}
+        assert_eq!(schedule.untaken(10 * second), 0);
+        let closed = Schedule::new(Pace::Closed { workers: 2 }, second);
+        assert_eq!(closed.untaken(second), 0);
     }
 
     #[test]

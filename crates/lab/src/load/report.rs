@@ -1,7 +1,7 @@
 //! A load run for people, and as one JSON document.
 
 use super::summary::{Load, PhaseFigures, Times};
-use crate::compare::{self, Judgement};
+use crate::compare;
 use crate::stats::Interval;
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ pub(super) fn json(load: &Load, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-pub(super) fn text(load: &Load, judged: Option<&Judgement>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn text(load: &Load, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{} on {}", load.operation, load.target)?;
     writeln!(out, "{}", load.host.describe())?;
     for phase in &load.phases {
@@ -32,6 +32,7 @@ pub(super) fn text(load: &Load, judged: Option<&Judgement>, out: &mut dyn Write)
     for warning in &load.warnings {
         writeln!(out, "warning: {warning}")?;
     }
+    let judged = load.thresholds.as_ref();
     judged.map_or(Ok(()), |judged| compare::lines(judged, out))
 }
 

@@ -1,9 +1,10 @@
 //! What a load run tells: times, failures by kind, rates, and whether the generator itself was the limit.
 
-use super::args::Plan;
-use super::drive::Driven;
+use super::args::{Phase, Plan};
+use super::drive::{Driven, Stretch};
 use super::pace::Pace;
 use super::worker::Done;
+use crate::compare::Judgement;
 use crate::host::{self, Host};
 use crate::run::{Manifest, Status};
 use crate::stats::{Interval, Sorted, mean, share, variance};
@@ -18,6 +19,8 @@ const CONFIDENCE: f64 = 0.95;
 const LATE_SHARE_MAX: f64 = 0.1;
 /// How much of a core the generator may use, in per cent.
 const GENERATOR_CPU_MAX: f64 = 80.0;
+/// The kind of failure of a call that was due and never left.
+const UNSENT: &str = "unsent";
 /// A load average per core from which a warning is due.
 const BUSY: f64 = 0.8;
 
@@ -40,6 +43,9 @@ pub(crate) struct Load {
     pub(crate) phases: Vec<PhaseFigures>,
     /// The first of all complaints.
     pub(crate) complaint: Option<String>,
+    /// The thresholds held against the last phase; nothing without thresholds.
+    #[serde(default)]
+    pub(crate) thresholds: Option<Judgement>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -136,7 +142,7 @@ impl Load {
     pub(super) fn of(plan: &Plan, driven: &Driven, manifest: &Manifest) -> Self {
         let phases: Vec<PhaseFigures> = (0..)
             .zip(&driven.phases)
-            .filter_map(|(number, (begin, end))| {
+            .filter_map(|(number, stretch)| {
                 let done: Vec<&Done> = driven
                     .workers
                     .iter()
@@ -148,14 +154,7 @@ impl Load {
                     Pace::Closed { workers } => workers,
                     Pace::Open { .. } => plan.workers,
                 };
-                let seconds = (*end - *begin).as_secs_f64();
-                Some(PhaseFigures::of(
-                    &phase.name,
-                    phase.pace,
-                    workers,
-                    seconds,
-                    &done,
-                ))
+                Some(PhaseFigures::of(phase, workers, stretch, &done))
             })
             .collect();
         let generator = Generator::of(plan, driven, &phases);
@@ -172,27 +171,34 @@ impl Load {
             host: manifest.host.clone(),
             load_average_before: manifest.load_average_before,
             load_average_after: host::load_average(),
-            warnings: warnings(manifest, driven, &generator),
+            warnings: warnings(manifest, driven, &generator, &phases),
             generator,
             phases,
             complaint: driven.complaint.clone(),
+            thresholds: None,
         }
     }
 }
 
 impl PhaseFigures {
-    fn of(name: &str, pace: Pace, workers: u32, seconds: f64, done: &[&Done]) -> Self {
+    fn of(phase: &Phase, workers: u32, stretch: &Stretch, done: &[&Done]) -> Self {
+        let (pace, seconds) = (phase.pace, (stretch.end - stretch.begin).as_secs_f64());
         let good: Vec<&&Done> = done.iter().filter(|d| d.status == Status::Ok).collect();
         let mut failures = BTreeMap::new();
         for bad in done.iter().filter(|d| d.status != Status::Ok) {
             *failures.entry(bad.status.name()).or_insert(0) += 1;
         }
+        let unsent = usize::try_from(stretch.unsent).unwrap_or(usize::MAX);
+        if unsent > 0 {
+            failures.insert(UNSENT.to_owned(), unsent);
+        }
+        let calls = done.len() + unsent;
         let response = good
             .iter()
             .map(|d| d.start_us + d.latency_us - d.intended_us);
         let streamed: Option<Vec<f64>> = good.iter().map(|d| d.ttft_us).collect();
         Self {
-            name: name.into(),
+            name: phase.name.clone(),
             model: match pace {
                 Pace::Closed { .. } => "closed".into(),
                 Pace::Open { .. } => "open".into(),
@@ -203,9 +209,9 @@ impl PhaseFigures {
             },
             workers,
             seconds,
-            calls: done.len(),
+            calls,
             ok: good.len(),
-            error_rate: share(done.len() - good.len(), done.len(), CONFIDENCE),
+            error_rate: share(calls - good.len(), calls, CONFIDENCE),
             failures,
             rps: good.len() as f64 / seconds.max(1e-9),
             rps_peak: peak(&good, seconds),
@@ -270,7 +276,12 @@ impl Generator {
     }
 }
 
-fn warnings(manifest: &Manifest, driven: &Driven, generator: &Generator) -> Vec<String> {
+fn warnings(
+    manifest: &Manifest,
+    driven: &Driven,
+    generator: &Generator,
+    phases: &[PhaseFigures],
+) -> Vec<String> {
     let mut found = Vec::new();
     if manifest.build == "debug" {
         found.push("this is a debug build: its figures say nothing about a release".to_owned());
@@ -292,12 +303,21 @@ fn warnings(manifest: &Manifest, driven: &Driven, generator: &Generator) -> Vec<
     for reason in &generator.reasons {
         found.push(format!("generator_limited: {reason}"));
     }
+    for phase in phases {
+        if let Some(unsent) = phase.failures.get(UNSENT) {
+            found.push(format!(
+                "{}: {unsent} calls were due and never left: its times are only those of the calls that did",
+                phase.name
+            ));
+        }
+    }
     found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn failures_are_counted_and_are_no_times() {
@@ -320,13 +340,24 @@ mod tests {
             ])
             .collect();
         let all: Vec<&Done> = all.iter().collect();
-        let found = PhaseFigures::of("a", Pace::Closed { workers: 1 }, 1, 2.0, &all);
-        assert_eq!((found.calls, found.ok), (83, 80));
+        let phase = Phase {
+            name: "a".into(),
+            duration: Duration::from_secs(2),
+            pace: Pace::Open { rate: 44.0 },
+        };
+        let stretch = Stretch {
+            begin: Duration::ZERO,
+            end: Duration::from_secs(2),
+            unsent: 5,
+        };
+        let found = PhaseFigures::of(&phase, 1, &stretch, &all);
+        assert_eq!((found.calls, found.ok), (88, 80));
+        assert_eq!(found.failures["unsent"], 5);
         assert_eq!(found.failures["tool_error"], 1);
         assert_eq!(found.failures["timeout"], 2);
         assert_eq!(found.service.min_us, Some(100.0));
         assert_eq!(found.response.min_us, Some(105.0));
-        assert!((found.error_rate.point - 3.0 / 83.0).abs() < 1e-12);
+        assert!((found.error_rate.point - 8.0 / 88.0).abs() < 1e-12);
         assert_eq!(found.service.p99_us, None);
         assert_eq!(found.service.missing["p99"], "80 of the 368 calls it needs");
         assert!(found.service.p95_us.is_some());

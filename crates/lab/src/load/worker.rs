@@ -40,6 +40,8 @@ pub(crate) struct Done {
 pub(crate) struct Shared {
     pub(crate) calls: AtomicU64,
     pub(crate) failures: AtomicU64,
+    /// Calls of the phase under way that a worker took and did not make.
+    pub(crate) left_behind: AtomicU64,
     /// The first complaint of all.
     pub(crate) complaint: Mutex<Option<String>>,
     /// Response times of the phase under way, in microseconds.
@@ -87,7 +89,10 @@ impl Worker<'_> {
         Self::wait_for(begin);
         let mut free = Duration::ZERO;
         while let Some(due) = schedule.due(self.number, begin.elapsed()) {
-            if !self.wait_until(begin, due) || self.is_full() {
+            let in_time = begin.elapsed() < schedule.length() + self.plan.overtime;
+            if !in_time || !self.wait_until(begin, due) || self.is_full() {
+                // It was taken, and does not leave.
+                self.shared.left_behind.fetch_add(1, Ordering::Relaxed);
                 break;
             }
             let start = begin.elapsed();
@@ -104,7 +109,9 @@ impl Worker<'_> {
                 ttft_us: told.ttft_ns.map(|ns| ns as f64 / 1e3),
                 status: told.status,
             });
-            if !self.recover(told) {
+            let lost = told.is_lost();
+            self.complain(told.complaint);
+            if lost && !self.recover((phase, schedule), run, begin) {
                 break;
             }
             if !self.plan.think.is_zero() {
@@ -152,30 +159,48 @@ impl Worker<'_> {
         }
     }
 
-    /// Connects again where the target was lost; `false` where that is of no use any more.
-    fn recover(&mut self, told: Told) -> bool {
-        let lost = told.is_lost();
-        if let Some(complaint) = told.complaint {
-            let mut first = self
-                .shared
-                .complaint
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+    fn complain(&self, complaint: Option<String>) {
+        if let Some(complaint) = complaint {
+            let first = self.shared.complaint.lock();
+            let mut first = first.unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert(complaint);
         }
-        if !lost {
-            return true;
-        }
+    }
+
+    /// Connects again while the phase goes on; `false` where that came to nothing. In a closed loop each
+    /// attempt that fails is a call that failed: its caller would have made one. At a rate the calls that
+    /// fall due meanwhile tell the same.
+    fn recover(
+        &mut self,
+        (phase, schedule): (u32, &Schedule),
+        run: Instant,
+        begin: Instant,
+    ) -> bool {
         self.target = None;
-        while self.reconnects < RECONNECTS_MAX && !self.interrupt.is_set() {
+        while self.reconnects < RECONNECTS_MAX
+            && !self.interrupt.is_set()
+            && begin.elapsed() < schedule.length()
+        {
             self.reconnects += 1;
+            let start_us = run.elapsed().as_secs_f64() * 1e6;
             match self.plan.aim.open(self.plan.timeout_ms) {
                 Ok(target) => {
                     self.adopt(target);
                     return true;
                 }
-                Err(_) => std::thread::park_timeout(RECONNECT_WAIT),
+                Err(_) if schedule.is_open() => {}
+                Err(_) => self.remember(Done {
+                    phase,
+                    intended_us: start_us,
+                    start_us,
+                    latency_us: run.elapsed().as_secs_f64() * 1e6 - start_us,
+                    late_us: 0.0,
+                    bytes: 0,
+                    ttft_us: None,
+                    status: Status::Broken,
+                }),
             }
+            std::thread::park_timeout(RECONNECT_WAIT);
         }
         false
     }

@@ -44,6 +44,9 @@ pub(crate) struct Analysis {
     pub(crate) seed: u64,
     /// Whether it was stopped before all launches were made.
     pub(crate) aborted: bool,
+    /// Why a later launch failed; the figures are of those before it.
+    #[serde(default)]
+    pub(crate) failure: Option<String>,
     pub(crate) confidence: f64,
     /// The core that client, arms and servers shared.
     pub(crate) pinned_core: Option<usize>,
@@ -156,6 +159,7 @@ impl Analysis {
             delay_us: plan.delay_us,
             seed: plan.seed,
             aborted: measured.aborted,
+            failure: measured.failure.as_ref().map(ToString::to_string),
             confidence: plan.confidence,
             pinned_core: plan.pin,
             host,
@@ -319,6 +323,12 @@ fn warnings(
     let mut found = Vec::new();
     if measured.aborted {
         found.push("stopped early: launches are missing".to_owned());
+    }
+    if let Some(why) = &measured.failure {
+        found.push(format!(
+            "it failed after {} launches, of which the figures are: {why}",
+            measured.launches.len()
+        ));
     }
     if plan.launches_max > plan.launches {
         found.push(

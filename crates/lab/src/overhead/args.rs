@@ -27,7 +27,10 @@ A client over stdio before a server over HTTP, beside that server itself and a b
   durward lab overhead --topology bridge --direct 'durward lab mock echo --http 127.0.0.1:0' \\
     --proxied 'durward run --url {direct}'
 
-Exit codes: 0 measured; 1 an arm failed, was silent or is invalid; 2 wrong usage.")]
+A person asked before each call, 8 of them open at once
+  durward lab overhead --direct 'durward lab mock echo' --rules 4 --path hitl --concurrency 8 --approver-delay-ms 5
+Exit codes: 0 measured; 1 an arm failed, was silent or is invalid, or the run could not be stored; 2 wrong usage; 97
+stopped by Ctrl-C. What whole launches gave is kept below --out in each case.")]
 pub struct OverheadArgs {
     /// The command of the baseline arm, named direct; over HTTP an address, URL -- CMD, or a command
     #[arg(long, value_name = "CMD")]
@@ -135,7 +138,7 @@ pub struct OverheadArgs {
     pub(super) output: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     /// How progress is told
     #[command(flatten)]
     pub(super) telling: Telling,
@@ -256,12 +259,6 @@ impl OverheadArgs {
         if self.path != Path::Hitl {
             return Ok(None);
         }
-        if self.concurrency > 1 {
-            return Err(LabError::Usage(
-                "--path hitl and --concurrency above 1 contradict each other: one person answers one call at a time"
-                    .into(),
-            ));
-        }
         if self.approver_delay_ms >= self.timeout_ms {
             return Err(LabError::Usage(format!(
                 "an approver who takes {} ms is slower than --timeout-ms {} allows",
@@ -270,6 +267,7 @@ impl OverheadArgs {
         }
         Ok(Some(Person::Approves {
             delay: Duration::from_millis(self.approver_delay_ms),
+            at_once: self.concurrency as usize,
         }))
     }
 

@@ -85,11 +85,13 @@ pub(crate) struct Lap {
 pub(crate) type Launch = Vec<Lap>;
 
 /// What was measured.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) launches: Vec<Launch>,
     /// Whether it was stopped before it was done.
     pub(crate) aborted: bool,
+    /// Why a later launch failed; the ones before it were whole.
+    pub(crate) failure: Option<LabError>,
 }
 
 struct Lane<'a> {
@@ -106,7 +108,7 @@ struct Lane<'a> {
     segments: BTreeSet<PathBuf>,
 }
 
-/// Measures. After Ctrl-C the launches that were whole are given.
+/// Measures. After Ctrl-C, and where an arm fails in a later launch, those that were whole are given.
 pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured, LabError> {
     let _pinned = plan.pin.map(Pinned::to).transpose()?;
     let mut random = Random::new(plan.seed);
@@ -119,12 +121,23 @@ pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured
         }
         tell(plan, number, &measured.launches, monitor);
         match launch(plan, &mut random, &mut agreed, monitor) {
-            Ok(launch) => measured.launches.push(launch),
-            Err(LabError::Aborted) if !measured.launches.is_empty() => {
+            Ok(launch) => {
+                monitor.keep(plan, &launch);
+                measured.launches.push(launch);
+            }
+            // Whatever failed then may have failed because of it.
+            Err(_) if monitor.interrupt.is_set() && measured.launches.is_empty() => {
+                return Err(LabError::Aborted);
+            }
+            Err(_) if monitor.interrupt.is_set() => {
                 measured.aborted = true;
                 break;
             }
-            Err(error) => return Err(error),
+            Err(error) if measured.launches.is_empty() => return Err(error),
+            Err(error) => {
+                measured.failure = Some(error);
+                break;
+            }
         }
     }
     monitor.progress.finish();

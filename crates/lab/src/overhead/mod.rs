@@ -22,13 +22,15 @@ mod proofs;
 pub(crate) use analysis::{Analysis, ArmFigures, Comparison, FORMAT, LaunchFigures};
 use args::BARE_BRIDGE;
 pub use args::OverheadArgs;
+use measure::Measured;
 pub(crate) use measure::{Plan, measure};
 pub(crate) use monitor::Monitor;
-pub(crate) use report::{loads, point, whole};
+pub(crate) use report::{loads, point, text, whole};
+use store::Store;
 
 use crate::arm::{Arm, Transport};
 use crate::driver::Link;
-use crate::error::{EXIT_ABORTED, LabError};
+use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
 use crate::guarded::{Behind, Workshop, slug};
 use crate::interrupt::Interrupt;
 use crate::profile::{Calls, Way};
@@ -56,24 +58,38 @@ pub(crate) fn run(
     let manifest = Manifest::of("overhead", &format!("{plan:?}"), plan.seed, context);
     let sampler = run.as_ref().map(Sampler::start).transpose()?;
     let started_ms = moment::now_ms();
+    let store = run.map(|run| Store::begin(run, manifest, started_ms));
     let progress = Progress::new(&mut *err, args.telling.kind(context));
     let mut monitor = Monitor::new(progress, Interrupt::listen()?);
     monitor.sampler = sampler;
+    monitor.store = store.transpose()?;
     let measured = measure(&plan, &mut monitor)?;
-    let sampler = monitor.sampler.take();
+    let (sampler, store) = (monitor.sampler.take(), monitor.store.take());
+    let unkept = monitor.unkept.take();
     drop(monitor);
-    sampler.map(Sampler::finish).transpose()?;
     let analysis = Analysis::of(&plan, &measured, load_before, context);
-    if let Some(run) = &run {
-        store::write(run, manifest, &plan, &analysis, &measured, started_ms)?;
-        if let Some(way) = args.profile.filter(|_| !measured.aborted) {
-            profiles(&plan, way, run, err)?;
+    let mut kept = unkept.map_or(Ok(()), Err);
+    if let (Some(store), Ok(())) = (store, &kept) {
+        let place = store.run().path().to_path_buf();
+        kept = finish(
+            store,
+            sampler,
+            &plan,
+            &analysis,
+            &measured,
+            args.profile,
+            err,
+        );
+        if kept.is_ok() {
+            // Whoever does not read it finds the directory all the same.
+            let _ = writeln!(err, "stored in {}", place.display());
         }
-        // Whoever does not read it finds the directory all the same.
-        let _ = writeln!(err, "stored in {}", run.path().display());
     }
-    if let Some(file) = &args.output {
-        write_document(file, &analysis)?;
+    if let Some(error) = measured.failure {
+        return Err(error);
+    }
+    if let (Some(file), Ok(())) = (&args.output, &kept) {
+        kept = write_document(file, &analysis);
     }
     let written = if args.json {
         report::json(&analysis, out)
@@ -84,7 +100,32 @@ pub(crate) fn run(
         what: "write the result",
         source,
     })?;
+    if let Err(error) = kept {
+        // The figures were told; that they were not kept is said beside them.
+        let _ = writeln!(err, "error: not stored: {error}");
+        return Ok(EXIT_FAILED);
+    }
     Ok(if measured.aborted { EXIT_ABORTED } else { 0 })
+}
+
+/// Keeps the figures, and the profiles where they were asked for.
+fn finish(
+    store: Store,
+    sampler: Option<Sampler>,
+    plan: &Plan,
+    analysis: &Analysis,
+    measured: &Measured,
+    way: Option<Way>,
+    err: &mut dyn Write,
+) -> Result<(), LabError> {
+    sampler.map(Sampler::finish).transpose()?;
+    let run = store.finish(plan, analysis, measured)?;
+    match way {
+        Some(way) if !measured.aborted && measured.failure.is_none() => {
+            profiles(plan, way, &run, err)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Profiles every arm, one after the other; a profile that cannot be made is told of, and no failure.

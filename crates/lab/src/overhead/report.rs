@@ -9,7 +9,7 @@ pub(super) fn json(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-pub(super) fn text(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn text(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let pinned = analysis
         .pinned_core
         .map_or("not pinned".to_owned(), |core| {

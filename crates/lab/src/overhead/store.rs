@@ -1,53 +1,65 @@
-//! A measurement kept as a run directory.
+//! A measurement kept as a run directory: its manifest before anything is measured, the calls of each launch
+//! as soon as it is over, the figures last. A run that is killed leaves what it had.
 
 use super::Analysis;
-use super::measure::{Measured, Plan};
+use super::measure::{Launch, Measured, Plan};
 use crate::error::LabError;
 use crate::run::{Manifest, OpRecord, OpsWriter, Recorded, RunDirectory, Status};
 use std::time::Duration;
 
-/// Writes what was measured into the run directory. `started_ms` is the Unix time of its beginning.
-pub(super) fn write(
-    run: &RunDirectory,
-    mut manifest: Manifest,
-    plan: &Plan,
-    analysis: &Analysis,
-    measured: &Measured,
+/// The run directory of a measurement under way.
+#[derive(Debug)]
+pub(crate) struct Store {
+    run: RunDirectory,
+    manifest: Manifest,
+    calls: OpsWriter,
     started_ms: u64,
-) -> Result<(), LabError> {
-    manifest.warnings.clone_from(&analysis.warnings);
-    run.document("manifest.json", &manifest)?;
-    operations(run, plan, measured, started_ms)?;
-    histograms(run, plan, measured, started_ms)?;
-    // The summary comes last: a directory that has one is whole.
-    run.document("summary.json", analysis)
+    launches: u32,
 }
 
-fn operations(
-    run: &RunDirectory,
-    plan: &Plan,
-    measured: &Measured,
-    started_ms: u64,
-) -> Result<(), LabError> {
-    let mut calls = OpsWriter::create(run, 1, started_ms)?;
-    let op = plan.operation.name();
-    for (launch, laps) in (1..).zip(&measured.launches) {
+impl Store {
+    /// Begins a run. `started_ms` is the Unix time of its beginning.
+    pub(super) fn begin(
+        run: RunDirectory,
+        manifest: Manifest,
+        started_ms: u64,
+    ) -> Result<Self, LabError> {
+        run.document("manifest.json", &manifest)?;
+        let calls = OpsWriter::create(&run, 1, started_ms)?;
+        Ok(Self {
+            run,
+            manifest,
+            calls,
+            started_ms,
+            launches: 0,
+        })
+    }
+
+    /// Its directory.
+    pub(super) fn run(&self) -> &RunDirectory {
+        &self.run
+    }
+
+    /// Writes the calls of a launch that is over.
+    pub(super) fn launch(&mut self, plan: &Plan, laps: &Launch) -> Result<(), LabError> {
+        self.launches += 1;
+        let op = plan.operation.name();
         for (at, (arm, lap)) in plan.arms.iter().zip(laps).enumerate() {
-            let status = if plan.deny && at > 0 {
+            let status = if plan.deny && at >= plan.references {
                 Status::Refused
             } else {
                 Status::Ok
             };
             let times = lap.calls_us.iter().zip(&lap.begun_us).zip(&lap.bytes);
             for (pair, ((latency_us, start_us), bytes)) in (1..).zip(times) {
-                calls.write(&OpRecord {
-                    ts: calls.stamp(*start_us),
+                self.calls.write(&OpRecord {
+                    ts: self.calls.stamp(*start_us),
                     worker: 1,
                     op: op.clone(),
                     latency_ms: latency_us / 1_000.0,
                     status,
                     arm: arm.name.clone(),
-                    launch,
+                    launch: self.launches,
                     pair,
                     intended_us: *start_us,
                     start_us: *start_us,
@@ -56,8 +68,23 @@ fn operations(
                 })?;
             }
         }
+        self.calls.flush()
     }
-    calls.finish()
+
+    /// Writes the figures. The summary comes last: a directory that has one is whole.
+    pub(super) fn finish(
+        mut self,
+        plan: &Plan,
+        analysis: &Analysis,
+        measured: &Measured,
+    ) -> Result<RunDirectory, LabError> {
+        self.manifest.warnings.clone_from(&analysis.warnings);
+        self.run.document("manifest.json", &self.manifest)?;
+        self.calls.finish()?;
+        histograms(&self.run, plan, measured, self.started_ms)?;
+        self.run.document("summary.json", analysis)?;
+        Ok(self.run)
+    }
 }
 
 /// One histogram per launch and arm.

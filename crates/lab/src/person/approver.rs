@@ -11,6 +11,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -65,8 +66,14 @@ struct Pen {
 }
 
 impl Approver {
-    /// Watches the process `pid` and its descendants, whose socket is in this directory.
-    pub(super) fn start(directory: &Path, pid: u32, delay: Duration) -> Result<Self, String> {
+    /// Watches the process `pid` and its descendants, whose socket is in this directory; up to `at_once`
+    /// questions are open at the same time.
+    pub(super) fn start(
+        directory: &Path,
+        pid: u32,
+        delay: Duration,
+        at_once: usize,
+    ) -> Result<Self, String> {
         let mut watch = Control::of(directory, pid)?;
         let pen = Pen {
             control: watch.again()?,
@@ -78,7 +85,12 @@ impl Approver {
         let (shared, watching) = (Arc::<Shared>::default(), watch.handle()?);
         let seen = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
-            let Err(fault) = approve(watch, pen, delay, &seen) else {
+            let done = match at_once {
+                0 | 1 => approve(watch, pen, delay, &seen),
+                // A queue that is as long as there are questions never makes the reader wait.
+                several => approve_together(watch, pen, delay, several, &seen),
+            };
+            let Err(fault) = done else {
                 return;
             };
             if !seen.leaving.load(Ordering::Acquire) {
@@ -140,7 +152,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Answers until the connection ends, which is always an error.
+/// Answers one question after the other until the connection ends, which is always an error.
 fn approve(
     mut watch: Control,
     mut pen: Pen,
@@ -148,19 +160,71 @@ fn approve(
     shared: &Shared,
 ) -> Result<(), String> {
     loop {
+        let (id, came) = question(&mut watch)?;
+        answer(&mut pen, &id, came, delay, shared)?;
+    }
+}
+
+/// The same with several questions open: one thread reads them, so that each waits its own delay and not that
+/// of those before it; this one answers. All delays are alike: who came first is answered first.
+fn approve_together(
+    mut watch: Control,
+    mut pen: Pen,
+    delay: Duration,
+    at_once: usize,
+    shared: &Shared,
+) -> Result<(), String> {
+    let handle = watch.handle()?;
+    let (asked, open) = sync_channel(at_once);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            loop {
+                let asking = question(&mut watch)?;
+                if asked.send(asking).is_err() {
+                    return Ok(());
+                }
+            }
+        });
+        for (id, came) in open {
+            if let Err(fault) = answer(&mut pen, &id, came, delay, shared) {
+                // Who still reads is to end as well.
+                let _ = handle.shutdown(Shutdown::Both);
+                return Err(fault);
+            }
+        }
+        reader
+            .join()
+            .unwrap_or_else(|_| Err("its questions are not read any more".into()))
+    })
+}
+
+/// The next question, and when it came.
+fn question(watch: &mut Control) -> Result<(String, Instant), String> {
+    loop {
         let news: News = watch.next()?;
         let came = Instant::now();
         if let Some(error) = news.error {
             return Err(refusal(&json!({ "error": error })));
         }
-        let Some(asked) = news.item.and_then(|item| item.asked) else {
-            continue;
-        };
-        pause_until(came + delay);
-        pen.write(&asked.id)?;
-        let held = came.elapsed();
-        lock(&shared.held_us).push(held.as_secs_f64() * 1e6);
+        if let Some(asked) = news.item.and_then(|item| item.asked) {
+            return Ok((asked.id, came));
+        }
     }
+}
+
+/// Says yes so long after the question came.
+fn answer(
+    pen: &mut Pen,
+    id: &str,
+    came: Instant,
+    delay: Duration,
+    shared: &Shared,
+) -> Result<(), String> {
+    pause_until(came + delay);
+    pen.write(id)?;
+    let held = came.elapsed();
+    lock(&shared.held_us).push(held.as_secs_f64() * 1e6);
+    Ok(())
 }
 
 impl Pen {

@@ -28,6 +28,8 @@ pub(crate) enum Person {
     Approves {
         /// From the read of the question to the write of the answer.
         delay: Duration,
+        /// How many questions may be open at once; each has its own delay.
+        at_once: usize,
     },
     /// Answers nothing.
     Ignores {
@@ -64,7 +66,7 @@ impl Person {
             .pid()
             .ok_or_else(|| broken("it was not started here; who it is nobody knows".into()))?;
         match self {
-            Self::Approves { delay } => Approver::start(directory, pid, *delay)
+            Self::Approves { delay, at_once } => Approver::start(directory, pid, *delay, *at_once)
                 .map(Seat::Approver)
                 .map_err(broken),
             Self::Ignores { calls, operation } => {
@@ -88,7 +90,7 @@ impl Person {
     /// The fixed time from a question to its answer, in microseconds.
     pub(crate) fn delay_us(&self) -> Option<f64> {
         match self {
-            Self::Approves { delay } => Some(delay.as_secs_f64() * 1e6),
+            Self::Approves { delay, .. } => Some(delay.as_secs_f64() * 1e6),
             Self::Ignores { .. } => None,
         }
     }

@@ -45,7 +45,11 @@ impl Arm {
     }
 
     fn approver(&self) -> Approver {
-        Approver::start(&self.directory, self.process.id(), Duration::ZERO).unwrap()
+        self.approver_of(Duration::ZERO, 1)
+    }
+
+    fn approver_of(&self, delay: Duration, at_once: usize) -> Approver {
+        Approver::start(&self.directory, self.process.id(), delay, at_once).unwrap()
     }
 
     /// Waits until the process was ended.
@@ -102,6 +106,22 @@ fn a_question_is_answered_and_its_time_kept() {
 }
 
 #[test]
+fn questions_that_are_open_together_wait_their_own_time_each() {
+    const TEN: [&str; 10] = [ASKED; 10];
+    let arm = Arm::new(&TEN, TAKEN, true);
+    let approver = arm.approver_of(Duration::from_millis(200), 10);
+    let since = Instant::now();
+    while approver.held() < 10 && since.elapsed() < PATIENCE {
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    // One after the other, the last would have been answered after two seconds and not have been read before.
+    let (all, held) = (since.elapsed(), approver.leave().unwrap());
+    assert_eq!(held.len(), 10);
+    assert!(all < Duration::from_secs(2), "{all:?}");
+    assert!(held.iter().all(|us| *us >= 200_000.0), "{held:?}");
+}
+
+#[test]
 fn an_approver_who_cannot_go_on_ends_the_arm_and_says_why() {
     let long = Box::leak("x".repeat(600 * 1024).into_boxed_str());
     let refused = r#"{"error":{"label":"busy","message":"too many connections"}}"#;
@@ -124,11 +144,13 @@ fn an_approver_who_cannot_go_on_ends_the_arm_and_says_why() {
         (&[ASKED, ASKED], refused, true, "too many connections"),
     ];
     for (news, answer, hold, part) in cases {
-        let mut arm = Arm::new(news, answer, hold);
-        let approver = arm.approver();
-        assert!(arm.ended(), "{part}");
-        let fault = approver.leave().unwrap_err();
-        assert!(fault.contains(part), "{fault}");
+        for at_once in [1, 8] {
+            let mut arm = Arm::new(news, answer, hold);
+            let approver = arm.approver_of(Duration::ZERO, at_once);
+            assert!(arm.ended(), "{part}");
+            let fault = approver.leave().unwrap_err();
+            assert!(fault.contains(part), "{fault}");
+        }
     }
 }
 

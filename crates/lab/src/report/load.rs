@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Reads a run directory or a document.
 pub(super) fn read(path: &Path) -> Result<Page, LabError> {
-    let load: Load = run::document_of(&run::summary_file(path), FORMAT)?;
+    let load: Load = run::document_of(&run::summary_file(path)?, FORMAT)?;
     let mut sections = vec![times(&load), calls(&load)];
     if path.is_dir() {
         sections.extend(over_time(path, &load)?);

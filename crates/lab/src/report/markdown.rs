@@ -85,5 +85,6 @@ fn table(table: &Table, out: &mut String) -> fmt::Result {
 
 /// Text that stays on its line and makes no markup of names.
 fn line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ").replace('<', "\\<")
+    let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    shown.collect::<String>().replace('<', "\\<")
 }

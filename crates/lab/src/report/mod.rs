@@ -81,7 +81,7 @@ pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<u8, LabError
 
 /// The page of whatever lies there.
 fn read(path: &Path) -> Result<Page, LabError> {
-    match format_of(&summary_file(path))?.as_str() {
+    match format_of(&summary_file(path)?)?.as_str() {
         crate::load::FORMAT => load::read(path),
         _ => overhead::read(path),
     }

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Reads a run directory or a document.
 pub(super) fn read(path: &Path) -> Result<Page, LabError> {
-    let analysis: Analysis = run::document_of(&run::summary_file(path), FORMAT)?;
+    let analysis: Analysis = run::document_of(&run::summary_file(path)?, FORMAT)?;
     let mut sections = vec![added(&analysis)];
     sections.push(percentiles(&analysis));
     let names: Vec<String> = analysis

@@ -108,9 +108,14 @@ impl OpsWriter {
         written.map_err(|source| LabError::path(&self.path, source))
     }
 
-    /// Ends the file.
-    pub(crate) fn finish(mut self) -> Result<(), LabError> {
+    /// What was written until now is in the file.
+    pub(crate) fn flush(&mut self) -> Result<(), LabError> {
         let flushed = self.out.flush();
         flushed.map_err(|source| LabError::path(&self.path, source))
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(mut self) -> Result<(), LabError> {
+        self.flush()
     }
 }

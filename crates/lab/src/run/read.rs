@@ -17,13 +17,20 @@ const OPERATIONS_MAX: usize = 20_000_000;
 /// How many files of calls one run may have.
 const WORKERS_MAX: usize = 4_096;
 
-/// A run's summary, or the document itself where a file is named.
-pub(crate) fn summary_file(path: &Path) -> PathBuf {
-    if path.is_dir() {
-        path.join("summary.json")
-    } else {
-        path.to_path_buf()
+/// A run's summary, or the document itself where a file is named. A run that was killed has none.
+pub(crate) fn summary_file(path: &Path) -> Result<PathBuf, LabError> {
+    if !path.is_dir() {
+        return Ok(path.to_path_buf());
     }
+    let file = path.join("summary.json");
+    let what = match (file.exists(), path.join("manifest.json").exists()) {
+        (true, _) => return Ok(file),
+        (false, true) => {
+            "the run was not finished: it has a manifest, and the calls that were kept in ops, but no summary.json; measure again"
+        }
+        (false, false) => "no run directory: it has neither manifest.json nor summary.json",
+    };
+    Err(LabError::path(path, io::Error::other(what)))
 }
 
 /// The bytes of a file that may not be larger than a document.

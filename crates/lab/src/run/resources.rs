@@ -78,6 +78,9 @@ impl Sampler {
                         .and_then(|()| out.write_all(b"\n"));
                     written.map_err(|source| LabError::path(&path, source))?;
                 }
+                // A run that is killed leaves what was seen until then.
+                out.flush()
+                    .map_err(|source| LabError::path(&path, source))?;
                 if stopped.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout) {
                     return out.flush().map_err(|source| LabError::path(&path, source));
                 }

@@ -28,6 +28,7 @@ pub(super) fn asked(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
         ],
         person: Some(Person::Approves {
             delay: Duration::ZERO,
+            at_once: 1,
         }),
         ..plan
     })
@@ -79,6 +80,18 @@ fn over(alone: &[Option<f64>], crowded: &[Option<f64>], confidence: f64) -> Inte
 /// The ratio of the standard run.
 pub(super) fn of(standard: &Standard) -> Option<Interval> {
     standard.groups.iter().find_map(ratio)
+}
+
+/// What of a call grew while others waited.
+pub(super) fn whence(standard: &Standard) -> Option<String> {
+    let group = standard
+        .groups
+        .iter()
+        .find(|group| group.title == PENDING)?;
+    match group.analysis.arms.as_slice() {
+        [alone, crowded] => Some(super::whence::between(alone, crowded)),
+        _ => None,
+    }
 }
 
 /// Whether the ratio is within its budget.

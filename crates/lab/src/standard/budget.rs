@@ -32,8 +32,10 @@ pub(super) fn short(standard: &Standard) -> bool {
     });
     let waiting = approval::of(standard).is_some_and(|ratio| !approval::is_kept(&ratio));
     let web = web::rows(&standard.web).iter().any(|row| !row.kept);
+    let missing = standard.absent.iter().any(|absent| absent.ours);
     hop || waiting
         || web
+        || missing
         || !standard.journal_rate.is_kept()
         || !memory_kept(standard)
         || !start_kept(standard)

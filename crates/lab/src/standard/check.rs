@@ -1,7 +1,8 @@
 //! The budgets of the design, row by row: measured, peer, ratio, and one of three words.
 
 use super::budget::{self, word};
-use super::{Group, Standard, approval, journal_rate, web};
+use super::stdio_rate::StdioRate;
+use super::{Group, Standard, approval, journal_rate, web, whence};
 use crate::overhead::Comparison;
 use crate::stats::Interval;
 use std::io::{self, Write};
@@ -20,6 +21,9 @@ const NOT_BUILT: [(&str, &str); 2] = [
     ("ssh command", "p50 ≤ 2.5 ms"),
 ];
 
+/// The word for a budget that is missed.
+const SHORT: &str = "SHORT";
+
 /// One row of the table.
 struct Row {
     what: String,
@@ -28,10 +32,31 @@ struct Row {
     peer: String,
     ratio: String,
     verdict: &'static str,
+    /// Where the time goes, or what else stands behind the figure.
+    whence: String,
 }
 
-/// Writes the table; whether every row that stands keeps its budget.
-pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool> {
+/// What was measured of a budget, for the pages of later runs.
+pub(super) fn figures(standard: &Standard) -> Vec<(String, String)> {
+    let rows = rows(standard).into_iter();
+    rows.filter(|row| row.measured != "-")
+        .map(|row| match row.peer.as_str() {
+            "-" => (row.what, row.measured),
+            peer => (row.what, format!("{}; {peer}", row.measured)),
+        })
+        .collect()
+}
+
+/// The rows that miss their budget, each with where its time goes.
+pub(super) fn short(standard: &Standard) -> Vec<(String, String)> {
+    let rows = rows(standard).into_iter();
+    rows.filter(|row| row.verdict == SHORT)
+        .map(|row| (row.what, row.whence))
+        .collect()
+}
+
+/// Every budget that stands, then calls a second over stdio, for which there is none.
+fn rows(standard: &Standard) -> Vec<Row> {
     let mut rows = hop(standard);
     rows.extend(web::rows(&standard.web).into_iter().map(over_http));
     rows.extend(stages(standard));
@@ -39,7 +64,67 @@ pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool
     rows.extend(waiting(standard));
     rows.extend(rest(standard));
     rows.extend(own(standard));
-    let kept = rows.iter().all(|row| row.verdict != "SHORT");
+    rows.extend(stdio_rates(standard));
+    rows.extend(missing(standard));
+    rows
+}
+
+/// Tables that hold budgets and could not be measured: nothing was shown.
+fn missing(standard: &Standard) -> impl Iterator<Item = Row> {
+    let ours = standard.absent.iter().filter(|absent| absent.ours);
+    ours.map(|absent| Row {
+        what: absent.title.clone(),
+        budget: "-".into(),
+        measured: "not measured".into(),
+        peer: "-".into(),
+        ratio: "-".into(),
+        verdict: SHORT,
+        whence: absent.why.clone(),
+    })
+}
+
+/// Ours with so many calls under way, beside the relay and each peer.
+fn stdio_rates(standard: &Standard) -> Vec<Row> {
+    let rates = &standard.stdio_rates;
+    let ours = rates.iter().filter(|rate| rate.arm.starts_with("durward"));
+    let row = |ours: &StdioRate| {
+        let theirs = rates.iter().filter(move |other| {
+            other.width == ours.width && other.arm != ours.arm && other.arm != "direct"
+        });
+        let said = |other: &StdioRate| {
+            let rate = web::thousands(&other.per_second);
+            format!("{} {rate}/s", other.arm)
+        };
+        let ratio = |other: &StdioRate| {
+            format!(
+                "{:.2}",
+                ours.per_second.point / other.per_second.point.max(1e-9)
+            )
+        };
+        Row {
+            what: format!("calls a second over stdio, {} under way", ours.width),
+            budget: "-".into(),
+            measured: format!("{}/s", web::thousands(&ours.per_second)),
+            peer: joined(theirs.clone().map(said)),
+            ratio: joined(theirs.map(ratio)),
+            verdict: "",
+            whence: String::new(),
+        }
+    };
+    ours.map(row).collect()
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    match parts.collect::<Vec<_>>() {
+        none if none.is_empty() => "-".into(),
+        some => some.join(", "),
+    }
+}
+
+/// Writes the table; whether every row that stands keeps its budget.
+pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool> {
+    let mut rows = rows(standard);
+    let kept = rows.iter().all(|row| row.verdict != SHORT);
     rows.extend(NOT_BUILT.map(|(what, budget)| Row {
         what: what.into(),
         budget: budget.into(),
@@ -47,17 +132,21 @@ pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool
         peer: "-".into(),
         ratio: "-".into(),
         verdict: "not built yet",
+        whence: String::new(),
     }));
     writeln!(
         out,
         "| row | budget | measured | peer, same run | ratio | |\n|---|---|---|---|---|---|"
     )?;
-    for row in rows {
+    for row in &rows {
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} |",
             row.what, row.budget, row.measured, row.peer, row.ratio, row.verdict
         )?;
+    }
+    for row in rows.iter().filter(|row| row.verdict == SHORT) {
+        writeln!(out, "\nSHORT {}: {}", row.what, row.whence)?;
     }
     writeln!(
         out,
@@ -72,9 +161,10 @@ fn hop(standard: &Standard) -> Vec<Row> {
         let comparisons = &group.analysis.comparisons;
         let guarded = comparisons.iter().find(|c| c.arm == "durward, 50 rules")?;
         let relay = comparisons.iter().find(|c| c.arm == "bare relay")?;
-        group.budgeted.then_some((guarded, relay))
+        let whence = whence::in_analysis(&group.analysis, &guarded.arm).unwrap_or_default();
+        group.budgeted.then_some((guarded, relay, whence))
     });
-    let Some((guarded, relay)) = found else {
+    let Some((guarded, relay, whence)) = found else {
         return Vec::new();
     };
     let mut rows = vec![row(
@@ -82,6 +172,7 @@ fn hop(standard: &Standard) -> Vec<Row> {
         budget::ADDED_P50_US_MAX,
         &guarded.overhead_us,
         Some(("bare relay", &relay.overhead_us)),
+        &whence,
     )];
     if let (Some(ours), peers) = (&guarded.added_p99_us, &relay.added_p99_us) {
         let peer = peers.as_ref().map(|theirs| ("bare relay", theirs));
@@ -90,6 +181,7 @@ fn hop(standard: &Standard) -> Vec<Row> {
             budget::ADDED_P99_US_MAX,
             ours,
             peer,
+            &whence,
         ));
     }
     for group in &standard.groups {
@@ -103,6 +195,7 @@ fn beside_fastmcp(group: &Group) -> Vec<Row> {
     let Some(ours) = comparisons.iter().find(|c| c.arm.starts_with("durward")) else {
         return Vec::new();
     };
+    let whence = whence::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
     let theirs = comparisons.iter().filter(|c| c.arm.starts_with("FastMCP"));
     let of = |peer: &Comparison| {
         let named = Some((peer.arm.as_str(), &peer.overhead_us));
@@ -111,12 +204,19 @@ fn beside_fastmcp(group: &Group) -> Vec<Row> {
             budget::ADDED_P50_US_MAX,
             &ours.overhead_us,
             named,
+            &whence,
         )
     };
     theirs.map(of).collect()
 }
 
-fn row(what: &str, most_us: f64, ours: &Interval, peer: Option<(&str, &Interval)>) -> Row {
+fn row(
+    what: &str,
+    most_us: f64,
+    ours: &Interval,
+    peer: Option<(&str, &Interval)>,
+    whence: &str,
+) -> Row {
     Row {
         what: what.into(),
         budget: format!("≤ {most_us:.0} µs"),
@@ -128,6 +228,7 @@ fn row(what: &str, most_us: f64, ours: &Interval, peer: Option<(&str, &Interval)
             format!("{:.2}", ours.point / theirs.point)
         }),
         verdict: word(ours.upper() <= most_us),
+        whence: whence.to_owned(),
     }
 }
 
@@ -140,18 +241,26 @@ fn stages(standard: &Standard) -> Vec<Row> {
             .flat_map(|group| &group.analysis.arms)
     };
     let stage = |arm: &str, name: &str| {
-        arms()
-            .find(|a| a.arm.name == format!("durward, {arm}") && a.stages.is_some())
-            .and_then(|a| a.stages.as_ref()?.stages.iter().find(|s| s.name == name))
-            .map(|stage| stage.us)
+        let arm = arms().find(|a| a.arm.name == format!("durward, {arm}") && a.stages.is_some())?;
+        let mut stages = arm.stages.as_ref()?.stages.iter();
+        Some((stages.find(|s| s.name == name)?.us, whence::of_arm(arm)))
     };
     let policy = POLICY_US_MAX.iter().filter_map(|(rules, most)| {
         let name = format!("policy stage, {rules}, mean");
-        Some(row(&name, *most, &stage(rules, "policy_us")?, None))
+        let (us, whence) = stage(rules, "policy_us")?;
+        Some(row(&name, *most, &us, None, &whence))
     });
     let journal = stage("50 rules", "journal_us");
     policy
-        .chain(journal.map(|us| row("journal stage, one append, mean", JOURNAL_US_MAX, &us, None)))
+        .chain(journal.map(|(us, whence)| {
+            row(
+                "journal stage, one append, mean",
+                JOURNAL_US_MAX,
+                &us,
+                None,
+                &whence,
+            )
+        }))
         .collect()
 }
 
@@ -165,6 +274,12 @@ fn journal(standard: &Standard) -> Row {
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(rate.is_kept()),
+        whence: format!(
+            "{:.1} µs a record with {} writers, {:.1} with --sync every (crates/gate/src/journal over crates/state/src/log)",
+            1e6 / rate.per_second.point.max(1e-9),
+            rate.writers,
+            1e6 / rate.every_per_second.point.max(1e-9)
+        ),
     }
 }
 
@@ -178,19 +293,21 @@ fn waiting(standard: &Standard) -> Option<Row> {
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(approval::is_kept(&ratio)),
+        whence: approval::whence(standard).unwrap_or_default(),
     })
 }
 
 fn rest(standard: &Standard) -> Vec<Row> {
     let (idle, plain) = (
         &standard.idle,
-        |what: &str, budget: String, measured, kept| Row {
+        |what: &str, budget: String, measured, kept, whence| Row {
             what: what.into(),
             budget,
             measured,
             peer: "-".into(),
             ratio: "-".into(),
             verdict: word(kept),
+            whence,
         },
     );
     vec![
@@ -199,12 +316,20 @@ fn rest(standard: &Standard) -> Vec<Row> {
             format!("≤ {} MiB", budget::RESIDENT_KIB_MAX / 1024),
             format!("{:.1} MiB", idle.resident_kib as f64 / 1024.0),
             budget::memory_kept(standard),
+            format!(
+                "durward run with 50 rules after 20 calls; its watcher holds {:.1} MiB beside it",
+                idle.helpers_kib as f64 / 1024.0
+            ),
         ),
         plain(
             "spawn to the answer to initialize",
             format!("≤ {:.0} ms", budget::START_US_MAX / 1e3),
             format!("{} ms", crate::overhead::whole(&idle.start_us.scaled(1e-3))),
             budget::start_kept(standard),
+            format!(
+                "{} ms of it the server alone; the rest is durward's start",
+                crate::overhead::whole(&idle.start_direct_us.scaled(1e-3))
+            ),
         ),
     ]
 }
@@ -222,6 +347,7 @@ fn over_http(found: web::Verdict) -> Row {
         peer,
         ratio,
         verdict: word(found.kept),
+        whence: found.whence,
     }
 }
 
@@ -235,6 +361,10 @@ fn own(standard: &Standard) -> Vec<Row> {
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(kept),
+        whence: format!(
+            "{:.2} µs over stdio of which a bare write and read are {:.2}, {:.2} over HTTP (crates/lab/src/driver)",
+            own.stdio_us, own.stdio_floor_us, own.http_us
+        ),
     };
     vec![
         plain(

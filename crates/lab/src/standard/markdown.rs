@@ -1,7 +1,7 @@
 //! The standard run as a page.
 
 use super::budget::{self, verdict, word};
-use super::{Group, Standard, approval, web};
+use super::{Group, Standard, approval, check, earlier, peers, stdio_rate, web};
 use crate::overhead::{ArmFigures, Comparison, loads, point, whole};
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
@@ -30,12 +30,26 @@ fn write(standard: &Standard, page: &mut String) -> fmt::Result {
     for group in &standard.groups {
         table(group, page)?;
     }
+    stdio_rate::write(&standard.stdio_rates, page)?;
     web::write(&standard.web, page)?;
     stages(standard, page)?;
     standard.journal_rate.write(page)?;
     idle(standard, page)?;
     if let Some(profile) = &standard.profile {
         writeln!(page, "\nProfile of the arm with 50 rules: {profile}")?;
+    }
+    short(standard, page)?;
+    earlier::write(&standard.runs, page)
+}
+
+/// Each budget that is missed, and where its time goes.
+fn short(standard: &Standard, page: &mut String) -> fmt::Result {
+    let rows = check::short(standard);
+    if !rows.is_empty() {
+        writeln!(page, "\n## What is short\n")?;
+    }
+    for (what, whence) in rows {
+        writeln!(page, "- **{what}**: {whence}.")?;
     }
     Ok(())
 }
@@ -96,6 +110,7 @@ where the upper end of the interval keeps it: added p50 ≤ {} µs, added p99 �
         budget::ADDED_P50_US_MAX,
         budget::ADDED_P99_US_MAX
     )?;
+    peers::write(&standard.absent, page)?;
     warnings(standard, page)
 }
 
@@ -175,8 +190,14 @@ leave no record.\n"
         names.join(" | ")
     )?;
     writeln!(page, "|---|---|--:|{}--:|", "--:|".repeat(names.len()))?;
-    for group in &standard.groups {
-        for arm in &group.analysis.arms {
+    let titled = standard
+        .groups
+        .iter()
+        .map(|group| (group.title, &group.analysis));
+    let web = standard.web.groups.iter();
+    let all = titled.chain(web.map(|group| (group.hop.title(), &group.analysis)));
+    for (title, analysis) in all {
+        for arm in &analysis.arms {
             let Some(found) = &arm.stages else { continue };
             let means: Vec<String> = found
                 .stages
@@ -186,7 +207,7 @@ leave no record.\n"
             writeln!(
                 page,
                 "| {} | {} | {:.1} | {} | {} |",
-                group.title,
+                title,
                 arm.arm.name,
                 found.outside_us.point,
                 means.join(" | "),

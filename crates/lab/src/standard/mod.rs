@@ -3,33 +3,49 @@
 mod approval;
 mod budget;
 mod check;
+mod earlier;
 mod idle;
 mod journal_rate;
 mod markdown;
 mod own_cost;
+mod peers;
 mod plans;
 mod scene;
+mod stdio_rate;
 mod web;
+mod whence;
 
 use crate::compare::EXIT_REGRESSED;
 use crate::driver::Protocol;
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
-use crate::overhead::{self, Analysis, Monitor};
+use crate::overhead::{self, Analysis, Monitor, Plan};
 use crate::profile::{Calls, Way};
 use crate::progress::{Kind, Progress};
+use crate::run::write_whole;
 use crate::{Context, host, profile};
+use earlier::Headline;
 use idle::Idle;
 use journal_rate::JournalRate;
 use own_cost::OwnCost;
+use peers::{Absent, forgiving};
 use scene::{Rules, Scene, Server};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use stdio_rate::StdioRate;
 use web::{Peer, Web};
 
 /// Measure the standard set: echo and files, direct, behind a bare relay, behind `durward run`
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  durward lab standard --quick                a first look, three short launches
+  durward lab standard --check                every budget, what is SHORT and where its time goes
+  durward lab standard --write BENCHMARKS.md  the page; figures of the page before it stay as earlier runs
+A peer that fails is left out and named; a table of ours that cannot be measured is SHORT.
+Exit codes: 0 measured, with --check all budgets kept; 1 failed; 2 wrong usage; 97 stopped by Ctrl-C, what there is is
+printed and the page left alone; 99 with --check, a budget is missed.")]
 pub struct StandardArgs {
     /// Write the tables to this file, and a profile beside it where a budget is missed
     #[arg(long, value_name = "FILE")]
@@ -61,7 +77,7 @@ pub struct StandardArgs {
     check: bool,
     /// Print one JSON document instead of the tables
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// One comparison of the set.
@@ -83,11 +99,72 @@ struct Standard {
     idle: Idle,
     own_cost: OwnCost,
     web: Web,
+    stdio_rates: Vec<StdioRate>,
     journal_rate: JournalRate,
+    /// What could not be measured.
+    absent: Vec<Absent>,
     /// What `durward audit verify` said of the journal written meanwhile.
     journal: String,
     /// The name of the profile's file, or why there is none; nothing where none was asked for or due.
     profile: Option<String>,
+    /// The headline figures of this run and of those whose page it replaces.
+    #[serde(skip)]
+    runs: Vec<Headline>,
+}
+
+/// A standard run that ended before it was done: what there was by then.
+#[derive(Debug, Serialize)]
+struct Torn<'a> {
+    format: &'static str,
+    quick: bool,
+    aborted: bool,
+    error: String,
+    groups: &'a [Group],
+    web: &'a Web,
+    absent: &'a [Absent],
+}
+
+/// What a standard run has so far.
+struct Session<'a> {
+    context: &'a Context,
+    interrupt: Interrupt,
+    err: &'a mut dyn Write,
+    absent: Vec<Absent>,
+}
+
+impl Session<'_> {
+    /// Says what is measured now. Progress that nobody reads is not missed.
+    fn say(&mut self, title: &str) {
+        let _ = writeln!(self.err, "{title}");
+    }
+
+    /// Measures a comparison, without peers that fail; nothing where it cannot be measured at all.
+    fn compared(
+        &mut self,
+        title: &str,
+        args: &StandardArgs,
+        plan: &mut Plan,
+    ) -> Result<Option<Analysis>, LabError> {
+        self.say(title);
+        let (context, load) = (self.context, host::load_average());
+        let mut arms = std::mem::take(&mut plan.arms);
+        let found = forgiving(title, args, &mut arms, &mut self.absent, |arms| {
+            let plan = Plan {
+                arms: arms.to_vec(),
+                ..plan.clone()
+            };
+            let progress = Progress::new(&mut *self.err, Kind::Quiet);
+            let mut monitor = Monitor::new(progress, self.interrupt.clone());
+            let measured = overhead::measure(&plan, &mut monitor)?;
+            match measured.failure {
+                _ if measured.aborted => Err(LabError::Aborted),
+                Some(error) => Err(error),
+                None => Ok(Analysis::of(&plan, &measured, load, context)),
+            }
+        });
+        plan.arms = arms;
+        found
+    }
 }
 
 struct Size {
@@ -104,53 +181,40 @@ pub(crate) fn run(
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
     let scene = Scene::set(&context.own_binary, args.filesystem_server.as_deref())?;
-    let size = match args.quick {
-        true => Size {
-            launches: 3,
-            runs: 500,
-            warmup: 100,
-        },
-        false => Size {
-            launches: 10,
-            runs: 4_000,
-            warmup: 400,
-        },
+    let mut session = Session {
+        context,
+        interrupt: Interrupt::listen()?,
+        err,
+        absent: Vec::new(),
     };
-    let interrupt = Interrupt::listen()?;
-    let mut groups = Vec::new();
-    for (title, budgeted, plan) in plans::plans(args, &scene, &size)? {
-        // Progress that nobody reads is not missed.
-        let _ = writeln!(err, "{title}");
-        let load = host::load_average();
-        let progress = Progress::new(&mut *err, Kind::Quiet);
-        let mut monitor = Monitor::new(progress, interrupt.clone());
-        let measured = overhead::measure(&plan, &mut monitor)?;
-        if measured.aborted {
-            return Err(LabError::Aborted);
+    let (mut groups, mut web) = (Vec::new(), Web::default());
+    let rest = measure(args, &scene, &mut session, &mut groups, &mut web);
+    let rest = match rest {
+        Ok(rest) => rest,
+        Err(error) if groups.is_empty() => return Err(error),
+        Err(error) => {
+            let torn = Torn {
+                format: "durward-lab-standard-torn/1",
+                quick: args.quick,
+                aborted: matches!(error, LabError::Aborted),
+                error: error.to_string(),
+                groups: &groups,
+                web: &web,
+                absent: &session.absent,
+            };
+            torn.tell(args, session.err, out)?;
+            return Ok(error.exit_code());
         }
-        groups.push(Group {
-            title,
-            budgeted,
-            analysis: Analysis::of(&plan, &measured, load, context),
-        });
-    }
-    let web = web::measure(args, &scene, &size, context, &interrupt, err)?;
-    let _ = writeln!(err, "start and rest");
-    let idle = idle::measure(&scene, size.launches, 0.95)?;
-    let own_cost = own_cost::measure(&scene)?;
-    let journal_rate = journal_rate::measure(&scene, context, size.launches, 0.95)?;
-    let state = scene.state(Server::Files, Rules::Mixed(50));
-    let journal = verify(&state.join("journal"), "durward, 50 rules", context)?;
+    };
     let mut standard = Standard {
         format: "durward-lab-standard/1",
         quick: args.quick,
         groups,
-        idle,
-        own_cost,
         web,
-        journal_rate,
-        journal,
+        absent: session.absent,
         profile: None,
+        runs: Vec::new(),
+        ..rest
     };
     if args.check {
         let kept = check::write(&standard, out).map_err(|source| LabError::System {
@@ -163,8 +227,106 @@ pub(crate) fn run(
         let way = args.profile.unwrap_or(Way::Auto);
         standard.profile = Some(profile_beside(args.write.as_deref(), &scene, way)?);
     }
+    let before = args
+        .write
+        .as_deref()
+        .map_or(Ok(Vec::new()), earlier::of_page);
+    let before = before.unwrap_or_else(|why| {
+        let _ = writeln!(err, "warning: the page before has no earlier runs: {why}");
+        Vec::new()
+    });
+    standard.runs = earlier::with(&standard, before);
     finish(args, &standard, out)?;
     Ok(0)
+}
+
+/// Measures all of it. The comparisons are in `groups` and `web`, whatever ends it; the rest stands in what is
+/// given.
+fn measure(
+    args: &StandardArgs,
+    scene: &Scene,
+    session: &mut Session<'_>,
+    groups: &mut Vec<Group>,
+    web: &mut Web,
+) -> Result<Standard, LabError> {
+    let size = match args.quick {
+        true => Size {
+            launches: 3,
+            runs: 500,
+            warmup: 100,
+        },
+        false => Size {
+            launches: 10,
+            runs: 4_000,
+            warmup: 400,
+        },
+    };
+    for (title, budgeted, mut plan) in plans::plans(args, scene, &size)? {
+        let analysis = session.compared(title, args, &mut plan)?;
+        groups.extend(analysis.map(|analysis| Group {
+            title,
+            budgeted,
+            analysis,
+        }));
+    }
+    web::measure(args, scene, &size, session, web)?;
+    session.say("calls a second over stdio");
+    let interrupt = session.interrupt.clone();
+    let stdio_rates = stdio_rate::measure(args, scene, &interrupt, &mut session.absent)?;
+    session.say("start and rest");
+    let state = scene.state(Server::Files, Rules::Mixed(50));
+    Ok(Standard {
+        stdio_rates,
+        idle: idle::measure(scene, size.launches, 0.95)?,
+        own_cost: own_cost::measure(scene)?,
+        journal_rate: journal_rate::measure(scene, session.context, size.launches, 0.95)?,
+        journal: verify(&state.join("journal"), "durward, 50 rules", session.context)?,
+        format: "",
+        quick: args.quick,
+        groups: Vec::new(),
+        web: Web::default(),
+        absent: Vec::new(),
+        profile: None,
+        runs: Vec::new(),
+    })
+}
+
+impl Torn<'_> {
+    /// Tells what there was; a page that was written before stays as it is.
+    fn tell(
+        &self,
+        args: &StandardArgs,
+        err: &mut dyn Write,
+        out: &mut dyn Write,
+    ) -> Result<(), LabError> {
+        let kept = args
+            .write
+            .as_ref()
+            .map_or("", |_| "; the page was not written");
+        // Whoever closed standard error does not want to know.
+        let _ = writeln!(err, "error: {}{kept}", self.error);
+        let written = if args.json {
+            serde_json::to_writer_pretty(&mut *out, self)
+                .map_err(std::io::Error::from)
+                .and_then(|()| writeln!(out))
+        } else {
+            let web = self.web.groups.iter();
+            let titled = self
+                .groups
+                .iter()
+                .map(|group| (group.title, &group.analysis));
+            let mut all = titled.chain(web.map(|group| (group.hop.title(), &group.analysis)));
+            all.try_for_each(|(title, analysis)| {
+                writeln!(out, "# {title}\n")?;
+                overhead::text(analysis, out)?;
+                writeln!(out)
+            })
+        };
+        written.map_err(|source| LabError::System {
+            what: "write the result",
+            source,
+        })
+    }
 }
 
 /// Asks our own binary whether an arm's journal is what was written.
@@ -215,7 +377,8 @@ fn profile_beside(beside: Option<&Path>, scene: &Scene, way: Way) -> Result<Stri
 fn finish(args: &StandardArgs, standard: &Standard, out: &mut dyn Write) -> Result<(), LabError> {
     let tables = markdown::render(standard);
     if let Some(file) = &args.write {
-        std::fs::write(file, &tables).map_err(|source| LabError::path(file, source))?;
+        // Whoever reads the page meanwhile sees the old one or the new one.
+        write_whole(file, tables.as_bytes())?;
     }
     let written = if args.json {
         serde_json::to_writer_pretty(&mut *out, standard)

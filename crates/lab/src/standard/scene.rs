@@ -134,6 +134,14 @@ impl Scene {
         Ok(arm.named(format!("durward, {}", rules.name())))
     }
 
+    /// The echo server behind `durward run` with 50 rules.
+    pub(super) fn guarded_echo(&self) -> Result<Arm, LabError> {
+        let command = self.server(Server::Echo);
+        self.web("stdio rate", |name, rules| {
+            self.workshop.guard(name, rules, Behind::Command(&command))
+        })
+    }
+
     /// The same under a name, and with a state directory, of its own: for arms that run side by side.
     pub(super) fn guarded_as(
         &self,

@@ -169,6 +169,7 @@ mod tests {
             policy,
             version: "v1".into(),
             limits: gate::limits::Limits::default(),
+            approval: gate::approval::Options::default(),
         })
     }
 

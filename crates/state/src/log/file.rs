@@ -119,11 +119,24 @@ impl FileLog {
         E: From<LogError>,
         F: FnOnce(&mut Vec<u8>) -> Result<T, E>,
     {
-        self.enqueue(compose).map(|(value, _)| value)
+        self.enqueue(true, compose).map(|(value, _)| value)
+    }
+
+    /// [`FileLog::append_with`] without a look at the path before the write, for a record of what has happened already:
+    /// that the file is no longer ours is for the next one to find out that something depends on.
+    ///
+    /// # Errors
+    /// As [`FileLog::append_with`], but for those of the look.
+    pub fn append_after_with<T, E, F>(&self, compose: F) -> Result<T, E>
+    where
+        E: From<LogError>,
+        F: FnOnce(&mut Vec<u8>) -> Result<T, E>,
+    {
+        self.enqueue(false, compose).map(|(value, _)| value)
     }
 
     /// [`FileLog::append_with`], which also tells the offset behind what was appended.
-    fn enqueue<T, E, F>(&self, compose: F) -> Result<(T, u64), E>
+    fn enqueue<T, E, F>(&self, look: bool, compose: F) -> Result<(T, u64), E>
     where
         E: From<LogError>,
         F: FnOnce(&mut Vec<u8>) -> Result<T, E>,
@@ -141,6 +154,7 @@ impl FileLog {
             }
         };
         queue.members = queue.members.saturating_add(1);
+        queue.look |= look;
         let added = queue.batch.len().saturating_sub(before);
         queue.accepted_bytes = queue.accepted_bytes.saturating_add(added as u64);
         let (mine, end_bytes) = (queue.collecting, queue.accepted_bytes);
@@ -210,11 +224,12 @@ impl FileLog {
         queue.leading = true;
         queue.crowded = std::mem::take(&mut queue.members) > 1;
         queue.collecting = id.saturating_add(1);
+        let look = std::mem::take(&mut queue.look);
         let spare = std::mem::take(&mut queue.spare);
         let mut batch = std::mem::replace(&mut queue.batch, spare);
         let start_bytes = queue.written_bytes;
         drop(queue);
-        let result = self.write(&batch, start_bytes);
+        let result = self.write(&batch, start_bytes, look);
         let written = batch.len() as u64;
         batch.clear();
         batch.shrink_to(BATCH_KEPT_BYTES_MAX);
@@ -258,9 +273,11 @@ impl FileLog {
         }
     }
 
-    /// One look at the path, one write; a part that was written is cut off again.
-    fn write(&self, batch: &[u8], start_bytes: u64) -> Result<(), LogError> {
-        self.look(start_bytes)?;
+    /// One look at the path where a record asks for it, one write; a part that was written is cut off again.
+    fn write(&self, batch: &[u8], start_bytes: u64, look: bool) -> Result<(), LogError> {
+        if look {
+            self.look(start_bytes)?;
+        }
         let cause = match self.shared.medium.write(batch) {
             Ok(written) if written == batch.len() => return Ok(()),
             Ok(_) => LogError::Full,
@@ -366,7 +383,7 @@ impl Log for FileLog {
                 record_bytes_max: RECORD_BYTES_MAX,
             });
         }
-        let appended = self.enqueue(|batch| {
+        let appended = self.enqueue(true, |batch| {
             batch.extend_from_slice(record);
             Ok::<_, LogError>(())
         });

@@ -9,6 +9,8 @@ pub(super) struct Queue {
     pub(super) spare: Vec<u8>,
     /// Records in `batch`.
     pub(super) members: u32,
+    /// Whether one of them wants the path looked at first.
+    pub(super) look: bool,
     /// The last batch had several.
     pub(super) crowded: bool,
     /// Number of the batch being collected.
@@ -71,6 +73,7 @@ impl Queue {
     /// Nobody will write what is being collected: settles it as failed.
     pub(super) fn abandon(&mut self) {
         self.batch.clear();
+        self.look = false;
         self.collecting = self.collecting.saturating_add(1);
         self.settled = self.collecting;
     }

@@ -12,8 +12,7 @@ use gate::journal::audit::{self, Filter, Kind};
 use gate::policy::{Effect, Policy};
 
 use super::source::{self, PolicyFile, Protected};
-use super::{EXIT_DIFFERENT, EXIT_FINE, Failure};
-use crate::places::Places;
+use super::{Context, EXIT_DIFFERENT, EXIT_FINE, Failure};
 use outlook::Outlook;
 use record::{Judged, Recorded};
 use report::Report;
@@ -63,13 +62,13 @@ enum Result {
 
 pub fn run(
     args: &ReplayArgs,
-    places: &Places,
+    context: &Context<'_>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> std::result::Result<u8, Failure> {
     let file = args.policy.policy.as_deref();
-    let policy = source::load(file, Protected::Nothing, places, err)?;
-    let default = places.journal();
+    let policy = source::load(file, None, Protected::Nothing, context, err)?;
+    let default = context.places.journal();
     let journal = args.journal.as_deref().unwrap_or(&default);
     let filter = Filter {
         kind: Some(Kind::Decision),

@@ -59,8 +59,10 @@ pub struct Decision<'a> {
     pub reason: Option<&'a str>,
     /// The rule that decided: an id, `default`, `built_in_protected_path`, `rate_limit_breach`…
     pub final_rule: Option<&'a str>,
-    /// All rules that matched.
+    /// The rules that matched, in the policy's order; the one that decided is among them.
     pub matched_rules: &'a [MatchedRule<'a>],
+    /// How many more matched.
+    pub matched_rules_omitted: u64,
     /// MCP method, such as `tools/call`.
     pub mcp_method: Option<&'a str>,
     /// What the call reaches for: `tool`, `resource`, `prompt` or `server`.
@@ -135,6 +137,9 @@ impl Decision<'_> {
         members.maybe("reason", self.reason);
         members.maybe("final_rule", self.final_rule);
         members.each("matched_rules", self.matched_rules, MatchedRule::push);
+        if self.matched_rules_omitted > 0 {
+            members.count("matched_rules_omitted", self.matched_rules_omitted);
+        }
         members.maybe("mcp_method", self.mcp_method);
         members.maybe("resource_type", self.resource_type);
         members.maybe("tool_name", self.tool_name);

@@ -7,19 +7,17 @@ mod rows;
 mod tables;
 
 pub(super) use peer::Peer;
-pub(super) use rows::{Verdict, rows};
+pub(super) use rates::decisions;
+pub(super) use rows::{Verdict, rows, thousands};
 pub(super) use tables::write;
 
+use super::peers::forgiving;
 use super::scene::Scene;
-use super::{Size, StandardArgs};
+use super::{Session, Size, StandardArgs};
 use crate::error::LabError;
-use crate::interrupt::Interrupt;
-use crate::overhead::{self, Analysis, Monitor};
-use crate::progress::{Kind, Progress};
-use crate::{Context, host};
+use crate::overhead::{Analysis, Plan};
 use rates::Rate;
 use serde::Serialize;
-use std::io::Write;
 
 /// Which sides speak HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -44,7 +42,7 @@ pub(super) struct WebGroup {
 }
 
 /// All that was measured over HTTP.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Web {
     pub(super) groups: Vec<WebGroup>,
     /// Calls a second with many connections.
@@ -72,38 +70,35 @@ impl Hop {
     }
 }
 
-/// Measures every hop: added latency pinned, then calls a second with all cores.
+/// Measures every hop: added latency pinned, then calls a second with all cores. What was measured is in `web`,
+/// whatever ends it.
 pub(super) fn measure(
     args: &StandardArgs,
     scene: &Scene,
     size: &Size,
-    context: &Context,
-    interrupt: &Interrupt,
-    err: &mut dyn Write,
-) -> Result<Web, LabError> {
-    let mut web = Web {
-        groups: Vec::new(),
-        rates: Vec::new(),
-        absent: plans::absent(args),
-    };
-    for (hop, plan) in plans::plans(args, scene, size)? {
-        // Progress that nobody reads is not missed.
-        let _ = writeln!(err, "{}", hop.title());
-        let load = host::load_average();
-        let progress = Progress::new(&mut *err, Kind::Quiet);
-        let mut monitor = Monitor::new(progress, interrupt.clone());
-        let measured = overhead::measure(&plan, &mut monitor)?;
-        if measured.aborted {
-            return Err(LabError::Aborted);
+    session: &mut Session<'_>,
+    web: &mut Web,
+) -> Result<(), LabError> {
+    web.absent = plans::absent(args);
+    for (hop, mut plan) in plans::plans(args, scene, size)? {
+        let analysis = session.compared(hop.title(), args, &mut plan)?;
+        let groups = analysis.map(|analysis| WebGroup { hop, analysis });
+        web.groups.extend(groups);
+        if hop.per_second_min().is_none() {
+            continue;
         }
-        drop(monitor);
-        let analysis = Analysis::of(&plan, &measured, load, context);
-        web.groups.push(WebGroup { hop, analysis });
-        if hop.per_second_min().is_some() {
-            let _ = writeln!(err, "{}, {} connections", hop.title(), rates::CONNECTIONS);
-            let found = rates::measure(hop, &plan, args.quick, context, interrupt)?;
-            web.rates.extend(found);
-        }
+        let title = format!("{}, {} connections", hop.title(), rates::CONNECTIONS);
+        session.say(&title);
+        let (context, interrupt) = (session.context, session.interrupt.clone());
+        let mut arms = std::mem::take(&mut plan.arms);
+        let found = forgiving(&title, args, &mut arms, &mut session.absent, |arms| {
+            let plan = Plan {
+                arms: arms.to_vec(),
+                ..plan.clone()
+            };
+            rates::measure(hop, &plan, args.quick, context, &interrupt)
+        })?;
+        web.rates.extend(found.unwrap_or_default());
     }
-    Ok(web)
+    Ok(())
 }

@@ -33,6 +33,11 @@ impl std::str::FromStr for Peer {
 }
 
 impl Peer {
+    /// How tables call it.
+    pub(in super::super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The arm of this peer before a server over stdio (a command) or over HTTP (`--url URL`).
     pub(super) fn before(&self, server: &[OsString], tool: &str) -> Result<Arm, LabError> {
         let arm = Arm::parse(&self.name, &self.line, Transport::Http)?.before(server);

@@ -132,7 +132,7 @@ fn told(
 }
 
 /// How many calls the arm's journal has decided so far.
-fn decisions(arm: &Arm) -> Result<u64, LabError> {
+pub(in super::super) fn decisions(arm: &Arm) -> Result<u64, LabError> {
     let Some(directory) = arm.journal().filter(|directory| Path::exists(directory)) else {
         return Ok(0);
     };

@@ -3,6 +3,7 @@
 use super::rates::Rate;
 use super::{Hop, Web, WebGroup};
 use crate::overhead::{Comparison, whole};
+use crate::standard::whence;
 use crate::stats::Interval;
 
 /// Added to a call at the median, in microseconds.
@@ -20,6 +21,8 @@ pub(in super::super) struct Verdict {
     pub(in super::super) measured: String,
     /// The best peer's name and figure, and ours over that.
     pub(in super::super) peer: Option<(String, f64)>,
+    /// Where the time goes, by the stages of our arm.
+    pub(in super::super) whence: String,
     /// Whether there is a peer that could be had.
     pub(in super::super) wants_peer: bool,
     pub(in super::super) kept: bool,
@@ -62,7 +65,7 @@ pub(in super::super) fn rows(web: &Web) -> Vec<Verdict> {
     let mut rows = Vec::new();
     for group in &web.groups {
         rows.extend(latency(group));
-        rows.extend(rate(group.hop, &web.rates));
+        rows.extend(rate(group, &web.rates));
     }
     rows
 }
@@ -89,6 +92,7 @@ fn latency(group: &WebGroup) -> Vec<Verdict> {
                 mine.point / theirs.point,
             )
         }),
+        whence: whence::in_analysis(&group.analysis, &ours.arm).unwrap_or_default(),
         wants_peer: hop.per_second_min().is_some(),
         kept: mine.upper() <= most,
     };
@@ -109,7 +113,8 @@ fn latency(group: &WebGroup) -> Vec<Verdict> {
     rows
 }
 
-fn rate(hop: Hop, rates: &[Rate]) -> Vec<Verdict> {
+fn rate(group: &WebGroup, rates: &[Rate]) -> Vec<Verdict> {
+    let hop = group.hop;
     let of = |ours: bool| {
         let mut all = rates.iter().filter(move |rate| rate.hop == hop);
         all.find(move |rate| {
@@ -121,8 +126,13 @@ fn rate(hop: Hop, rates: &[Rate]) -> Vec<Verdict> {
     };
     let peer = of(false);
     let mebibytes = |kib: u64| kib as f64 / 1024.0;
+    let alone = whence::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
     vec![
         Verdict {
+            whence: format!(
+                "a call takes {:.0} µs at the median with all connections; one at a time, {alone}",
+                ours.p50_us
+            ),
             what: format!("{}, {} connections", hop.title(), ours.connections),
             budget: format!("≥ {least:.0}/s"),
             measured: format!("{}/s", thousands(&ours.per_second)),
@@ -134,6 +144,11 @@ fn rate(hop: Hop, rates: &[Rate]) -> Vec<Verdict> {
             kept: ours.per_second.lower() >= least,
         },
         Verdict {
+            whence: format!(
+                "its helpers hold {:.1} MiB more, under load it holds {:.1} MiB",
+                mebibytes(ours.helpers_kib),
+                mebibytes(ours.loaded_kib)
+            ),
             what: format!("{}, resident at rest", hop.title()),
             budget: format!("≤ {} MiB", RESIDENT_KIB_MAX / 1024),
             measured: format!("{:.1} MiB", mebibytes(ours.resting_kib)),
@@ -151,7 +166,7 @@ fn rate(hop: Hop, rates: &[Rate]) -> Vec<Verdict> {
 }
 
 /// A rate without decimals, with its interval.
-pub(super) fn thousands(rate: &Interval) -> String {
+pub(in super::super) fn thousands(rate: &Interval) -> String {
     match (rate.ci_low, rate.ci_high) {
         (Some(low), Some(high)) => format!("{:.0} [{low:.0}, {high:.0}]", rate.point),
         _ => format!("{:.0}", rate.point),

@@ -1,0 +1,100 @@
+//! Where a budget that is missed went: the arm's own stages, the largest first, and where each lies.
+
+use crate::overhead::{Analysis, ArmFigures};
+
+/// Stages below this mean are left out, in microseconds.
+const SAID_US_MIN: f64 = 0.1;
+
+/// What a stage is, or where its code lies.
+fn place(stage: &str) -> &'static str {
+    match stage {
+        "edge" => "crates/wire, and the face that reads the frame: crates/mcp",
+        "identity" => "crates/gate/src/identity",
+        "limits" => "crates/gate/src/limits",
+        "policy" => "crates/gate/src/policy and paths",
+        "approval" => "crates/gate/src/approval",
+        "journal" => "crates/gate/src/journal over crates/state/src/log",
+        "upstream" => "the server itself and the way to it: crates/mcp upstream, crates/net",
+        _ => "the client's own way to it, wake-ups, and what the arm does outside its stages",
+    }
+}
+
+/// The stages of an arm with the largest first, or why there are none.
+pub(super) fn of_arm(arm: &ArmFigures) -> String {
+    let Some(found) = &arm.stages else {
+        let why = arm.stages_missing.as_deref();
+        return why.unwrap_or("the arm keeps no journal").to_owned();
+    };
+    let stages = found.stages.iter();
+    let mut parts: Vec<(&str, f64)> = stages
+        .map(|stage| (stage.name.trim_end_matches("_us"), stage.us.point))
+        .collect();
+    parts.push(("unexplained", found.unexplained_us.point));
+    format!(
+        "of {:.1} µs in the mean: {}",
+        found.outside_us.point,
+        listed(parts)
+    )
+}
+
+/// What of a call grew from one arm to another, the largest first.
+pub(super) fn between(before: &ArmFigures, after: &ArmFigures) -> String {
+    let (Some(one), Some(other)) = (&before.stages, &after.stages) else {
+        return of_arm(after);
+    };
+    let pairs = one.stages.iter().zip(&other.stages);
+    let mut parts: Vec<(&str, f64)> = pairs
+        .map(|(a, b)| (a.name.trim_end_matches("_us"), b.us.point - a.us.point))
+        .collect();
+    let rest = other.unexplained_us.point - one.unexplained_us.point;
+    parts.push(("unexplained", rest));
+    format!("more than without: {}", listed(parts))
+}
+
+/// The named arm of a measurement.
+pub(super) fn in_analysis(analysis: &Analysis, arm: &str) -> Option<String> {
+    let mut arms = analysis.arms.iter();
+    arms.find(|known| known.arm.name == arm).map(of_arm)
+}
+
+fn listed(mut parts: Vec<(&str, f64)>) -> String {
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let said: Vec<String> = parts
+        .into_iter()
+        .filter(|(_, us)| *us >= SAID_US_MIN)
+        .map(|(name, us)| format!("{name} {us:.1} ({})", place(name)))
+        .collect();
+    match said.is_empty() {
+        true => "nothing that a stage shows".into(),
+        false => said.join("; "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_part_comes_first_and_names_its_place() {
+        let parts = vec![
+            ("edge", 6.4),
+            ("limits", 0.04),
+            ("journal", 6.5),
+            ("unexplained", 14.0),
+        ];
+        let said = listed(parts);
+        let at = |part: &str| said.find(part).unwrap_or_else(|| panic!("{part}: {said}"));
+        assert!(at("unexplained 14.0") < at("journal 6.5 (crates/gate/src/journal"));
+        assert!(at("journal") < at("edge 6.4 (crates/wire"));
+        assert!(!said.contains("limits"), "{said}");
+        assert_eq!(listed(vec![("edge", -1.0)]), "nothing that a stage shows");
+    }
+
+    #[test]
+    fn every_stage_of_a_journal_has_a_place() {
+        for name in crate::journal::Stages::NAMES {
+            let place = place(name.trim_end_matches("_us"));
+            assert!(place.contains("crates/"), "{name}: {place}");
+        }
+    }
+}
