@@ -115,6 +115,35 @@ fn a_killed_run_leaves_its_manifest_and_the_calls_of_whole_launches() {
 }
 
 #[test]
+fn servers_over_http_do_not_outlive_a_killed_lab() {
+    let place = Directory::new();
+    // The servers write their own numbers.
+    let pids = place.join("pids");
+    let server = mock("echo --http 127.0.0.1:0").replace('\'', "");
+    let server = format!("sh -c 'echo $$ >> \"{pids}\"; exec {server}'");
+    let args = [
+        "overhead",
+        "--transport",
+        "http",
+        "--direct",
+        &server,
+        "--proxied",
+        &server,
+    ];
+    let mut child = begun(&[&args[..], &["--quiet", "--launches", "1000"]].concat());
+    support::until("two servers run", || lines(Path::new(&pids)) >= 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for pid in std::fs::read_to_string(&pids).unwrap().lines() {
+        // One that ended and that nobody asked about has a state of its own.
+        support::until("the server is gone", || {
+            let state = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            state.map_or(true, |stat| stat.contains(") Z "))
+        });
+    }
+}
+
+#[test]
 fn ctrl_c_before_a_silent_arm_takes_a_moment_and_keeps_what_there_is() {
     for (after, expect) in [(0, None), (2, Some(2))] {
         let place = Directory::new();

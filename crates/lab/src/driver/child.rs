@@ -1,6 +1,7 @@
 //! A started arm: its pipes, the end of its standard error, and how it is ended.
 
 use super::guard::Guard;
+use super::keeper;
 use crate::arm::Arm;
 use crate::error::LabError;
 use crate::{interrupt, processes};
@@ -72,6 +73,7 @@ pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Spawned, LabError> {
             .spawn()
             .map_err(failed)?,
     );
+    keeper::keep(child.0.id());
     let pipes = (
         child.0.stdin.take(),
         child.0.stdout.take(),
@@ -187,6 +189,7 @@ impl Drop for Reaped {
             // It was killed: the wait is short.
             let _ = self.0.wait();
         }
+        keeper::forget(self.0.id());
     }
 }
 

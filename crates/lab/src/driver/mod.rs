@@ -11,6 +11,7 @@ mod child;
 mod flock;
 mod guard;
 mod http;
+mod keeper;
 mod link;
 mod question;
 mod served;

@@ -39,7 +39,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let plan = args.plan()?;
+    let (plan, interrupt) = (args.plan()?, Interrupt::listen()?);
     let place = args.out.as_deref();
     let run = place
         .map(|place| RunDirectory::create(place, "load"))
@@ -55,13 +55,7 @@ pub(crate) fn run(
     let profiled = args
         .profile
         .zip(run.as_ref().map(|run| run.file("perf.data")));
-    let driven = drive::drive(
-        &plan,
-        &Interrupt::listen()?,
-        sampler.as_ref(),
-        &mut progress,
-        profiled,
-    )?;
+    let driven = drive::drive(&plan, &interrupt, sampler.as_ref(), &mut progress, profiled)?;
     drop(progress);
     sampler.map(Sampler::finish).transpose()?;
     let mut load = Load::of(&plan, &driven, &manifest);

@@ -50,7 +50,7 @@ pub(crate) fn run(
         .then(|| Workshop::set(&context.own_binary))
         .transpose()?;
     let plan = args.plan(made(args, workshop.as_ref())?)?;
-    let load_before = host::load_average();
+    let (interrupt, load_before) = (Interrupt::listen()?, host::load_average());
     let place = args.out.as_deref();
     let run = place
         .map(|place| RunDirectory::create(place, "overhead"))
@@ -60,7 +60,7 @@ pub(crate) fn run(
     let started_ms = moment::now_ms();
     let store = run.map(|run| Store::begin(run, manifest, started_ms));
     let progress = Progress::new(&mut *err, args.telling.kind(context));
-    let mut monitor = Monitor::new(progress, Interrupt::listen()?);
+    let mut monitor = Monitor::new(progress, interrupt);
     monitor.sampler = sampler;
     monitor.store = store.transpose()?;
     let measured = measure(&plan, &mut monitor)?;

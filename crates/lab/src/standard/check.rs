@@ -50,9 +50,8 @@ pub(super) fn figures(standard: &Standard) -> Vec<(String, String)> {
 /// The rows that miss their budget, each with where its time goes.
 pub(super) fn short(standard: &Standard) -> Vec<(String, String)> {
     let rows = rows(standard).into_iter();
-    rows.filter(|row| row.verdict == SHORT)
-        .map(|row| (row.what, row.whence))
-        .collect()
+    let short = rows.filter(|row| row.verdict == SHORT);
+    whence::grouped(short.map(|row| (row.what, row.whence)).collect())
 }
 
 /// Every budget that stands, then calls a second over stdio, for which there is none.
@@ -145,8 +144,11 @@ pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool
             row.what, row.budget, row.measured, row.peer, row.ratio, row.verdict
         )?;
     }
-    for row in rows.iter().filter(|row| row.verdict == SHORT) {
-        writeln!(out, "\nSHORT {}: {}", row.what, row.whence)?;
+    for (what, whence) in short(standard) {
+        writeln!(out, "\nSHORT {what}: {whence}")?;
+    }
+    if !kept {
+        writeln!(out, "\nStages: {}", whence::legend())?;
     }
     writeln!(
         out,
@@ -200,7 +202,7 @@ fn beside_fastmcp(group: &Group) -> Vec<Row> {
     let of = |peer: &Comparison| {
         let named = Some((peer.arm.as_str(), &peer.overhead_us));
         row(
-            "stdio→stdio, p50, unpinned load of Python",
+            &format!("stdio→stdio, p50, beside {}", peer.arm),
             budget::ADDED_P50_US_MAX,
             &ours.overhead_us,
             named,
@@ -383,4 +385,116 @@ fn own(standard: &Standard) -> Vec<Row> {
             own.http_per_second >= OWN_HTTP_PER_SECOND_MIN,
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::standard::idle::Idle;
+    use crate::standard::journal_rate::JournalRate;
+    use crate::standard::own_cost::OwnCost;
+    use crate::standard::peers::Absent;
+    use crate::standard::web::Web;
+
+    /// A run without a table, whose other budgets are kept but for a journal of so many records a second.
+    fn bare(journal_per_second: f64, absent: Vec<Absent>) -> Standard {
+        let of = |value: f64| Interval::over_launches(&[value, value * 1.001], 0.95);
+        let rate = |arm: &str, width, per_second| StdioRate {
+            arm: arm.into(),
+            width,
+            per_second: of(per_second),
+            p50_us: 1.0,
+            p99_us: None,
+            answered: 1,
+            decided: None,
+        };
+        Standard {
+            format: "",
+            quick: true,
+            groups: Vec::new(),
+            idle: Idle {
+                start_us: of(1_000.0),
+                start_direct_us: of(500.0),
+                resident_kib: 1,
+                helpers_kib: 1,
+                launches: 2,
+            },
+            own_cost: OwnCost {
+                stdio_us: 1.0,
+                stdio_floor_us: 0.9,
+                http_us: 2.0,
+                http_per_second: 1e6,
+            },
+            web: Web::default(),
+            stdio_rates: vec![
+                rate("direct", 8, 90_000.0),
+                rate("bare relay", 8, 60_000.0),
+                rate("durward, 50 rules", 8, 30_000.0),
+                rate("FastMCP", 8, 300.0),
+            ],
+            journal_rate: JournalRate {
+                writers: 16,
+                records: 1,
+                per_second: of(journal_per_second),
+                every_per_second: of(1_000.0),
+                disk_per_second: 1_000.0,
+            },
+            absent,
+            journal: String::new(),
+            profile: None,
+            runs: Vec::new(),
+        }
+    }
+
+    fn written(standard: &Standard) -> (bool, String) {
+        let mut out = Vec::new();
+        let kept = write(standard, &mut out).unwrap();
+        (kept, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn a_short_row_names_where_its_time_goes() {
+        let (kept, text) = written(&bare(100_000.0, Vec::new()));
+        assert!(!kept);
+        assert!(
+            text.contains("SHORT journal, 16 writers: 10.0 µs a record"),
+            "{text}"
+        );
+        assert!(text.contains("crates/state/src/log"), "{text}");
+        let (kept, text) = written(&bare(1e6, Vec::new()));
+        assert!(kept && !text.contains("SHORT"), "{text}");
+    }
+
+    #[test]
+    fn what_was_not_measured_keeps_no_budget_but_a_missing_peer_misses_none() {
+        let absent = |ours| {
+            vec![Absent {
+                title: "HTTP→stdio".into(),
+                why: "it died".into(),
+                ours,
+            }]
+        };
+        let (kept, text) = written(&bare(1e6, absent(true)));
+        assert!(!kept);
+        assert!(text.contains("| HTTP→stdio | - | not measured |"), "{text}");
+        assert!(text.contains("SHORT HTTP→stdio: it died"), "{text}");
+        assert!(written(&bare(1e6, absent(false))).0);
+    }
+
+    #[test]
+    fn calls_a_second_stand_beside_the_relay_and_each_peer() {
+        let (_, text) = written(&bare(1e6, Vec::new()));
+        let row = text
+            .lines()
+            .find(|line| line.contains("8 under way"))
+            .unwrap();
+        assert!(
+            row.contains("bare relay 60030") && row.contains("FastMCP 300"),
+            "{row}"
+        );
+        assert!(
+            row.contains("| 0.50, 100.00 |") && !row.contains("direct"),
+            "{row}"
+        );
+    }
 }

@@ -1,7 +1,7 @@
 //! The standard run as a page.
 
 use super::budget::{self, verdict, word};
-use super::{Group, Standard, approval, check, earlier, peers, stdio_rate, web};
+use super::{Group, Standard, approval, check, earlier, peers, stdio_rate, web, whence};
 use crate::overhead::{ArmFigures, Comparison, loads, point, whole};
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
@@ -45,9 +45,15 @@ fn write(standard: &Standard, page: &mut String) -> fmt::Result {
 /// Each budget that is missed, and where its time goes.
 fn short(standard: &Standard, page: &mut String) -> fmt::Result {
     let rows = check::short(standard);
-    if !rows.is_empty() {
-        writeln!(page, "\n## What is short\n")?;
+    if rows.is_empty() {
+        return Ok(());
     }
+    writeln!(page, "\n## What is short\n")?;
+    writeln!(
+        page,
+        "Stages of the arm's own journal, the largest first. {}.\n",
+        whence::legend()
+    )?;
     for (what, whence) in rows {
         writeln!(page, "- **{what}**: {whence}.")?;
     }
@@ -119,6 +125,11 @@ fn warnings(standard: &Standard, page: &mut String) -> fmt::Result {
     let mut warnings: Vec<String> = Vec::new();
     for group in &standard.groups {
         for warning in &group.analysis.warnings {
+            // The load before each table stands above.
+            let busy = "the machine was busy";
+            if warning.starts_with(busy) && warnings.iter().any(|known| known.starts_with(busy)) {
+                continue;
+            }
             let of_arms = warning.starts_with("unstable");
             let title = if of_arms {
                 format!("{}: ", group.title)

@@ -67,3 +67,64 @@ pub(super) fn write(absent: &[Absent], page: &mut String) -> fmt::Result {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arm::Transport;
+    use clap::{Args as _, FromArgMatches as _};
+
+    fn args() -> StandardArgs {
+        let command = StandardArgs::augment_args(clap::Command::new("standard"));
+        let words = ["standard", "--peer", "Slow=slow", "--peer", "Dead=dead"];
+        StandardArgs::from_arg_matches(&command.get_matches_from(words)).unwrap()
+    }
+
+    fn arms(names: &[&str]) -> Vec<Arm> {
+        let arm = |name: &&str| Arm::parse(name, "true", Transport::Stdio).unwrap();
+        names.iter().map(arm).collect()
+    }
+
+    fn broken(arm: &str) -> LabError {
+        LabError::Broken {
+            arm: arm.into(),
+            what: "it died".into(),
+        }
+    }
+
+    #[test]
+    fn a_peer_that_fails_costs_its_own_row_only() {
+        let (mut arms, mut absent) = (arms(&["direct", "durward", "Slow", "Dead"]), Vec::new());
+        let found = forgiving("calls", &args(), &mut arms, &mut absent, |arms| match arms
+            .iter()
+            .find(|arm| arm.name == "Dead")
+        {
+            Some(dead) => Err(broken(&dead.name)),
+            None => Ok(arms.len()),
+        });
+        assert_eq!(found.unwrap(), Some(3));
+        assert_eq!((absent.len(), absent[0].ours), (1, false));
+        assert_eq!(absent[0].title, "calls: Dead");
+        let mut page = String::new();
+        write(&absent, &mut page).unwrap();
+        assert!(
+            page.contains("- **Absent**: calls: Dead: arm Dead: it died."),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn our_own_failure_is_absent_and_an_end_ends_it() {
+        let (mut arms, mut absent) = (arms(&["direct", "durward"]), Vec::new());
+        let found = forgiving("calls", &args(), &mut arms, &mut absent, |_| {
+            Err::<(), _>(broken("durward"))
+        });
+        assert_eq!(found.unwrap(), None);
+        assert!(absent[0].ours);
+        let ended = forgiving("calls", &args(), &mut arms, &mut absent, |_| {
+            Err::<(), _>(LabError::Aborted)
+        });
+        assert!(matches!(ended, Err(LabError::Aborted)));
+        assert_eq!(absent.len(), 1);
+    }
+}

@@ -1,5 +1,6 @@
 //! Where a budget that is missed went: the arm's own stages, the largest first, and where each lies.
 
+use crate::journal::Stages;
 use crate::overhead::{Analysis, ArmFigures};
 
 /// Stages below this mean are left out, in microseconds.
@@ -62,12 +63,35 @@ fn listed(mut parts: Vec<(&str, f64)>) -> String {
     let said: Vec<String> = parts
         .into_iter()
         .filter(|(_, us)| *us >= SAID_US_MIN)
-        .map(|(name, us)| format!("{name} {us:.1} ({})", place(name)))
+        .map(|(name, us)| format!("{name} {us:.1}"))
         .collect();
     match said.is_empty() {
         true => "nothing that a stage shows".into(),
-        false => said.join("; "),
+        false => said.join(", "),
     }
+}
+
+/// Rows with the same ground as one, in the order of the first of each.
+pub(super) fn grouped(rows: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (what, why) in rows {
+        match found.iter_mut().find(|(_, known)| *known == why) {
+            Some((all, _)) => {
+                all.push_str("; ");
+                all.push_str(&what);
+            }
+            None => found.push((what, why)),
+        }
+    }
+    found
+}
+
+/// Where each stage lies, once for all rows.
+pub(super) fn legend() -> String {
+    let names = Stages::NAMES.map(|name| name.trim_end_matches("_us"));
+    let all = names.iter().chain(&["unexplained"]);
+    let said: Vec<String> = all.map(|name| format!("{name}: {}", place(name))).collect();
+    said.join("; ")
 }
 
 #[cfg(test)]
@@ -75,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_part_comes_first_and_names_its_place() {
+    fn the_largest_part_comes_first() {
         let parts = vec![
             ("edge", 6.4),
             ("limits", 0.04),
@@ -83,18 +107,23 @@ mod tests {
             ("unexplained", 14.0),
         ];
         let said = listed(parts);
-        let at = |part: &str| said.find(part).unwrap_or_else(|| panic!("{part}: {said}"));
-        assert!(at("unexplained 14.0") < at("journal 6.5 (crates/gate/src/journal"));
-        assert!(at("journal") < at("edge 6.4 (crates/wire"));
-        assert!(!said.contains("limits"), "{said}");
+        assert_eq!(said, "unexplained 14.0, journal 6.5, edge 6.4");
         assert_eq!(listed(vec![("edge", -1.0)]), "nothing that a stage shows");
     }
 
     #[test]
     fn every_stage_of_a_journal_has_a_place() {
-        for name in crate::journal::Stages::NAMES {
+        for name in Stages::NAMES {
             let place = place(name.trim_end_matches("_us"));
             assert!(place.contains("crates/"), "{name}: {place}");
         }
+        assert!(legend().contains("policy: crates/gate/src/policy"));
+    }
+
+    #[test]
+    fn rows_of_one_ground_stand_together() {
+        let row = |what: &str, why: &str| (what.to_owned(), why.to_owned());
+        let rows = vec![row("p50", "x"), row("rate", "y"), row("p99", "x")];
+        assert_eq!(grouped(rows), [row("p50; p99", "x"), row("rate", "y")]);
     }
 }

@@ -283,9 +283,8 @@ fn inputs(payload: &str) -> Result<Vec<(String, String)>, &'static str> {
     if !payload.contains(NAME) && !payload.contains("\\u") {
         return Ok(Vec::new());
     }
-    let lenient = scan_reply(payload.as_bytes(), &Bounds::default());
-    let asks = lenient.is_ok_and(|scan| member(&scan.members, NAME).is_some());
-    if !asks {
+    let scan = scan_reply(payload.as_bytes(), &Bounds::default()).map_err(|f| f.message)?;
+    if member(&scan.members, NAME).is_none() {
         return Ok(Vec::new());
     }
     // A name that stands twice would be read one way here and another way there.
