@@ -66,7 +66,7 @@ fn has_room(stderr: &impl AsFd, wait_ms: i64) -> bool {
 /// Starts logging: warnings, reloads and what servers say on their standard error, more with `-v` and `-vv`.
 pub fn start(verbose: u8) {
     let filter = match verbose {
-        0 => "warn,upstream=info,reload=info",
+        0 => "warn,upstream=info,reload=info,serve=info",
         1 => "info",
         _ => "debug",
     };

@@ -80,6 +80,7 @@ impl Command {
             environment: net::environment::for_child(places::environment(), &self.environment),
             directory: self.directory.clone(),
             watcher: places.own_binary.clone(),
+            files_max: places.files_of_children,
         }
     }
 }
@@ -319,7 +320,8 @@ fn may_fall_back(fault: UpstreamFault) -> bool {
         | UpstreamFault::Redirected
         | UpstreamFault::UnfitReply
         | UpstreamFault::SessionLost
-        | UpstreamFault::EraMismatch => false,
+        | UpstreamFault::EraMismatch
+        | UpstreamFault::Stopping => false,
     }
 }
 

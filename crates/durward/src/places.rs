@@ -24,6 +24,8 @@ pub struct Places {
     pub current: Option<PathBuf>,
     /// Files that the configuration is made of or names.
     pub named: Vec<PathBuf>,
+    /// How many files children may have open, where we have raised our own limit.
+    pub files_of_children: Option<u64>,
 }
 
 impl Places {
@@ -56,6 +58,7 @@ impl Places {
             user: user(),
             current,
             named: Vec::new(),
+            files_of_children: None,
         }
     }
 

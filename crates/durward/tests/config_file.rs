@@ -339,3 +339,23 @@ fn check_shows_warnings_and_no_secret() {
     assert_eq!(code, 16);
     assert!(err.contains("gone.json: "), "{err}");
 }
+
+#[test]
+fn a_tools_own_time_of_the_file_ends_its_call() {
+    let world = World::new(None);
+    let server = format!(
+        "{{ command: {}, args: [lab, mock, hostile, --behaviour, never] }}",
+        binary()
+    );
+    let text = format!("servers:\n  never: {server}\ntool_timeout: {{ echo: 1s }}\n");
+    let file = own_file(&world, &text);
+    fs::write(
+        world.config().join("a.json"),
+        r#"{"rules":[{"id":"all","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
+    )
+    .unwrap();
+    fs::write(&file, format!("{text}policy: a.json\n")).unwrap();
+    let mut client = guard(&world, &["run", "never"], &[]);
+    let reply = client.call_tool("echo", json!({"text": "x"})).unwrap();
+    assert_eq!(reply.error().unwrap()["data"]["reason"], "upstream_timeout");
+}

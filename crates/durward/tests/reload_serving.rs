@@ -161,7 +161,7 @@ fn what_waits_for_a_restart_is_named() {
     write(
         &served.place,
         &[
-            ("echo", ", call_timeout: 9s"),
+            ("echo", ", call_timeout: 9s, tool_timeout: { a: 5s }"),
             ("ruled", ", policy: own.json"),
         ],
         &format!("{policy}listen: 127.0.0.1:1\nallowed_hosts: [example.org]\n"),
@@ -172,6 +172,7 @@ fn what_waits_for_a_restart_is_named() {
         "listen",
         "allowed_hosts",
         "servers.echo.call_timeout",
+        "servers.echo.tool_timeout",
         "servers.ruled",
     ] {
         assert!(said.contains(key), "{key}: {said}");
@@ -217,4 +218,27 @@ fn a_file_that_could_not_be_served_changes_nothing() {
         assert!(!done && said.contains(said_of), "{said}");
         assert!(passes(&served, "echo", &session), "{rest}");
     }
+}
+
+#[test]
+fn tools_have_times_of_their_own_in_the_file() {
+    let place = Place::new();
+    let mock = format!(
+        "command: {}, args: [lab, mock, hostile, --behaviour, never]",
+        binary()
+    );
+    let text = format!(
+        "servers:\n  echo: {{ {mock}, call_timeout: 20m, tool_timeout: {{ echo: 1s }} }}\npolicy: policy.json\n"
+    );
+    fs::write(place.path("durward.yaml"), text).unwrap();
+    let checked = place.durward(&["--config", "durward.yaml", "check"]);
+    let shown = String::from_utf8(checked.stdout).unwrap();
+    assert!(shown.contains("tool_timeout echo 1s"), "{shown}");
+    let served = Served::start_ruled(place);
+    let session = open(&served, "echo");
+    let answer = calls(&served, "echo", &session).json();
+    assert_eq!(
+        answer["error"]["data"]["reason"], "upstream_timeout",
+        "{answer}"
+    );
 }

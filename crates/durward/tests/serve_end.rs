@@ -109,18 +109,104 @@ fn ends(journal: &guarded::Journal) -> Vec<&str> {
 }
 
 #[test]
-fn a_call_that_does_not_end_is_cut_off_and_settled() {
+fn a_call_that_does_not_end_is_answered_so_and_settled() {
     let served = mock(&["hostile", "--behaviour", "never"], &[]);
     let session = served.open("2025-11-25");
     let mut running = under_way(&served, &session, "1");
     served.terminate();
+    let answer = read_answer(&mut running).json();
+    assert_eq!(answer["error"]["data"]["reason"], "stopping", "{answer}");
     let (code, place) = served.ended();
     assert_eq!(code, Some(0));
-    let mut rest = String::new();
-    let read = std::io::Read::read_to_string(&mut running, &mut rest);
-    assert!(read.is_err() || rest.is_empty(), "{rest}");
     let journal = place.journal();
     assert_eq!(journal.operation("1")["status"], "Cancelled");
+}
+
+#[test]
+fn a_second_signal_ends_the_drain_at_once() {
+    let place = Place::new();
+    let count = place.path("count");
+    // It never answers, and does not end by itself either.
+    let script = format!(
+        r#"trap '' TERM; while read -r line; do id=${{line#*\"id\":}}; id=${{id%%[,\}}]*}}
+        case $line in
+        *initialize\"*) echo '{{"jsonrpc":"2.0","id":'$id',"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}}}';;
+        *) echo "$line" >> {};;
+        esac; done"#,
+        count.display()
+    );
+    std::fs::write(place.path("server.sh"), script).unwrap();
+    let mut served = Served::start_server(place, "echo=sh server.sh", &["--call-timeout", "600"]);
+    let session = served.open("2025-11-25");
+    let arrived = |word: &str| {
+        eventually(word, || {
+            let text = std::fs::read_to_string(&count).unwrap_or_default();
+            text.contains(word)
+        });
+    };
+    let mut running = served.connect();
+    let id = ("mcp-session-id", session.as_str());
+    write_request(&mut running, "POST", "/mcp/echo", &[id], &call("1", "slow"));
+    arrived("tools/call");
+    served.terminate();
+    eventually("nobody is let in", || {
+        TcpStream::connect(served.address).is_err()
+    });
+    assert!(served.process.try_wait().unwrap().is_none(), "it drains");
+    let pid = rustix::process::Pid::from_child(&served.process);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let answer = read_answer(&mut BufReader::new(running)).json();
+    assert_eq!(answer["error"]["data"]["reason"], "stopping", "{answer}");
+    arrived("notifications/cancelled");
+    let (code, place) = served.ended();
+    assert_eq!(code, Some(0));
+    let journal = place.journal();
+    assert_eq!(journal.operation("1")["status"], "Cancelled");
+    assert_eq!(ends(&journal), ["shutdown"]);
+}
+
+#[test]
+fn servers_get_the_limit_on_open_files_that_we_were_given() {
+    let place = Place::new();
+    std::fs::write(
+        place.path("server.sh"),
+        "ulimit -S -n > files; while read -r line; do :; done\n",
+    )
+    .unwrap();
+    let script = format!(
+        "ulimit -S -n 300 && exec {} --no-config --state-dir state serve --policy policy.json --listen 127.0.0.1:0 --server 'echo=sh server.sh'",
+        guarded::binary()
+    );
+    let mut process = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(&place.dir)
+        .env("XDG_RUNTIME_DIR", place.runtime())
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(process.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    let address = line.trim().rsplit('/').next().unwrap().parse().unwrap();
+    let served = Served {
+        place,
+        address,
+        process,
+    };
+    let mut stream = served.connect();
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+    write_request(&mut stream, "POST", "/mcp/echo", &[], hello);
+    let files = served.place.path("files");
+    eventually("the server runs", || {
+        std::fs::read_to_string(&files).is_ok_and(|text| text.ends_with('\n'))
+    });
+    assert_eq!(std::fs::read_to_string(files).unwrap(), "300\n");
+    let own = std::fs::read_to_string(format!("/proc/{}/limits", served.process.id())).unwrap();
+    let own = own.lines().find(|line| line.starts_with("Max open files"));
+    let columns: Vec<&str> = own.unwrap().split_whitespace().collect();
+    assert_eq!(columns[3], columns[4], "ours is raised: {columns:?}");
 }
 
 #[test]

@@ -52,11 +52,13 @@ pub enum UpstreamFault {
     NoPlace,
     /// The client and the server speak different eras of the protocol.
     EraMismatch,
+    /// We end, and the call had not ended in time.
+    Stopping,
 }
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Died,
         Self::Timeout,
         Self::Garbage,
@@ -75,6 +77,7 @@ impl UpstreamFault {
         Self::SessionLost,
         Self::NoPlace,
         Self::EraMismatch,
+        Self::Stopping,
     ];
 
     /// The closed reason label.
@@ -99,6 +102,7 @@ impl UpstreamFault {
             Self::SessionLost => "upstream_session_lost",
             Self::NoPlace => "too_many_servers",
             Self::EraMismatch => "era_mismatch",
+            Self::Stopping => "stopping",
         }
     }
 
@@ -142,6 +146,9 @@ impl UpstreamFault {
             Self::EraMismatch => {
                 "the client and the server speak different eras of the protocol, one with initialize, the other 2026-07-28 without; use a client or server of the other's era"
             }
+            Self::Stopping => {
+                "durward ends and the call had not ended in time; it was cancelled, and what the server has done is not known"
+            }
         }
     }
 
@@ -166,7 +173,8 @@ impl UpstreamFault {
             | Self::Redirected
             | Self::UnfitReply
             | Self::NoAnswer
-            | Self::EraMismatch => false,
+            | Self::EraMismatch
+            | Self::Stopping => false,
         }
     }
 }

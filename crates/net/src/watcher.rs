@@ -29,17 +29,27 @@ const PARENT_GONE: u8 = 125;
 #[cfg(not(target_os = "linux"))]
 const PARENT_POLL_MS: u64 = 200;
 
-/// The arguments with which our binary watches over `program`.
+/// The arguments with which our binary watches over `program`, which may have `files_max` files open.
 #[must_use]
-pub fn arguments(parent: u32, program: &OsStr, args: &[OsString]) -> Vec<OsString> {
-    let mut out = vec![
-        WATCH_COMMAND.into(),
-        parent.to_string().into(),
-        "--".into(),
-        program.to_owned(),
-    ];
+pub fn arguments(
+    parent: u32,
+    files_max: Option<u64>,
+    program: &OsStr,
+    args: &[OsString],
+) -> Vec<OsString> {
+    let mut out = vec![WATCH_COMMAND.into(), parent.to_string().into()];
+    out.extend(files_max.map(|files| files.to_string().into()));
+    out.extend(["--".into(), program.to_owned()]);
     out.extend_from_slice(args);
     out
+}
+
+/// Takes back a raised limit on open files, for us and all that we start.
+fn limit_files(files_max: u64) {
+    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current = Some(limit.maximum.map_or(files_max, |most| most.min(files_max)));
+    // Where it cannot be taken back, the program has more than it knows of.
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
 }
 
 /// Runs a hidden command if `args` (without the program's name) is one; gives its exit code.
@@ -48,6 +58,13 @@ pub fn intercept(args: &[OsString], own_binary: &std::path::Path) -> Option<u8> 
     let (command, rest) = args.split_first()?;
     let (parent, rest) = rest.split_first()?;
     let parent: i32 = parent.to_str()?.parse().ok()?;
+    let rest = match rest.split_first()? {
+        (files, rest) if files != "--" => {
+            limit_files(files.to_str()?.parse().ok()?);
+            rest
+        }
+        _ => rest,
+    };
     let (program, rest) = rest.strip_prefix(&[OsString::from("--")])?.split_first()?;
     match command.to_str()? {
         WATCH_COMMAND => Some(watch(parent, program, rest, own_binary).unwrap_or(PARENT_GONE)),

@@ -88,7 +88,7 @@ async fn start(options: Options) -> Running {
         let stopped = async {
             drop(stopped.await);
         };
-        serve(listener, options, handler, stopped).await
+        serve(listener, options, handler, stopped, std::future::pending()).await
     });
     Running {
         address,

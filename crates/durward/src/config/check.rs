@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::Settings;
 use super::server::Server;
-use super::settings::{Origin, Row};
+use super::settings::{Origin, Row, spans};
+use super::values::Span;
 use crate::EXIT_CONFIGURATION;
 use crate::cli::Given;
 use crate::places::Places;
@@ -206,39 +207,48 @@ fn print(
     }
     writeln!(out, "\nservers  {}", settings.servers.len())?;
     for (server, found) in settings.servers.iter().zip(rules) {
-        writeln!(
-            out,
-            "  {:<16} {:<6} {}  line {}",
-            server.name,
-            server.transport,
-            server.summary().escape_debug(),
-            server.at.line
-        )?;
-        if let Some(own) = &server.policy {
-            writeln!(
-                out,
-                "  {:<16} policy {}  {} rules, digest {}  {}",
-                "",
-                own.value.display(),
-                found.rules,
-                found.digest,
-                own.origin
-            )?;
-        }
-        if let Some(own) = &server.call_timeout {
-            writeln!(
-                out,
-                "  {:<16} call_timeout {}  {}",
-                "", own.value, own.origin
-            )?;
-        }
-        if let Some(own) = &server.pin {
-            writeln!(out, "  {:<16} pin {}  {}", "", own.value, own.origin)?;
-        }
+        print_server(server, found, out)?;
     }
     writeln!(out, "\nwarnings  {}", warnings.len())?;
     for warning in warnings {
         writeln!(out, "  {warning}")?;
+    }
+    Ok(())
+}
+
+fn print_server(server: &Server, found: &Rules, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "  {:<16} {:<6} {}  line {}",
+        server.name,
+        server.transport,
+        server.summary().escape_debug(),
+        server.at.line
+    )?;
+    if let Some(own) = &server.policy {
+        writeln!(
+            out,
+            "  {:<16} policy {}  {} rules, digest {}  {}",
+            "",
+            own.value.display(),
+            found.rules,
+            found.digest,
+            own.origin
+        )?;
+    }
+    if let Some(own) = &server.call_timeout {
+        writeln!(
+            out,
+            "  {:<16} call_timeout {}  {}",
+            "", own.value, own.origin
+        )?;
+    }
+    if !server.tool_timeout.is_empty() {
+        let times = spans(&server.tool_timeout);
+        writeln!(out, "  {:<16} tool_timeout {times}", "")?;
+    }
+    if let Some(own) = &server.pin {
+        writeln!(out, "  {:<16} pin {}  {}", "", own.value, own.origin)?;
     }
     Ok(())
 }
@@ -264,6 +274,11 @@ fn object(settings: &Settings, rows: &[Row], rules: &[Rules], warnings: &[String
                 "policy_digest": found.digest,
                 "rules": found.rules,
                 "call_timeout": settings.call_timeout_of(Some(server)).to_string(),
+                "tool_timeout": settings
+                    .tool_timeouts_of(Some(server), &[])
+                    .into_iter()
+                    .map(|(tool, ms)| (tool, json!(Span(ms).to_string())))
+                    .collect::<serde_json::Map<_, _>>(),
                 "pin": server.pin.as_ref().map_or(settings.pin.value, |own| own.value).to_string(),
             })
         })

@@ -148,6 +148,12 @@ pub const KEYS: &[Key] = &[
         "for this server alone",
     ),
     key(
+        "servers.*.tool_timeout",
+        "a map of spans of time by tool",
+        "that of `tool_timeout`, else the server's",
+        "for single tools of this server",
+    ),
+    key(
         "servers.*.pin",
         "off, warn or enforce",
         "that of `pin`",
@@ -237,6 +243,12 @@ pub const KEYS: &[Key] = &[
         "span of time",
         "300s",
         "how long a server may take to answer a call",
+    ),
+    key(
+        "tool_timeout",
+        "a map of spans of time by tool",
+        "none",
+        "the same for single tools, of whichever server",
     ),
     key(
         "state_dir",

@@ -12,7 +12,7 @@ use super::keys::SERVERS_ALIAS;
 use super::node::{self, Value};
 use super::section::{ELEMENTS_MAX, Reader, Section};
 use super::server::{self, CALL_TIMEOUT_MS, Server};
-use super::settings::{Setting, Settings, Tls, Warning};
+use super::settings::{Origin, Setting, Settings, Tls, Warning};
 use super::values::{Size, Span};
 
 /// Most servers in one file.
@@ -38,6 +38,12 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
         &mut settings.call_timeout,
         top.within("call_timeout", CALL_TIMEOUT_MS)?,
     );
+    if let Some(member) = top.member("tool_timeout") {
+        settings.tool_timeout = Setting {
+            value: server::tool_timeouts(&top)?,
+            origin: Origin::File(member.node.at),
+        };
+    }
     settings.state_dir = top.path("state_dir")?;
     settings.tls = tls(&top)?;
     replace(&mut settings.allowed_hosts, hosts(&top, "allowed_hosts")?);

@@ -39,6 +39,8 @@ pub struct Server {
     pub http: Option<Http>,
     pub policy: Option<Setting<PathBuf>>,
     pub call_timeout: Option<Setting<Span>>,
+    /// Of single tools.
+    pub tool_timeout: Vec<(String, Span)>,
     pub pin: Option<Setting<Pin>>,
 }
 
@@ -85,8 +87,30 @@ pub fn read(
         http,
         policy: section.path("policy")?,
         call_timeout: section.within("call_timeout", CALL_TIMEOUT_MS)?,
+        tool_timeout: tool_timeouts(&section)?,
         pin: section.choice("pin")?,
     })
+}
+
+/// The times of single tools.
+pub fn tool_timeouts(section: &Section<'_>) -> Result<Vec<(String, Span)>, Fault> {
+    let read = |(tool, text, at): (String, super::expand::Text, Position)| {
+        let wrong = |why: String| {
+            let name = tool.escape_debug();
+            Fault::new(at, format!("tool_timeout of \"{name}\": {why}"))
+        };
+        let shown = text.written.chars().take(64).collect::<String>();
+        let span: Span = text
+            .value
+            .parse()
+            .map_err(|why| wrong(format!("\"{}\" {why}", shown.escape_debug())))?;
+        if !CALL_TIMEOUT_MS.contains(&span) {
+            let (least, most) = (CALL_TIMEOUT_MS.start(), CALL_TIMEOUT_MS.end());
+            return Err(wrong(format!("{span} is outside of {least} to {most}")));
+        }
+        Ok((tool, span))
+    };
+    section.map("tool_timeout")?.into_iter().map(read).collect()
 }
 
 fn command(section: &Section<'_>) -> Result<Option<Command>, Fault> {
@@ -264,10 +288,17 @@ impl Server {
         self.is_reached_like(other) && pin(self) == pin(other)
     }
 
-    /// Whether it has the same time to answer.
-    pub fn is_timed_like(&self, other: &Self) -> bool {
+    /// The keys about its time to answer that say something else.
+    pub fn timed_otherwise(&self, other: &Self) -> Vec<&'static str> {
         let span = |server: &Self| server.call_timeout.as_ref().map(|own| own.value);
-        span(self) == span(other)
+        let mut keys = Vec::new();
+        if span(self) != span(other) {
+            keys.push("call_timeout");
+        }
+        if self.tool_timeout != other.tool_timeout {
+            keys.push("tool_timeout");
+        }
+        keys
     }
 
     /// How it is started or reached, as written: values of the environment do not show.

@@ -1,5 +1,6 @@
 //! What applies: every value with where it came from.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -142,6 +143,8 @@ pub struct Settings {
     pub approval: Approval,
     pub sync: Setting<Sync>,
     pub call_timeout: Setting<Span>,
+    /// Of single tools, of whichever server.
+    pub tool_timeout: Setting<Vec<(String, Span)>>,
     /// Absent: where the environment says.
     pub state_dir: Option<Setting<PathBuf>>,
     pub tls: Option<Tls>,
@@ -186,6 +189,7 @@ impl Default for Settings {
             approval: Approval::default(),
             sync: Setting::default(Sync::Interval),
             call_timeout: Setting::default(Span(300_000)),
+            tool_timeout: Setting::default(Vec::new()),
             state_dir: None,
             tls: None,
             allowed_hosts: Setting::default(Vec::new()),
@@ -234,6 +238,27 @@ impl Settings {
                 .and_then(|server| server.call_timeout.as_ref())
                 .map_or(self.call_timeout.value, |own| own.value),
         }
+    }
+
+    /// How long single tools of this server may take, in milliseconds: what `flags` say in seconds, else
+    /// the server's own, else what holds for all.
+    pub fn tool_timeouts_of(
+        &self,
+        server: Option<&Server>,
+        flags: &[(String, u64)],
+    ) -> HashMap<String, u64> {
+        let ms = |(tool, span): &(String, Span)| (tool.clone(), span.0);
+        let own = server.map_or(&[][..], |server| &server.tool_timeout);
+        let flags = flags
+            .iter()
+            .map(|(tool, seconds)| (tool.clone(), seconds.saturating_mul(1_000)));
+        self.tool_timeout
+            .value
+            .iter()
+            .map(ms)
+            .chain(own.iter().map(ms))
+            .chain(flags)
+            .collect()
     }
 
     /// Every file that the configuration is made of or names, itself included: no call may touch them.
@@ -292,6 +317,7 @@ impl Settings {
             ),
             row("journal.sync", &self.sync, ToString::to_string),
             row("call_timeout", &self.call_timeout, ToString::to_string),
+            row("tool_timeout", &self.tool_timeout, |tools| spans(tools)),
         ]);
         if let Some(state) = &self.state_dir {
             rows.push(row("state_dir", state, |dir| dir.display().to_string()));
@@ -353,6 +379,15 @@ impl Settings {
             ),
         ]
     }
+}
+
+/// Times of single tools, as they are shown.
+pub fn spans(tools: &[(String, Span)]) -> String {
+    let one = |(tool, span): &(String, Span)| format!("{} {span}", tool.escape_debug());
+    if tools.is_empty() {
+        return "none".to_owned();
+    }
+    tools.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn row<T>(key: &'static str, setting: &Setting<T>, show: impl Fn(&T) -> String) -> Row {

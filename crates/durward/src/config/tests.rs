@@ -59,7 +59,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, policy, limits, approval, journal, call_timeout, state_dir, tls, allowed_hosts, allowed_origins, descriptions, pin",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, policy, limits, approval, journal, call_timeout, tool_timeout, state_dir, tls, allowed_hosts, allowed_origins, descriptions, pin",
         ),
     ]);
 }
@@ -123,6 +123,18 @@ fn values_of_the_wrong_kind_are_refused() {
         (
             "call_timeout: 10ms",
             "line 1, column 15: call_timeout: \"10ms\" is outside of 1s to 24h",
+        ),
+        (
+            "tool_timeout: { slow: 60 }",
+            "line 1, column 17: tool_timeout of \"slow\": \"60\" has no unit; write 60s for seconds",
+        ),
+        (
+            "tool_timeout: { slow: 25h }",
+            "line 1, column 17: tool_timeout of \"slow\": 25h is outside of 1s to 24h",
+        ),
+        (
+            "tool_timeout: 60s",
+            "line 1, column 15: tool_timeout is a single value, and has to be a map\n  hint: write tool_timeout: { NAME: value }",
         ),
         (
             "call_timeout: 25h",
@@ -416,6 +428,7 @@ servers:
     transport: stdio
     policy: files.json
     call_timeout: 2m
+    tool_timeout: { slow: 3m }
     pin: enforce
   docs:
     type: http
@@ -434,6 +447,7 @@ limits:
 approval: { timeout: 30s, remember: 0s, pending_max: 5, waiting_max: 2, per_minute: 9 }
 journal: { sync: every }
 call_timeout: 90s
+tool_timeout: { slow: 4m }
 state_dir: ../state
 tls: { cert: /t/c.pem, key: /t/k.pem }
 allowed_hosts: [gate.example, "gate.example:9000"]
@@ -483,6 +497,7 @@ fn every_key_of_the_catalogue_is_read() {
             "9",
             "every",
             "90s",
+            "slow 4m",
             "/etc/durward/../state",
             "/t/c.pem",
             "/t/k.pem",
@@ -630,4 +645,27 @@ fn json_is_read_too_and_the_example_of_the_page() {
     assert_eq!(settings(json).unwrap().servers.len(), 1);
     let example = keys::EXAMPLE.replace("DOCS_KEY", "TOKEN");
     assert_eq!(settings(&example).unwrap().servers.len(), 2);
+}
+
+#[test]
+fn a_tools_own_time_is_the_flags_the_servers_or_everybodys() {
+    let read = settings(
+        "servers:\n  a: { command: x, tool_timeout: { slow: 5m, own: 7s } }\n  b: { command: y }\ntool_timeout: { slow: 90s, common: 3s }",
+    )
+    .unwrap();
+    let flags = [("own".to_owned(), 2)];
+    let ms = |server: Option<&str>, tool: &str| {
+        let server = server.and_then(|name| read.server(name));
+        read.tool_timeouts_of(server, &flags).get(tool).copied()
+    };
+    for (server, tool, expect) in [
+        (Some("a"), "slow", Some(300_000)),
+        (Some("a"), "own", Some(2_000)),
+        (Some("a"), "common", Some(3_000)),
+        (Some("b"), "slow", Some(90_000)),
+        (None, "slow", Some(90_000)),
+        (Some("b"), "other", None),
+    ] {
+        assert_eq!(ms(server, tool), expect, "{server:?} {tool}");
+    }
 }

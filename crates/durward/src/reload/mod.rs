@@ -547,6 +547,9 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<Strin
         if timeouts.0 != timeouts.1 && !keys.contains(&"call_timeout") {
             keys.push("call_timeout");
         }
+        if before.tool_timeout != after.tool_timeout && !keys.contains(&"tool_timeout") {
+            keys.push("tool_timeout");
+        }
     }
     keys.into_iter().map(str::to_owned).collect()
 }

@@ -49,8 +49,7 @@ impl Plan {
             || settings.call_timeout_of(server).0,
             |seconds| seconds.saturating_mul(1_000),
         );
-        let own_time = |(tool, seconds): &(String, u64)| (tool.clone(), seconds * 1_000);
-        let tool_timeouts_ms: HashMap<_, _> = args.tool_timeout.iter().map(own_time).collect();
+        let tool_timeouts_ms = settings.tool_timeouts_of(server, &args.tool_timeout);
         let longest_ms = tool_timeouts_ms.values().copied().max().unwrap_or(0);
         let reached = reached(&http_flags(args), server, longest_ms.max(call_timeout_ms))?;
         let transport = args.transport.map(Into::into);

@@ -108,10 +108,10 @@ impl Changes {
                     self.remove(&planned.name).await;
                     restart.extend(self.add(planned, server, plan, settings));
                 }
-                Some(old) if !old.is_timed_like(server) => {
-                    restart.push(format!("servers.{}.call_timeout", planned.name));
+                Some(old) => {
+                    let keys = old.timed_otherwise(server).into_iter();
+                    restart.extend(keys.map(|key| format!("servers.{}.{key}", planned.name)));
                 }
-                Some(_) => {}
                 None => restart.extend(self.add(planned, server, plan, settings)),
             }
         }

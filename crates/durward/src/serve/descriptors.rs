@@ -5,15 +5,29 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 /// Descriptors that are kept for everything but connections: servers, the journal, control sockets.
 const RESERVED: u64 = 512;
 
-/// Raises the limit on open files as far as it goes; gives what it is then. Where it cannot be raised,
-/// what is allowed has to do.
-pub fn raised() -> u64 {
-    let mut limit = getrlimit(Resource::Nofile);
+/// The limit on open files.
+pub struct Files {
+    /// As it is now.
+    pub max: u64,
+    /// As it was, where it was raised: programs that count on it (`select` knows 1,024) get it back.
+    pub before: Option<u64>,
+}
+
+/// Raises the limit on open files as far as it goes. Where it cannot be raised, what is allowed has to do.
+pub fn raised() -> Files {
+    let found = getrlimit(Resource::Nofile);
+    let mut limit = found;
+    let mut before = None;
     if limit.current != limit.maximum {
         limit.current = limit.maximum;
-        let _ = setrlimit(Resource::Nofile, limit);
+        if setrlimit(Resource::Nofile, limit).is_ok() {
+            before = found.current;
+        }
     }
-    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+    Files {
+        max: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+        before,
+    }
 }
 
 /// How many connections at once there are descriptors for, at most as many as are wanted.

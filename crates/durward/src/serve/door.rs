@@ -85,6 +85,11 @@ fn refused(fault: KeyFault) -> Response {
 }
 
 impl Handler for Door {
+    fn over(&self) {
+        tracing::warn!(target: "serve", "calls that were still under way are cancelled");
+        self.face.cancel_all();
+    }
+
     async fn handle(&self, request: Request) -> Response {
         let path = request.head.uri.path();
         if let Some(name) = path.strip_prefix("/mcp/") {

@@ -6,6 +6,7 @@ mod door;
 mod guests;
 mod metrics;
 mod plan;
+mod signals;
 mod threads;
 mod words;
 
@@ -20,10 +21,11 @@ use gate::{Gate, World};
 use mcp::serve::Face;
 use net::http::server;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
 use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name, tool_timeout};
 use crate::config::{self, Settings};
+use crate::control::directory::Socket;
 use crate::control::server as control;
 use crate::local::{self, SystemClock};
 use crate::places::Places;
@@ -37,6 +39,7 @@ pub use plan::Plan;
 
 use door::Door;
 use guests::Guests;
+use signals::Signals;
 
 pub const HELP: &str = "\
 Examples:
@@ -189,8 +192,13 @@ pub fn run(
     err: &mut dyn Write,
 ) -> u8 {
     settings.set_policy(args.policy.as_deref(), given.policy);
+    let files = descriptors::raised();
+    let places = &Places {
+        files_of_children: files.before,
+        ..places.clone()
+    };
     let done = Plan::of(args, &settings, places)
-        .map(|plan| plan.within(descriptors::raised(), err))
+        .map(|plan| plan.within(files.max, err))
         .and_then(|plan| serve((args, given, source), &settings, plan, places, out, err));
     match done {
         Ok(code) => code,
@@ -214,58 +222,34 @@ fn serve(
     let (instance, _, _) = split_seed(&seed);
     let policies = policies(&plan, places, err)?;
     let guests = Guests::open(places, args.require_key)?;
-    if !plan.listen.ip().is_loopback() && !guests.need_keys() {
-        return Err(Failure::configuration(format!(
-            "{} can be reached from other machines, and without keys anybody there could call\n  hint: listen at 127.0.0.1, or make a key with durward keys create",
-            plan.listen
-        )));
-    }
+    need_keys(&plan, &guests)?;
     let sync = sync_policy(args.sync, settings);
-    let journal = open_journal(sync, places, instance)?;
-    let clock = Arc::new(SystemClock::new());
-    let further: Vec<String> = args.servers.iter().map(|s| s.name.clone()).collect();
-    let mut gates = Vec::new();
-    let mut sockets = Vec::new();
-    for (file, policy) in policies {
-        let mut random = [0_u8; 8];
-        local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
-        record_policy(&journal, file.as_deref(), policy.digest())?;
-        let world = World {
-            policy,
-            version: "v1".into(),
-            limits: plan.limits,
-            approval: plan.approval,
-        };
-        let salt = u64::from_le_bytes(random);
-        let gate = Gate::new(world, Arc::clone(&journal), Arc::clone(&clock) as _, salt);
-        let gate = Arc::new(gate);
-        let names = plan.names(file.as_deref());
-        // Each set of rules has its own questions, and so its own socket.
-        let label = format!("serve-{}", gates.len());
-        let socket = bind_control(places, &label).inspect_err(|_| {
-            // The journal was opened for nothing; a failure here is the lesser one.
-            drop(journal.close(local::now_ms(), "configuration"));
-        })?;
-        let group = Group::new(plan.names_with(file.as_deref()), &further);
-        sockets.push((socket, Arc::clone(&gate), names, group));
-        gates.push((file, gate));
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads::of(args.threads, sync))
         .enable_all()
         .build()
         .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
+    let listener = runtime.block_on(bound(plan.listen))?;
+    let journal = open_journal(sync, places, instance)?;
+    // One for all: what one gate has stamped another may compare.
+    let clock = Arc::new(SystemClock::new());
+    let mut ruled = Vec::new();
+    for loaded in policies {
+        let of = (&journal, &clock);
+        let made = Ruled::new(loaded, ruled.len(), &plan, (args, places), of);
+        ruled.push(made.inspect_err(|_| {
+            // The journal was opened for nothing; a failure here is the lesser one.
+            drop(journal.close(local::now_ms(), "configuration"));
+        })?);
+    }
     let served = runtime.block_on(async {
-        let listener = TcpListener::bind(plan.listen)
-            .await
-            .map_err(|e| Failure::other(format!("cannot listen at {}: {e}", plan.listen)))?;
-        let serving = Serving::new(&plan, gates, guests, places, err).await?;
-        let ruled = sockets
+        let serving = Serving::new(&plan, &ruled, guests, places, err).await?;
+        let groups = ruled
             .iter()
-            .map(|(_, gate, _, group)| (Arc::clone(gate), group.clone()));
-        let changes = Changes::new(args, settings, &serving.face, ruled.collect(), places);
+            .map(|of| (Arc::clone(&of.gate), of.group.clone()));
+        let changes = Changes::new(args, settings, &serving.face, groups.collect(), places);
         let mut changes = Some(Arc::new(changes));
-        for (socket, gate, names, group) in &mut sockets {
+        for of in &mut ruled {
             let own = (settings.clone(), places.clone());
             let asked = Asked {
                 server: None,
@@ -275,19 +259,87 @@ fn serve(
                 limits: args.limits.clone(),
                 approval: args.approval.clone(),
                 watch: true,
-                group: Some(group.clone()),
+                group: Some(of.group.clone()),
                 changes: changes.take(),
             };
-            let reloader = Reloader::new(asked, own.0, own.1, Arc::clone(gate))
+            let reloader = Reloader::new(asked, own.0, own.1, Arc::clone(&of.gate))
                 .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
-            let told = serving.told(&plan, &listener);
-            listen(socket, gate, names, reloader.handle(), places, Some(told));
+            let told = Some(serving.told(&plan, &listener));
+            let handle = reloader.handle();
+            listen(&mut of.socket, &of.gate, &of.names, handle, places, told);
             tokio::spawn(reloader.run());
         }
         serving.run(&plan, listener, out).await
     });
     runtime.shutdown_background();
-    finish(served?, &journal)
+    let gates = served.inspect_err(|_| {
+        // What ended it is said; a failure here is the lesser one.
+        drop(journal.close(local::now_ms(), "error"));
+    })?;
+    finish(gates, &journal)
+}
+
+/// Nobody from elsewhere comes in without a key.
+fn need_keys(plan: &Plan, guests: &Guests) -> Result<(), Failure> {
+    if plan.listen.ip().is_loopback() || guests.need_keys() {
+        return Ok(());
+    }
+    Err(Failure::configuration(format!(
+        "{} can be reached from other machines, and without keys anybody there could call\n  hint: listen at 127.0.0.1, or make a key with durward keys create",
+        plan.listen
+    )))
+}
+
+async fn bound(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                "\n  hint: something else listens there; end it, or choose another with --listen"
+            }
+            _ => "",
+        };
+        Failure::other(format!("cannot listen at {address}: {error}{hint}"))
+    })
+}
+
+/// A set of rules with its gate, its servers, and the socket at which its questions are answered.
+struct Ruled {
+    file: Option<PathBuf>,
+    gate: Arc<Gate>,
+    names: String,
+    group: Group,
+    socket: Socket,
+}
+
+impl Ruled {
+    fn new(
+        (file, policy): Loaded,
+        number: usize,
+        plan: &Plan,
+        (args, places): (&ServeArgs, &Places),
+        (journal, clock): (&Arc<Journal>, &Arc<SystemClock>),
+    ) -> Result<Self, Failure> {
+        let mut random = [0_u8; 8];
+        local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
+        record_policy(journal, file.as_deref(), policy.digest())?;
+        let world = World {
+            policy,
+            version: "v1".into(),
+            limits: plan.limits,
+            approval: plan.approval,
+        };
+        let salt = u64::from_le_bytes(random);
+        let gate = Gate::new(world, Arc::clone(journal), Arc::clone(clock) as _, salt);
+        let further: Vec<String> = args.servers.iter().map(|s| s.name.clone()).collect();
+        Ok(Self {
+            gate: Arc::new(gate),
+            names: plan.names(file.as_deref()),
+            group: Group::new(plan.names_with(file.as_deref()), &further),
+            // Each set of rules has its own questions, and so its own socket.
+            socket: bind_control(places, &format!("serve-{number}"))?,
+            file,
+        })
+    }
 }
 
 /// A policy, and the file that it came from.
@@ -347,22 +399,22 @@ struct Serving {
 impl Serving {
     async fn new(
         plan: &Plan,
-        gates: Vec<(Option<PathBuf>, Arc<Gate>)>,
+        ruled: &[Ruled],
         guests: Guests,
         places: &Places,
         err: &mut dyn Write,
     ) -> Result<Self, Failure> {
         let mut servers = Vec::new();
         for server in &plan.servers {
-            let gate = gates
+            let gate = ruled
                 .iter()
-                .find(|(file, _)| *file == server.policy)
-                .map(|(_, gate)| Arc::clone(gate))
+                .find(|of| of.file == server.policy)
+                .map(|of| Arc::clone(&of.gate))
                 .ok_or_else(|| Failure::other("a server has no policy"))?;
             let means = server.means(&gate, places, err).await?;
             servers.push(changes::options(server, means, gate, plan, places));
         }
-        let gates: Vec<Arc<Gate>> = gates.into_iter().map(|(_, gate)| gate).collect();
+        let gates: Vec<Arc<Gate>> = ruled.iter().map(|of| Arc::clone(&of.gate)).collect();
         let first = gates
             .first()
             .ok_or_else(|| Failure::configuration("there is no server to serve"))?;
@@ -412,8 +464,10 @@ impl Serving {
             let face = Arc::clone(&self.face);
             tokio::spawn(async move { face.look_after().await })
         };
-        let end = self.asked_to_end()?;
-        let drained = server::serve(listener, plan.options.clone(), Arc::clone(&self.door), end);
+        let signals = Signals::listen()?;
+        let (end, hurry) = (self.asked_to_end(signals.asked(1))?, signals.asked(2));
+        let (options, door) = (plan.options.clone(), Arc::clone(&self.door));
+        let drained = server::serve(listener, options, door, end, hurry);
         let drained = drained.await;
         if drained.cut_off > 0 {
             tracing::warn!("{} connections were cut off", drained.cut_off);
@@ -443,21 +497,27 @@ impl Serving {
 
     /// Ready when a signal asks for the end or the journal has failed; from then on every call is
     /// refused. Gives the journal its time meanwhile.
-    fn asked_to_end(&self) -> Result<impl Future<Output = ()> + Send + use<>, Failure> {
-        let listen = |kind| signal(kind).map_err(|e| Failure::other(format!("no signals: {e}")));
-        let mut terminate = listen(SignalKind::terminate())?;
-        let mut interrupt = listen(SignalKind::interrupt())?;
+    fn asked_to_end<A: Future<Output = ()> + Send>(
+        &self,
+        asked: A,
+    ) -> Result<impl Future<Output = ()> + Send + use<A>, Failure> {
         // A file-size limit would end the process before it could say why.
-        let file_size = listen(SignalKind::from_raw(SIGXFSZ))?;
+        let file_size = signals::listen_to(SignalKind::from_raw(SIGXFSZ))?;
         let (gates, face) = (self.gates.clone(), Arc::clone(&self.face));
         let door = Arc::clone(&self.door);
         Ok(async move {
             let _file_size = file_size;
+            tokio::pin!(asked);
             let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
             loop {
                 tokio::select! {
-                    _ = terminate.recv() => break,
-                    _ = interrupt.recv() => break,
+                    () = &mut asked => {
+                        tracing::info!(
+                            target: "serve",
+                            "ending: calls under way have 10 s to end; a second signal ends them at once"
+                        );
+                        break;
+                    }
                     _ = tick.tick() => {
                         door.tick();
                         for gate in &gates {

@@ -154,11 +154,6 @@ fn face(args: &ServeArgs) -> FaceOptions {
     }
 }
 
-fn tool_timeouts_ms(args: &ServeArgs) -> HashMap<String, u64> {
-    let own = |(tool, seconds): &(String, u64)| (tool.clone(), seconds * 1_000);
-    args.tool_timeout.iter().map(own).collect()
-}
-
 fn timeout(args: &ServeArgs, configured_ms: u64) -> u64 {
     args.call_timeout
         .map_or(configured_ms, |seconds| seconds.saturating_mul(1_000))
@@ -196,7 +191,8 @@ impl Planned {
         };
         let call_timeout_ms = timeout(args, settings.call_timeout_of(server).0);
         // The call's own time ends it first, and the server is told; this bound is behind that one.
-        let longest_ms = tool_timeouts_ms(args).into_values().max().unwrap_or(0);
+        let tool_timeouts_ms = settings.tool_timeouts_of(server, &args.tool_timeout);
+        let longest_ms = tool_timeouts_ms.values().copied().max().unwrap_or(0);
         let begin_ms_max = longest_ms
             .max(call_timeout_ms)
             .saturating_add(BEGIN_GRACE_MS);
@@ -206,7 +202,7 @@ impl Planned {
             name: name.clone(),
             policy: settings.policy_of(server).0.map(Path::to_path_buf),
             call_timeout_ms,
-            tool_timeouts_ms: tool_timeouts_ms(args),
+            tool_timeouts_ms,
             pins: screening::pins(&args.screening, settings, server, places),
             means: means(server.map(|server| server.transport), reached, command)?,
         })

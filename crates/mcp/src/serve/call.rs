@@ -553,7 +553,11 @@ impl Run {
     }
 
     fn ended(&mut self, failure: &Failure, response: Option<ResponseSummary>) -> Said {
-        if let Some(After::Call(flight)) = self.after.take() {
+        let after = self.after.take();
+        if failure.fault == UpstreamFault::Stopping {
+            // A flight that is dropped is settled as cancelled.
+            drop(after);
+        } else if let Some(After::Call(flight)) = after {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),

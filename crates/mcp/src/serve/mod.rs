@@ -267,6 +267,13 @@ impl Face {
         self.sessions.quiet();
     }
 
+    /// Cancels every call under way: its client is answered so, its server told.
+    pub fn cancel_all(&self) {
+        for server in self.all_servers() {
+            server.pool.cancel_all();
+        }
+    }
+
     /// Ends sessions and processes, and waits for the end of these.
     pub async fn close(&self) {
         self.parked.close();

@@ -119,7 +119,7 @@ async fn listen(address: SocketAddr, site: Site) -> Result<u8, MockError> {
     };
     tokio::select! {
         () = server.end.notified() => tokio::time::sleep(FAREWELL).await,
-        _ = serve(listener, options, Arc::clone(&server), ending) => {}
+        _ = serve(listener, options, Arc::clone(&server), ending, std::future::pending()) => {}
     }
     Ok(server.code.load(Ordering::Relaxed))
 }

@@ -26,6 +26,8 @@ pub struct ChildSpec {
     pub directory: Option<PathBuf>,
     /// Our own binary, which knows the watcher's hidden commands.
     pub watcher: PathBuf,
+    /// How many files it may have open; as many as we where absent.
+    pub files_max: Option<u64>,
 }
 
 /// A running child, in a process group of its own below a watcher.
@@ -55,6 +57,7 @@ impl Child {
         command
             .args(watcher::arguments(
                 std::process::id(),
+                spec.files_max,
                 &spec.program,
                 &spec.args,
             ))

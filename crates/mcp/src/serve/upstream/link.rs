@@ -222,6 +222,15 @@ impl Link {
         self.give_up(number, Incoming::Cancelled, reason);
     }
 
+    /// Cancels everything under way, because we end.
+    pub(super) fn cancel_all(&self) {
+        let open: Vec<u64> = self.table().open.keys().copied().collect();
+        for number in open {
+            let fault = Incoming::Fault(UpstreamFault::Stopping.into());
+            self.give_up(number, fault, "shutting down");
+        }
+    }
+
     fn give_up(&self, number: u64, with: Incoming, reason: &str) {
         if !self.close(number, with) {
             return;

@@ -205,6 +205,14 @@ impl Pool {
         });
     }
 
+    /// Cancels all that is under way.
+    pub fn cancel_all(&self) {
+        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        for link in slots.iter().filter_map(|slot| slot.current()) {
+            link.cancel_all();
+        }
+    }
+
     /// Ends all processes and waits for their end.
     pub async fn close(&self) {
         self.closed.store(true, Ordering::Release);

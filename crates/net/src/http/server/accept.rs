@@ -22,6 +22,8 @@ use super::{Handler, Options, plain};
 
 /// How long to wait after a connection could not be taken, in milliseconds.
 const ACCEPT_PAUSE_MS: u64 = 50;
+/// How long what is answered at the very end may take to be sent, in milliseconds.
+const LAST_WORDS_MS: u64 = 1_000;
 /// How long a connection that is one too many may take to read that, in milliseconds.
 const FULL_WAIT_MS: u64 = 100;
 /// What it reads.
@@ -51,13 +53,16 @@ enum Phase {
     Over,
 }
 
-/// Serves until `shutdown` is ready, then lets requests under way end. Runs inside a tokio runtime.
+/// Serves until `shutdown` is ready, then lets requests under way end: for as long as they may, or until
+/// `hurry` is ready. Runs inside a tokio runtime.
 pub async fn serve<H: Handler>(
     listener: TcpListener,
     options: Options,
     handler: Arc<H>,
     shutdown: impl Future<Output = ()>,
+    hurry: impl Future<Output = ()>,
 ) -> Drained {
+    let ends = Arc::clone(&handler);
     let drain = Duration::from_millis(options.drain_ms);
     let (phase, ending) = watch::channel(Phase::Serving);
     let shared = Arc::new(Shared {
@@ -86,7 +91,19 @@ pub async fn serve<H: Handler>(
     // Each connection holds the shared state; the last one that drops it closes the channel.
     let connections = Arc::downgrade(&shared);
     drop(shared);
-    if tokio::time::timeout(drain, phase.closed()).await.is_ok() {
+    let drained = tokio::select! {
+        drained = tokio::time::timeout(drain, phase.closed()) => drained.is_ok(),
+        () = hurry => false,
+    };
+    if drained {
+        return Drained { cut_off: 0 };
+    }
+    ends.over();
+    let last_words = Duration::from_millis(LAST_WORDS_MS);
+    if tokio::time::timeout(last_words, phase.closed())
+        .await
+        .is_ok()
+    {
         return Drained { cut_off: 0 };
     }
     let cut_off = connections

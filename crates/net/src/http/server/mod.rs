@@ -68,6 +68,9 @@ impl Default for Options {
 pub trait Handler: Send + Sync + 'static {
     /// Answers one. Dropped where the client goes away before the answer.
     fn handle(&self, request: Request) -> impl Future<Output = Response> + Send;
+
+    /// Requests under way have had their time: they are answered now, or cut off a little later.
+    fn over(&self) {}
 }
 
 /// The only value of a header, where it has exactly one and that is text.
