@@ -20,6 +20,9 @@ const LAST_REFUSALS_MS: u64 = 500;
 /// How long what a gone server has left behind is read, in milliseconds.
 const LEFT_BEHIND_MS: u64 = 1_000;
 
+/// Most frames that are held back for each other.
+const HELD_FRAMES_MAX: usize = 16;
+
 /// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
 const SIGXFSZ: i32 = 25;
 
@@ -208,9 +211,46 @@ impl Session {
         Some(Ending::ClientClosed)
     }
 
+    /// What was read together leaves together: one system call, and the other side wakes once.
+    fn hold_back(&mut self) {
+        self.upstream.hold();
+        self.client_writer.hold();
+    }
+
+    fn release(&mut self) -> Flow {
+        let (server, client) = (self.upstream.release(), self.client_writer.release());
+        match (server, client) {
+            (Err(_), _) => Flow::UpstreamGone,
+            (Ok(()), Err(_)) => Flow::ClientGone,
+            (Ok(()), Ok(())) => Flow::Go,
+        }
+    }
+
+    /// Counts a frame; where many were held back, they leave now.
+    fn pass_on_at_times(&mut self, held: &mut usize) -> Flow {
+        *held += 1;
+        if !held.is_multiple_of(HELD_FRAMES_MAX) {
+            return Flow::Go;
+        }
+        let flow = self.release();
+        self.hold_back();
+        flow
+    }
+
     async fn drain_client(&mut self) -> Flow {
+        self.hold_back();
+        let flow = self.drain_client_held().await;
+        flow.or(self.release())
+    }
+
+    async fn drain_client_held(&mut self) -> Flow {
         let received_ns = self.gate.mono_ns();
+        let mut held = 0;
         loop {
+            let flow = self.pass_on_at_times(&mut held);
+            if flow != Flow::Go {
+                return flow;
+            }
             let frame = match self.client_reader.next() {
                 None => return Flow::Go,
                 Some(FrameEvent::Frame(frame)) => frame.to_vec(),
@@ -235,7 +275,18 @@ impl Session {
     }
 
     async fn drain_server(&mut self) -> Flow {
+        self.hold_back();
+        let flow = self.drain_server_held().await;
+        flow.or(self.release())
+    }
+
+    async fn drain_server_held(&mut self) -> Flow {
+        let mut held = 0;
         loop {
+            let flow = self.pass_on_at_times(&mut held);
+            if flow != Flow::Go {
+                return flow;
+            }
             let flow = match self.upstream.next() {
                 None => return Flow::Go,
                 Some(Arrival::Frame(frame)) => {

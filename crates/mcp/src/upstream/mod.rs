@@ -102,6 +102,26 @@ impl Upstream {
         }
     }
 
+    /// What is sent from now on leaves together, with [`Upstream::release`].
+    pub fn hold(&mut self) {
+        match &mut self.kind {
+            Kind::Stdio(stdio) => stdio.hold(),
+            // Each message is a request of its own there.
+            Kind::Http(_) => {}
+        }
+    }
+
+    /// Sends what was held back.
+    ///
+    /// # Errors
+    /// `BrokenPipe` where the server no longer reads.
+    pub fn release(&mut self) -> io::Result<()> {
+        match &mut self.kind {
+            Kind::Stdio(stdio) => stdio.release(),
+            Kind::Http(_) => Ok(()),
+        }
+    }
+
     /// Waits until something happens at the server's side. Cancel-safe.
     pub async fn turn(&mut self, may_read: bool) -> Turn {
         match &mut self.kind {

@@ -25,6 +25,19 @@ impl Stdio {
         writer.ok_or(io::ErrorKind::BrokenPipe)?.send(frame)
     }
 
+    pub(super) fn hold(&mut self) {
+        if let (_, Some(writer)) = self.child.streams() {
+            writer.hold();
+        }
+    }
+
+    pub(super) fn release(&mut self) -> io::Result<()> {
+        match self.child.streams() {
+            (_, Some(writer)) => writer.release(),
+            (_, None) => Ok(()),
+        }
+    }
+
     /// Cancel-safe.
     pub(super) async fn turn(&mut self, may_read: bool) -> Turn {
         let (reader, mut writer) = self.child.streams();

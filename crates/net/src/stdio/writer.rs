@@ -14,6 +14,8 @@ pub struct FrameWriter {
     queue: Vec<u8>,
     /// How much of the queue has been written.
     done: usize,
+    /// Whatever is sent is only queued.
+    held: bool,
 }
 
 impl FrameWriter {
@@ -22,7 +24,35 @@ impl FrameWriter {
             sink,
             queue: Vec::new(),
             done: 0,
+            held: false,
         }
+    }
+
+    /// From now on frames are only queued, until [`FrameWriter::release`] sends them with one system
+    /// call: for frames that come one right after the other.
+    pub fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// Sends what was queued since [`FrameWriter::hold`], as far as the descriptor takes it at once.
+    ///
+    /// # Errors
+    /// What the descriptor says; a closed reader is `BrokenPipe`.
+    pub fn release(&mut self) -> io::Result<()> {
+        self.held = false;
+        if self.is_empty() {
+            return Ok(());
+        }
+        let rest = self.queue.get(self.done..).unwrap_or_default();
+        match self.sink.try_write(&[io::IoSlice::new(rest)]) {
+            Ok(count) => self.done += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        if self.is_empty() {
+            self.reset();
+        }
+        Ok(())
     }
 
     /// Sends a frame: with one system call where nothing is queued and the descriptor takes it,
@@ -47,7 +77,7 @@ impl FrameWriter {
 
     fn send_slices(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<()> {
         let mut written = 0;
-        if self.is_empty() {
+        if self.is_empty() && !self.held {
             match self.sink.try_write(slices) {
                 Ok(count) => written = count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -127,5 +157,74 @@ impl FrameWriter {
     #[must_use]
     pub fn is_congested(&self) -> bool {
         self.queue.len() - self.done >= QUEUE_BYTES_HIGH
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    /// A pipe that is known to take something.
+    async fn pipe() -> (io::PipeReader, FrameWriter) {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut writer = FrameWriter::new(Sink::of(writer.into()).unwrap());
+        writer.send(b"0").unwrap();
+        writer.flush().await.unwrap();
+        let mut first = [0; 2];
+        reader.read_exact(&mut first).unwrap();
+        (reader, writer)
+    }
+
+    #[tokio::test]
+    async fn what_is_held_leaves_together_and_in_order() {
+        let (mut reader, mut writer) = pipe().await;
+        writer.send(b"1").unwrap();
+        writer.hold();
+        writer.send(b"2").unwrap();
+        writer.send_parts(&[b"3", b"4"]).unwrap();
+        let mut seen = [0; 64];
+        assert_eq!(
+            reader.read(&mut seen).unwrap(),
+            2,
+            "only the first has left"
+        );
+        writer.release().unwrap();
+        assert!(writer.is_empty());
+        assert_eq!(reader.read(&mut seen).unwrap(), 5);
+        assert_eq!(&seen[..5], b"2\n34\n");
+        writer.release().unwrap();
+        writer.send(b"5").unwrap();
+        assert_eq!(reader.read(&mut seen).unwrap(), 2, "no longer held");
+    }
+
+    #[tokio::test]
+    async fn what_the_pipe_does_not_take_stays_queued() {
+        let (mut reader, mut writer) = pipe().await;
+        let frames: Vec<Vec<u8>> = (0..8_u8).map(|n| vec![b'a' + n; 40_000]).collect();
+        writer.hold();
+        for frame in &frames {
+            writer.send(frame).unwrap();
+        }
+        writer.release().unwrap();
+        assert!(!writer.is_empty(), "a pipe takes less");
+        let reading = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            reader.read_to_end(&mut all).map(|_| all).unwrap()
+        });
+        writer.flush().await.unwrap();
+        drop(writer);
+        let expect: Vec<u8> = frames.join(&b'\n').into_iter().chain([b'\n']).collect();
+        assert_eq!(reading.join().unwrap(), expect);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_gone_is_told_at_the_release() {
+        let (reader, mut writer) = pipe().await;
+        drop(reader);
+        writer.hold();
+        writer.send(b"1").unwrap();
+        let gone = writer.release().unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::BrokenPipe);
     }
 }
