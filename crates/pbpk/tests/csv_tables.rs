@@ -7,6 +7,8 @@
     missing_docs
 )]
 
+mod common;
+
 use pbpk::csv::{self, CsvError, Series};
 use proptest::prelude::*;
 
@@ -58,8 +60,7 @@ proptest! {
 
 #[test]
 fn files_of_the_suite_are_read() {
-    let folder =
-        std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/pbpk/data/csv");
+    let folder = common::data("csv");
     // name, individuals, rows each, curves
     for (name, individuals, rows, curves) in [
         ("ospr_SimResults.csv", 1, 491, 1),

@@ -7,18 +7,14 @@
     missing_docs
 )]
 
+mod common;
+
+use common::data;
 use pbpk::csv::{self, Individual};
 use pbpk::pk::{
     Analysis, Application, CATALOGUE, Curve, CurveError, Dosing, Measure, Mode, UserParameter,
     analyse, parameter,
 };
-use std::path::PathBuf;
-
-fn data(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/pbpk/data")
-        .join(name)
-}
 
 fn results(name: &str) -> Vec<Individual> {
     let file = std::fs::File::open(data("csv").join(name)).unwrap();
