@@ -9,7 +9,7 @@ use gate::identity::{Entry, KeyFault, KeyRing};
 use gate::journal::{Auth, Record};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use mcp::serve::Caller;
+use mcp::http::Caller;
 use net::http::server::single;
 
 use crate::local;

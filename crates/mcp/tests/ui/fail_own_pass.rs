@@ -1,5 +1,5 @@
 use gate::Pass;
-use mcp::upstream::{Frame, Upstream};
+use mcp::upstream::{Frame, Link};
 
 struct Forged(Frame);
 
@@ -11,8 +11,8 @@ impl Pass for Forged {
     }
 }
 
-fn send(upstream: &mut Upstream, frame: Frame) {
-    let _ = upstream.send(Forged(frame));
+fn send(link: &Link, frame: Frame) {
+    let _ = link.send(Forged(frame));
 }
 
 fn main() {
