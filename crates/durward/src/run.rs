@@ -179,7 +179,7 @@ fn open(
         pins: plan.pins.clone(),
     };
     let options = StdioOptions {
-        subject_id: places.user.clone(),
+        caller: gate::Caller::local(&places.user),
         session_id: session.into(),
         drain_ms: DRAIN_MS,
     };

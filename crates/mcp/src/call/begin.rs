@@ -47,7 +47,8 @@ impl Asker {
             Step::Refuse(answer) => Begun::Answered(answer),
             Step::Pass(kind, after, facts, origin) => {
                 let gate = &self.server.gate;
-                match gate.admit_control(kind, &facts, &origin, Frame(frame)) {
+                let to = self.server.peer();
+                match gate.admit_control(kind, &facts, &origin, &to, Frame(frame)) {
                     Ok(pass) => {
                         let sent = self.dispatch(pass, &called.marks, called.deadline_ns).await;
                         let sent = sent.map(|(exchange, ())| (exchange, after));
@@ -58,8 +59,10 @@ impl Asker {
             }
             Step::Judge(facts, origin) => {
                 let call = Call {
+                    caller: self.caller.clone(),
                     facts: *facts,
                     origin: *origin,
+                    targets: self.server.peer().into(),
                     request: Frame(frame),
                 };
                 let admission = self.server.gate.admit(call).await;
@@ -88,7 +91,7 @@ impl Asker {
         mut called: Called,
     ) -> Begun {
         let gate = &self.server.gate;
-        let admission = match take_answer(gate, &self.caller, &ticket, back.answer.as_ref()) {
+        let admission = match take_answer(gate, &self.caller.subject, &ticket, back.answer.as_ref()) {
             Some(reason) => Admission::Refused(gate.decline(*ticket, reason)),
             None if ticket.is_settled() => self.resumed(ticket),
             None => return self.wait(ticket, called),
@@ -171,6 +174,7 @@ impl Asker {
             link.has_room().await?;
             match link.request(pass, marks, deadline_ns) {
                 Ok(sent) => return Ok(sent),
+                Err(Unsent::Elsewhere(_)) => return Err(UpstreamFault::Unreachable.into()),
                 Err(Unsent::Busy) => return Err(UpstreamFault::Busy.into()),
                 Err(Unsent::Ended(unspent)) => pass = unspent,
             }

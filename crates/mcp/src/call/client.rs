@@ -4,15 +4,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use gate::Origin;
 use gate::journal::Digest;
+use gate::{Caller, ControlKind, Origin, PeerId};
 use wire::Era;
 
 use super::parked::Lot;
 use super::server::{Reader, Server, Shown};
 use super::under_way::UnderWay;
 use crate::describe::Context;
-use crate::upstream::{News, Slot};
+use crate::upstream::{News, Slot, taken};
 
 /// Longest id that is kept in the journal, in characters.
 const REQUEST_ID_CHARS_MAX: usize = 256;
@@ -53,7 +53,7 @@ pub(crate) trait Client: Send + Sync {
 #[derive(Clone)]
 pub(crate) struct Asker {
     pub server: Arc<Server>,
-    pub caller: Arc<str>,
+    pub caller: Caller,
     pub session_id: Arc<str>,
     pub client_id: Option<Arc<str>>,
     /// Absent before the client has said which it speaks.
@@ -76,7 +76,7 @@ impl Asker {
 
     pub(super) fn reader(&self) -> Reader<'_> {
         Reader {
-            caller: &self.caller,
+            caller: &self.caller.subject,
             session_id: &self.session_id,
             leaves_unfit_out: self.is_modern() && self.client.is_over_http(),
             shown: &self.shown,
@@ -85,7 +85,7 @@ impl Asker {
 
     pub(super) fn with_context<T>(&self, describe: impl FnOnce(&Context<'_>) -> T) -> T {
         self.server
-            .with_context(&self.caller, &self.shown, describe)
+            .with_context(&self.caller.subject, &self.shown, describe)
     }
 
     pub(super) fn origin(
@@ -105,18 +105,30 @@ impl Asker {
         }
     }
 
+    /// The client as a destination.
+    pub(super) fn peer(&self) -> PeerId {
+        PeerId::client(Arc::clone(&self.session_id))
+    }
+
+    /// A message of the protocol's own for this client.
+    pub(super) fn passed(&self, kind: ControlKind, frame: Vec<u8>) -> Option<Vec<u8>> {
+        let client = self.peer();
+        let pass = self.server.gate.control(kind, &client, frame);
+        Some(taken(pass, &client)?.0)
+    }
+
     /// News of the server for this client; `None` where the client need not hear of them: they take
     /// back a request that it has not been told of, or it reads too slowly.
-    pub fn news(&self, news: &News) -> bool {
+    pub fn news(&self, news: &mut News) -> Option<Vec<u8>> {
         if let (Some(key), Some(under_way)) = (&news.cancels, &self.under_way)
             && under_way.withdraw_asked(key)
         {
-            return false;
+            return None;
         }
         if news.is_droppable && self.client.is_slow() {
             self.client.has_missed_news();
-            return false;
+            return None;
         }
-        true
+        self.passed(ControlKind::News, std::mem::take(&mut news.frame))
     }
 }

@@ -147,7 +147,7 @@ impl Asker {
             ticket,
             marks: marks.clone(),
             server: Arc::clone(&self.server),
-            caller: Arc::clone(&self.caller),
+            caller: Arc::clone(&self.caller.subject),
             essence,
             key,
         };
@@ -167,7 +167,7 @@ impl Asker {
         let essence = essence(frame);
         let mut parked = self.lot.parked();
         let found = parked.get(state).filter(|parked| {
-            parked.caller == self.caller && Arc::ptr_eq(&parked.server, &self.server)
+            parked.caller == self.caller.subject && Arc::ptr_eq(&parked.server, &self.server)
         });
         match found {
             None => return Err(Stray::Unknown),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gate::journal::Status;
-use gate::{Admission, Call, ControlKind, InFlight, Outcome, Pass as _, Reason, Ticket};
+use gate::{Admission, Call, InFlight, Outcome, Reason, Ticket};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use wire::jsonrpc::member;
@@ -21,7 +21,7 @@ use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, Class};
 use crate::message::reply::Reply;
 use crate::message::splice::Marks;
-use crate::upstream::{Frame, Link};
+use crate::upstream::{Frame, Link, taken};
 
 /// Most questions that wait to be written on a call's stream; further ones wait for these.
 const LATE_MAX: usize = 16;
@@ -89,16 +89,16 @@ impl Asker {
         let Question { id, method, frame } = question;
         let Some(under_way) = &self.under_way else {
             let message = "this revision has no requests of servers; return input_required";
-            self.refuse(link, frames::error(&id, -32601, message, None));
+            link.refuse(frames::error(&id, -32601, message, None));
             return None;
         };
         let Some(place) = under_way.ask(&id, link) else {
             let message = "too many requests under way, or this id is in use";
-            self.refuse(link, frames::error(&id, -32600, message, None));
+            link.refuse(frames::error(&id, -32600, message, None));
             return None;
         };
         if let Class::Control(kind) = method::of_server_request(&method) {
-            let (frame, ()) = self.server.gate.control(kind, frame).spend();
+            let frame = self.passed(kind, frame)?;
             place.ping();
             return Some(frame);
         }
@@ -115,7 +115,7 @@ impl Asker {
                 self.client.beside(Box::pin(waiting.go_on(ticket)));
                 None
             }
-            decided => self.passed(link, &id, place, decided),
+            decided => self.passed_on(link, &id, place, decided),
         }
     }
 
@@ -124,8 +124,10 @@ impl Asker {
         let facts = self.with_context(|context| describe::server_request(method, context));
         let origin = self.origin(id, Some(gate.digest(&request.0)), gate.mono_ns());
         let call = Call {
+            caller: self.caller.clone(),
             facts,
             origin,
+            targets: self.peer().into(),
             request,
         };
         gate.admit(call).await
@@ -138,7 +140,7 @@ impl Asker {
     }
 
     /// The frame for the client of what was decided, or the server's answer.
-    fn passed(
+    fn passed_on(
         &self,
         link: &Arc<Link>,
         id: &str,
@@ -147,7 +149,7 @@ impl Asker {
     ) -> Option<Vec<u8>> {
         let refusal = match decided {
             Admission::Permit(permit) => {
-                let (frame, flight) = permit.spend();
+                let (frame, flight) = taken(permit, &self.peer())?;
                 place.judged(flight);
                 return Some(frame.0);
             }
@@ -155,16 +157,10 @@ impl Asker {
             Admission::Refused(refusal) => refusal,
         };
         drop(place);
-        self.refuse(link, frames::refused(id, &refusal));
+        link.refuse(frames::refused(id, &refusal));
         None
     }
 
-    fn refuse(&self, link: &Link, answer: Vec<u8>) {
-        let gate = &self.server.gate;
-        let pass = gate.control(ControlKind::Complaint, Frame(answer));
-        // A server that is gone needs no answer.
-        let _ = link.send(pass);
-    }
 }
 
 /// A request of a server that waits for a person. There are as many as a session may have open.
@@ -209,7 +205,7 @@ impl Waiting {
             late,
             ..
         } = self;
-        if let Some(frame) = asker.passed(&link, &id, place, decided) {
+        if let Some(frame) = asker.passed_on(&link, &id, place, decided) {
             tell(&*asker.client, late.as_ref(), frame).await;
         }
     }
@@ -355,8 +351,8 @@ impl Run {
     ) -> Result<(), Said> {
         let refusal = match admission {
             Admission::Permit(permit) => {
-                let (_, flight) = permit.spend();
-                judging.permitted.push(flight);
+                let spent = taken(permit, &self.asker.peer());
+                judging.permitted.extend(spent.map(|(_, flight)| flight));
                 return Ok(());
             }
             Admission::Pending(ticket) if only_client(&ticket) && !ticket.is_settled() => {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gate::journal::{ResponseSummary, Status};
-use gate::{ControlKind, Outcome, Pass as _};
+use gate::Outcome;
 
 use super::client::Asker;
 use super::questions::{Judging, Late, Question};
@@ -110,16 +110,8 @@ impl Run {
                 self.after = None;
                 Some(Said::Gone)
             }
-            Incoming::Notification(news) => {
-                if !self.asker.news(&news) {
-                    return None;
-                }
-                let pass = self
-                    .asker
-                    .server
-                    .gate
-                    .control(ControlKind::News, news.frame);
-                let (frame, ()) = pass.spend();
+            Incoming::Notification(mut news) => {
+                let frame = self.asker.news(&mut news)?;
                 Some(Said::Emit(self.respelled(frame, news.tie)))
             }
             Incoming::Request { id, method, frame } => {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use ::http::HeaderMap;
-use gate::Gate;
+use gate::{Gate, PeerId};
 use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::pins::PinOptions;
@@ -129,6 +129,11 @@ impl Server {
         let fault = server.nothing_shown().read().fault();
         server.tell(fault.into_iter().collect(), session_id);
         server
+    }
+
+    /// Its name as a destination.
+    pub fn peer(&self) -> PeerId {
+        PeerId::server(Arc::clone(&self.name))
     }
 
     /// The beginning of what a session is shown.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::journal::Status;
-use gate::{ControlKind, Gate, InFlight, Outcome, Reason, Ticket};
+use gate::{ControlKind, InFlight, Outcome, Reason, Ticket};
 use tokio::sync::Notify;
 use wire::id::IdKey;
 use wire::{Id, Revision};
@@ -269,7 +269,7 @@ impl UnderWay {
         let Some(open) = self.forms().remove(key) else {
             return false;
         };
-        match form::answer(frame, &asker.caller, open.only_client) {
+        match form::answer(frame, &asker.caller.subject, open.only_client) {
             Said::Answer(answer) => {
                 // Where another channel was faster, its answer stands.
                 drop(asker.server.gate.approvals().answer(&open.name, answer));
@@ -294,7 +294,6 @@ impl UnderWay {
         let Some(Ask { link, kind, .. }) = self.asked().remove(key) else {
             return false;
         };
-        let gate: &Gate = &asker.server.gate;
         match kind {
             AskKind::Open(stop) => {
                 let kind = AskKind::Open(stop);
@@ -303,7 +302,7 @@ impl UnderWay {
                 return false;
             }
             AskKind::Ping => {
-                let pass = gate.control(ControlKind::Ping, Frame(frame));
+                let pass = link.control(ControlKind::Ping, frame);
                 // A server that has ended needs no answer.
                 let _ = link.send(pass);
             }

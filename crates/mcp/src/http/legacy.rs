@@ -3,7 +3,6 @@
 use std::sync::{Arc, Weak};
 
 use ::http::{HeaderMap, HeaderValue, StatusCode};
-use gate::ControlKind;
 use gate::journal::{Auth, Record};
 use net::http::server::{Request, Response, single};
 use wire::jsonrpc::member;
@@ -19,7 +18,7 @@ use crate::message::era;
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::request;
-use crate::upstream::{Frame, Incoming, Link, News, Slot};
+use crate::upstream::{Incoming, Link, News, Slot};
 
 /// What a client says of itself in `initialize`.
 #[derive(Debug, Default)]
@@ -64,7 +63,7 @@ impl Face {
                 return answer::fault(status, -32603, "no_randomness", "no session id can be made");
             }
         };
-        let subject = &caller.subject_id;
+        let subject = &caller.subject;
         let slot = server.pool.slot(Era::Legacy, subject, Some(&session_id));
         let opening = Abandoned {
             server,
@@ -84,7 +83,11 @@ impl Face {
                     Opening {
                         id: session_id,
                         server: Arc::clone(server),
-                        caller: Arc::clone(subject),
+                        caller: Caller {
+                            // What it took belongs to this request alone.
+                            identity_ns: 0,
+                            ..caller.clone()
+                        },
                         client_id: client.id,
                         elicits: client.elicits,
                         result: &result,
@@ -152,7 +155,7 @@ impl Face {
             Ok(_) => {}
             Err(message) => return refuse(bad, "protocol_version", message),
         }
-        let Some(session) = self.sessions.find(id, &caller.subject_id, &server.name) else {
+        let Some(session) = self.sessions.find(id, &caller.subject, &server.name) else {
             let message = "there is no such session, or it has ended; open one with initialize";
             return refuse(StatusCode::NOT_FOUND, "session_unknown", message);
         };
@@ -227,7 +230,7 @@ impl Face {
         let record = Auth {
             event,
             status: Some("Success"),
-            subject_id: Some(&session.caller),
+            subject_id: Some(&session.caller.subject),
             mcp_session_id: Some(&session.id),
             end_reason,
             ..Auth::default()
@@ -285,18 +288,10 @@ async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
 
 impl Face {
     async fn tell_all(&self, slot: &Arc<Slot>, news: News) {
-        use gate::Pass as _;
-        let sessions = self.sessions.at(slot);
-        let told: Vec<&Arc<Session>> = sessions
-            .iter()
-            .filter(|session| session.asker().news(&news))
-            .collect();
-        if told.is_empty() {
-            return;
-        }
-        let (frame, ()) = self.gate.control(ControlKind::News, news.frame).spend();
-        for session in told {
-            session.tell(frame.clone()).await;
+        for session in self.sessions.at(slot) {
+            if let Some(frame) = session.asker().news(&mut news.clone()) {
+                session.tell(frame).await;
+            }
         }
     }
 
@@ -306,9 +301,7 @@ impl Face {
             let message =
                 "nobody can answer this request: it could belong to any of several clients";
             let refused = frames::error(&question.id, -32603, message, None);
-            let pass = self.gate.control(ControlKind::Complaint, Frame(refused));
-            // A server that is gone needs no answer.
-            let _ = link.send(pass);
+            link.refuse(refused);
             return;
         };
         if let Some(frame) = session.asker().pass_on(link, question, None).await {

@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use ::http::{Method, StatusCode};
+pub use gate::Caller;
 use gate::Gate;
 use net::http::server::{Request, Response};
 use tokio::sync::watch;
@@ -55,13 +56,6 @@ impl Default for FaceOptions {
 
 /// Fills its argument with secret, uniform bytes.
 pub type Random = dyn Fn(&mut [u8]) -> io::Result<()> + Send + Sync;
-
-/// Who asks, as the edge has found out.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// The name in rules and in the journal.
-    pub subject_id: Arc<str>,
-}
 
 /// What is there, for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

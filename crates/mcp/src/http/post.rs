@@ -84,7 +84,7 @@ impl Face {
                     Begun::EraMismatch => self.era_mismatch(&id),
                     Begun::Running(run) => match session {
                         Some(session) => legacy_answer(run, session).await,
-                        None => self.modern_answer(run, &caller.subject_id).await,
+                        None => self.modern_answer(run, &caller.subject).await,
                     },
                 }
             }
@@ -158,18 +158,18 @@ impl Face {
                 }
                 let asker = Asker {
                     server: Arc::clone(server),
-                    caller: Arc::clone(&caller.subject_id),
+                    caller: caller.clone(),
                     session_id: Arc::clone(&self.no_session),
                     client_id: meta.client_id,
                     era: Some(Era::Modern),
                     elicits: false,
-                    slot: server.pool.slot(Era::Modern, &caller.subject_id, None),
-                    shown: server.shown_to(&caller.subject_id),
+                    slot: server.pool.slot(Era::Modern, &caller.subject, None),
+                    shown: server.shown_to(&caller.subject),
                     under_way: None,
                     lot: Arc::clone(&self.lot),
                     client: Arc::new(Passing {
                         face: Arc::clone(self),
-                        caller: Arc::clone(&caller.subject_id),
+                        caller: Arc::clone(&caller.subject),
                     }),
                 };
                 let mut asked = asker.read(&ToRead {
@@ -188,7 +188,13 @@ impl Face {
                 client: Introduction::of(&scan),
             },
             kind => match self.session(server, caller, headers) {
-                Ok(session) => self.in_session(&session, kind, frame, &scan, received_ns),
+                Ok(session) => {
+                    let mut message = self.in_session(&session, kind, frame, &scan, received_ns);
+                    if let Message::Request(asker, ..) = &mut message {
+                        asker.caller.identity_ns = caller.identity_ns;
+                    }
+                    message
+                }
                 Err(response) => Message::Answered(*response),
             },
         }
@@ -264,7 +270,7 @@ impl Face {
             Some(kind) => {
                 if let Some(link) = session.slot.current() {
                     // A server that has ended needs no news.
-                    let _ = link.send(self.gate.control(kind, crate::upstream::Frame(frame)));
+                    drop(link.send(link.control(kind, frame)));
                 }
             }
         }

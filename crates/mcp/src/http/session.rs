@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
+use gate::Caller;
 use tokio::sync::watch;
 use wire::{Era, Revision};
 
@@ -23,7 +24,7 @@ const LISTED_MAX: usize = 512;
 pub(super) struct Session {
     pub id: Arc<str>,
     pub server: Arc<Server>,
-    pub caller: Arc<str>,
+    pub caller: Caller,
     client_id: Option<Arc<str>>,
     /// Whether the client can show its person a form.
     elicits: bool,
@@ -42,7 +43,7 @@ pub(super) struct Session {
 pub(super) struct Opening<'o> {
     pub id: Arc<str>,
     pub server: Arc<Server>,
-    pub caller: Arc<str>,
+    pub caller: Caller,
     pub client_id: Option<Arc<str>>,
     pub elicits: bool,
     /// What the server has answered to `initialize`.
@@ -83,7 +84,7 @@ impl Session {
     pub fn asker(self: &Arc<Self>) -> Asker {
         Asker {
             server: Arc::clone(&self.server),
-            caller: Arc::clone(&self.caller),
+            caller: self.caller.clone(),
             session_id: Arc::clone(&self.id),
             client_id: self.client_id.clone(),
             era: Some(Era::Legacy),
@@ -126,7 +127,7 @@ impl Session {
         if let Some(shown) = self.shown.get() {
             shown.close();
         }
-        self.server.pool.leave(&self.caller, &self.id);
+        self.server.pool.leave(&self.caller.subject, &self.id);
     }
 }
 
@@ -185,7 +186,7 @@ impl Sessions {
     /// it exists.
     pub fn find(&self, id: &str, caller: &str, server: &str) -> Option<Arc<Session>> {
         let session = self.read().get(id).cloned()?;
-        (*session.caller == *caller && *session.server.name == *server).then_some(session)
+        (*session.caller.subject == *caller && *session.server.name == *server).then_some(session)
     }
 
     /// Those who share this place.

@@ -13,7 +13,7 @@ mod speaker;
 use std::io;
 use std::sync::Arc;
 
-use gate::Gate;
+use gate::{Caller, Gate};
 use net::stdio::{FrameReader, FrameWriter};
 use wire::jsonrpc::Envelope;
 use wire::scan::Scan;
@@ -25,7 +25,7 @@ use crate::call::{
     UnderWay,
 };
 use crate::message::frames::{self, UpstreamFault};
-use crate::upstream::{Driver, Frame, Link};
+use crate::upstream::{Driver, Link};
 
 use batch::{BATCH_MAX, Part};
 use outbox::Outbox;
@@ -36,7 +36,7 @@ use speaker::{Speaker, Step};
 #[derive(Clone, Debug)]
 pub struct StdioOptions {
     /// The caller.
-    pub subject_id: String,
+    pub caller: Caller,
     /// 128 random bits in hex.
     pub session_id: Arc<str>,
     /// How long calls under way may take to end at the end, in milliseconds.
@@ -106,7 +106,7 @@ impl Stdio {
         let lists = Lists::new(gate.world(), ENTRIES_MAX);
         let speaker = Arc::new(Speaker::new(
             server,
-            options.subject_id.as_str().into(),
+            options.caller.clone(),
             session_id,
             slot,
             UnderWay::new(lists, None),
@@ -265,9 +265,7 @@ impl Stdio {
 
     fn initialized(&mut self, frame: Vec<u8>) {
         self.speaker.under_way.client_is_ready();
-        let pass = self
-            .gate
-            .control(gate::ControlKind::Handshake, Frame(frame));
+        let pass = self.link.control(gate::ControlKind::Handshake, frame);
         let link = Arc::clone(&self.link);
         self.runs.add(Box::pin(async move {
             // A server that no longer reads shows at its next turn.
@@ -277,7 +275,7 @@ impl Stdio {
 
     /// Sends what has no answer. A server that no longer reads shows at its next turn.
     fn send(&mut self, kind: gate::ControlKind, frame: Vec<u8>) {
-        if let Err(error) = self.link.send(self.gate.control(kind, Frame(frame)))
+        if let Err(error) = self.link.send(self.link.control(kind, frame))
             && error.kind() == io::ErrorKind::WouldBlock
         {
             self.outbox().note(

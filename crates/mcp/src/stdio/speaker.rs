@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gate::ControlKind;
+use gate::{Caller, ControlKind};
 use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::revision::META_PROTOCOL_VERSION;
@@ -29,7 +29,7 @@ struct Said {
 /// The client, as all that goes on shares it.
 pub(super) struct Speaker {
     pub server: Arc<Server>,
-    pub caller: Arc<str>,
+    pub caller: Caller,
     pub session_id: Arc<str>,
     pub slot: Arc<Slot>,
     pub shown: Arc<Shown>,
@@ -51,7 +51,7 @@ pub(super) enum Step {
 impl Speaker {
     pub fn new(
         server: Arc<Server>,
-        caller: Arc<str>,
+        caller: Caller,
         session_id: Arc<str>,
         slot: Arc<Slot>,
         under_way: UnderWay,
@@ -82,7 +82,7 @@ impl Speaker {
         } = self.said().clone();
         Asker {
             server: Arc::clone(&self.server),
-            caller: Arc::clone(&self.caller),
+            caller: self.caller.clone(),
             session_id: Arc::clone(&self.session_id),
             client_id,
             era,
@@ -196,13 +196,10 @@ impl Speaker {
 
     /// Passes on what the server says that belongs to no exchange, until it ends.
     pub async fn attend(self: Arc<Self>, link: Arc<Link>) {
-        use gate::Pass as _;
         loop {
             match link.unsolicited().await {
-                Incoming::Notification(news) => {
-                    if self.asker().news(&news) {
-                        let gate = &self.server.gate;
-                        let (frame, ()) = gate.control(ControlKind::News, news.frame).spend();
+                Incoming::Notification(mut news) => {
+                    if let Some(frame) = self.asker().news(&mut news) {
                         self.outbox.post(frame);
                     }
                 }

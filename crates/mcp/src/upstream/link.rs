@@ -6,11 +6,11 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gate::{ControlKind, Gate, Pass};
+use gate::{ControlKind, Gate, Pass, PeerId};
 use wire::Id;
 use wire::id::IdKey;
 
-use super::Frame;
+use super::{Frame, elsewhere};
 use super::exchange::{Exchange, Incoming, Mailbox};
 use super::way::{Peer, Reading};
 use crate::message::frames::{self, Failure, UpstreamFault};
@@ -92,6 +92,8 @@ pub enum Unsent<P> {
     Ended(P),
     /// Too much is under way.
     Busy,
+    /// The pass is made out to another server.
+    Elsewhere(P),
 }
 
 impl Link {
@@ -106,6 +108,22 @@ impl Link {
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name that passes for it are made out to.
+    #[must_use]
+    pub fn id(&self) -> &PeerId {
+        self.made.peer.id()
+    }
+
+    /// A pass for the protocol's own traffic to this server.
+    pub fn control(&self, kind: ControlKind, frame: Vec<u8>) -> gate::Control<Frame> {
+        self.made.gate.control(kind, self.id(), Frame(frame))
+    }
+
+    /// Tells the server that its request does not pass. One that is gone needs no answer.
+    pub fn refuse(&self, answer: Vec<u8>) {
+        drop(self.send(self.control(ControlKind::Complaint, answer)));
     }
 
     /// The gate whose passes it takes.
@@ -179,7 +197,7 @@ impl Link {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mailbox = Arc::new(Mailbox::default());
         let own = self.made.naming != Naming::AsSpelled;
-        let (frame, open) = {
+        let (spent, open) = {
             let mut table = self.table();
             if table.ended {
                 return Err(Unsent::Ended(pass));
@@ -187,8 +205,9 @@ impl Link {
             if table.open.len() >= IN_FLIGHT_MAX {
                 return Err(Unsent::Busy);
             }
-            let (frame, open) = pass.spend();
-            let spelled = (!own).then(|| marks.spelled_id(&frame.0)).flatten();
+            let (spent, open) = pass.spend(self.id()).map_err(Unsent::Elsewhere)?;
+            let spelled = (!own).then(|| marks.spelled_id(&spent.request().0));
+            let spelled = spelled.flatten();
             if let Some((_, key)) = &spelled {
                 table.spelled.insert(key.clone(), number);
             }
@@ -198,10 +217,10 @@ impl Link {
                 spelled,
             };
             table.open.insert(number, entry);
-            (frame, open)
+            (spent, open)
         };
         let text = own.then(|| number.to_string());
-        let reading = match self.made.peer.request(frame, marks, text.as_deref()) {
+        let reading = match self.made.peer.request(spent, marks, text.as_deref()) {
             Ok(reading) => reading,
             Err(_) => {
                 // Some of it may have left: nobody may send it again.
@@ -219,8 +238,8 @@ impl Link {
     /// `BrokenPipe` where the server no longer reads, `WouldBlock` where too much is on its way. What
     /// goes wrong later is noted.
     pub fn send<P: Pass<Request = Frame>>(&self, pass: P) -> io::Result<P::Open> {
-        let (frame, open) = pass.spend();
-        self.made.peer.send(frame, &self.made.notes)?;
+        let (spent, open) = pass.spend(self.id()).map_err(elsewhere)?;
+        self.made.peer.send(spent, &self.made.notes)?;
         Ok(open)
     }
 
@@ -232,8 +251,8 @@ impl Link {
         self: &Arc<Self>,
         pass: P,
     ) -> io::Result<P::Open> {
-        let (frame, open) = pass.spend();
-        self.made.peer.initialized(frame, self).await?;
+        let (spent, open) = pass.spend(self.id()).map_err(elsewhere)?;
+        self.made.peer.initialized(spent, self).await?;
         Ok(open)
     }
 
@@ -288,9 +307,9 @@ impl Link {
         };
         let id = Self::known_as(number, &entry);
         entry.mailbox.put(with);
-        let frame = Frame(frames::cancel(&id, reason));
+        let frame = frames::cancel(&id, reason);
         // A server that is gone needs no word of it.
-        let _ = self.send(self.made.gate.control(ControlKind::Cancel, frame));
+        drop(self.send(self.control(ControlKind::Cancel, frame)));
     }
 
     /// Ends an exchange; `false` where it has ended before.

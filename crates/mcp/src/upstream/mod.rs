@@ -13,7 +13,10 @@ mod way;
 
 use std::borrow::Cow;
 
+use std::io;
+
 use gate::approval::Shown;
+use gate::{Pass, PeerId, Spent};
 use net::outbound::ChildSpec;
 use wire::jsonrpc::{Envelope, member};
 use wire::{Bounds, scan_request};
@@ -39,6 +42,23 @@ impl Shown for Frame {
             .or_else(all)
             .map(Cow::Borrowed)
     }
+}
+
+/// What a pass holds, taken out at its destination; nothing where it is made out to another.
+pub(crate) fn taken<P: Pass>(pass: P, here: &PeerId) -> Option<(P::Request, P::Open)> {
+    let (spent, open) = pass.spend(here).ok()?;
+    Some((spent.take(here).ok()?, open))
+}
+
+/// The frame of what was spent here.
+fn frame_at(here: &PeerId, spent: Spent<Frame>) -> io::Result<Frame> {
+    spent.take(here).map_err(elsewhere)
+}
+
+/// A pass for another peer came this way. It is dropped, which settles its call as aborted.
+fn elsewhere<P>(_unspent: P) -> io::Error {
+    let message = "the pass is made out to another peer";
+    io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
 /// What to start as the server. Built by the binary, spent here.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gate::{ControlKind, Gate};
+use gate::{ControlKind, Gate, PeerId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::Era;
 
@@ -309,15 +309,16 @@ impl Pool {
             notes: Arc::default(),
             session_id,
         };
+        let id = PeerId::server(Arc::clone(&self.name));
         match &self.means {
             Means::Command(command) => {
-                let (peer, child) = child::start(command, &self.name)?;
+                let (peer, child) = child::start(command, id)?;
                 let link = Arc::new(Link::new(making(Arc::clone(&peer) as _)));
                 let driver = Driver::new(peer, child, Arc::clone(&link), place);
                 Ok((link, Some(driver)))
             }
             Means::Http(upstream) => {
-                let peer = Remote::new(upstream, &self.gate, place);
+                let peer = Remote::new(id, upstream, &self.gate, place);
                 Ok((Arc::new(Link::new(making(Arc::new(peer)))), None))
             }
         }

@@ -1,12 +1,10 @@
 //! Where each frame of a server belongs.
 
-use gate::ControlKind;
 use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::scan::Scan;
 use wire::{Bounds, Id, scan_reply, scan_request};
 
-use super::Frame;
 use super::exchange::{Incoming, News};
 use super::link::{Link, Naming};
 use crate::message::frames::{self, UpstreamFault};
@@ -185,8 +183,7 @@ impl Link {
                 "server_request_unplaced",
                 "a request of the server had no reader and was refused",
             );
-            // A server that is gone needs no answer.
-            let _ = self.send(self.gate().control(ControlKind::Complaint, Frame(refused)));
+            self.refuse(refused);
         }
     }
 }

@@ -8,7 +8,6 @@ use gate::ControlKind;
 use tokio::sync::Notify;
 use wire::{Bounds, scan_request};
 
-use super::Frame;
 use super::exchange::Incoming;
 use super::link::{Link, Naming, Unsent};
 use crate::message::frames::{Failure, UpstreamFault};
@@ -128,7 +127,7 @@ impl Slot {
             hello.initialized = Some(frame.clone());
         }
         if let Some(link) = self.current() {
-            let pass = link.gate().control(ControlKind::Handshake, Frame(frame));
+            let pass = link.control(ControlKind::Handshake, frame);
             // A server that has ended is told again when it is started again.
             let _ = link.initialized(pass).await;
         }
@@ -145,9 +144,7 @@ impl Slot {
             return Err(UpstreamFault::Died.into());
         }
         if let Some(initialized) = hello.initialized {
-            let pass = link
-                .gate()
-                .control(ControlKind::Handshake, Frame(initialized));
+            let pass = link.control(ControlKind::Handshake, initialized);
             let told = link.initialized(pass).await;
             told.map_err(|_| UpstreamFault::Died)?;
         }
@@ -178,12 +175,13 @@ async fn answer(link: &Arc<Link>, kind: ControlKind, frame: Vec<u8>) -> Result<R
         let scan = scan_request(&frame, &Bounds::default()).map_err(|_| UpstreamFault::Garbage)?;
         Marks::of(&frame, &scan).ok_or(UpstreamFault::Garbage)?
     };
-    let pass = link.gate().control(kind, Frame(frame));
+    let pass = link.control(kind, frame);
     let (mut exchange, ()) =
         link.request(pass, &marks, u64::MAX)
             .map_err(|unsent| match unsent {
                 Unsent::Ended(_) => UpstreamFault::Died,
                 Unsent::Busy => UpstreamFault::Busy,
+                Unsent::Elsewhere(_) => UpstreamFault::Unreachable,
             })?;
     loop {
         match exchange.next().await {
@@ -195,8 +193,7 @@ async fn answer(link: &Arc<Link>, kind: ControlKind, frame: Vec<u8>) -> Result<R
             Incoming::Request { id, .. } => {
                 let text = "no session is open yet";
                 let refused = crate::message::frames::error(&id, -32603, text, None);
-                let pass = link.gate().control(ControlKind::Complaint, Frame(refused));
-                let _ = link.send(pass);
+                link.refuse(refused);
             }
         }
     }

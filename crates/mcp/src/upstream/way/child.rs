@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use gate::{PeerId, Spent};
 use net::outbound::{Child, describe};
 use net::stdio::FrameWriter;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
@@ -15,7 +16,7 @@ use super::{Going, Peer, Reading};
 use crate::message::frames::UpstreamFault;
 use crate::message::splice::Marks;
 use crate::notes::Notes;
-use crate::upstream::{Frame, Link, ServerCommand};
+use crate::upstream::{Frame, Link, ServerCommand, frame_at};
 
 /// How often deadlines and notes are looked at, in milliseconds.
 const TICK_MS: u64 = 250;
@@ -28,6 +29,7 @@ const END_WAIT_MS: u64 = 1_000;
 
 /// The way to a child.
 pub struct Process {
+    id: PeerId,
     writer: Mutex<Option<FrameWriter>>,
     /// For the driver: something is queued, or the end is wanted.
     wake: Notify,
@@ -44,10 +46,11 @@ pub struct Process {
 /// Where the process cannot be started.
 pub(in crate::upstream) fn start(
     command: &ServerCommand,
-    name: &str,
+    id: PeerId,
 ) -> io::Result<(Arc<Process>, Child)> {
-    let mut child = Child::spawn(command, name)?;
+    let mut child = Child::spawn(command, id.name())?;
     let process = Process {
+        id,
         writer: Mutex::new(child.take_writer()),
         wake: Notify::new(),
         room: Notify::new(),
@@ -89,7 +92,17 @@ impl Process {
 }
 
 impl Peer for Process {
-    fn request(&self, frame: Frame, marks: &Marks, name: Option<&str>) -> io::Result<Reading> {
+    fn id(&self) -> &PeerId {
+        &self.id
+    }
+
+    fn request(
+        &self,
+        frame: Spent<Frame>,
+        marks: &Marks,
+        name: Option<&str>,
+    ) -> io::Result<Reading> {
+        let frame = frame_at(&self.id, frame)?;
         match name {
             Some(name) => self.write(|w| w.send_parts(&marks.renamed(&frame.0, name)))?,
             None => self.write(|w| w.send_owned(frame.0))?,
@@ -97,12 +110,19 @@ impl Peer for Process {
         Ok(Reading::Link)
     }
 
-    fn send(&self, frame: Frame, _: &Arc<Mutex<Notes>>) -> io::Result<()> {
+    fn send(&self, frame: Spent<Frame>, _: &Arc<Mutex<Notes>>) -> io::Result<()> {
+        let frame = frame_at(&self.id, frame)?;
         self.write(|w| w.send_owned(frame.0))
     }
 
-    fn initialized<'p>(&'p self, frame: Frame, _: &'p Arc<Link>) -> Going<'p, io::Result<()>> {
-        Box::pin(std::future::ready(self.write(|w| w.send_owned(frame.0))))
+    fn initialized<'p>(
+        &'p self,
+        frame: Spent<Frame>,
+        _: &'p Arc<Link>,
+    ) -> Going<'p, io::Result<()>> {
+        let frame = frame_at(&self.id, frame);
+        let sent = frame.and_then(|frame| self.write(|w| w.send_owned(frame.0)));
+        Box::pin(std::future::ready(sent))
     }
 
     fn is_congested(&self) -> bool {

@@ -8,6 +8,8 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
+use gate::{PeerId, Spent};
+
 use super::{Frame, Link};
 use crate::message::frames::UpstreamFault;
 use crate::message::splice::Marks;
@@ -27,25 +29,38 @@ pub enum Reading {
     Own(Box<http::Exchange>),
 }
 
-/// A server of whatever kind, as a link speaks to it. It is handed what a pass held, and nothing else.
+/// A server of whatever kind, as a link speaks to it. It takes what a pass became at its destination, and
+/// nothing else.
 pub trait Peer: Send + Sync {
+    /// The name that passes for it are made out to.
+    fn id(&self) -> &PeerId;
+
     /// Sends a request; `name` stands in the place of its own names where one is given.
     ///
     /// # Errors
-    /// Where some of it may have left and the rest cannot.
-    fn request(&self, frame: Frame, marks: &Marks, name: Option<&str>) -> io::Result<Reading>;
+    /// Where some of it may have left and the rest cannot, or it is for another peer.
+    fn request(
+        &self,
+        frame: Spent<Frame>,
+        marks: &Marks,
+        name: Option<&str>,
+    ) -> io::Result<Reading>;
 
     /// Sends what has no answer. What goes wrong later is noted.
     ///
     /// # Errors
     /// `BrokenPipe` where the server no longer reads, `WouldBlock` where too much is on its way.
-    fn send(&self, frame: Frame, notes: &Arc<Mutex<Notes>>) -> io::Result<()>;
+    fn send(&self, frame: Spent<Frame>, notes: &Arc<Mutex<Notes>>) -> io::Result<()>;
 
     /// Tells the server that its client is ready; what it says by itself is listened to from then on.
     ///
     /// # Errors
     /// As [`Peer::send`].
-    fn initialized<'p>(&'p self, frame: Frame, link: &'p Arc<Link>) -> Going<'p, io::Result<()>>;
+    fn initialized<'p>(
+        &'p self,
+        frame: Spent<Frame>,
+        link: &'p Arc<Link>,
+    ) -> Going<'p, io::Result<()>>;
 
     /// Whether so much waits to be read by the server that whoever sends should pause.
     fn is_congested(&self) -> bool;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use gate::{ControlKind, Gate, Pass as _};
+use gate::{ControlKind, Gate, PeerId};
 
 use super::{HttpSession, HttpUpstream, Incoming};
 use crate::message::frames::{Failure, UpstreamFault as Fault};
-use crate::upstream::Frame;
+use crate::upstream::{Frame, taken};
 
 /// How long the server may take to answer, in milliseconds.
 const PROBE_MS_MAX: u64 = 10_000;
@@ -26,12 +26,17 @@ impl HttpUpstream {
     /// # Errors
     /// What is wrong instead.
     pub async fn probe(self: &Arc<Self>, gate: &Arc<Gate>) -> Result<(), Failure> {
-        let mut session = HttpSession::new(Arc::clone(self), Arc::clone(gate));
+        let mut session = HttpSession::new(
+            PeerId::server(self.place()),
+            Arc::clone(self),
+            Arc::clone(gate),
+        );
         session.call_ms_max = PROBE_MS_MAX;
         session.reconnect_ms_max = 0;
         let session = Arc::new(session);
         let frame = Frame(INITIALIZE.as_bytes().to_vec());
-        let (frame, ()) = gate.control(ControlKind::Handshake, frame).spend();
+        let pass = gate.control(ControlKind::Handshake, session.id(), frame);
+        let (frame, ()) = taken(pass, session.id()).ok_or(Fault::Unreachable)?;
         let mut exchange = session.carry(frame, None);
         let outcome = loop {
             match exchange.next().await {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gate::Gate;
+use gate::{Gate, PeerId, Spent};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -15,7 +15,7 @@ use super::{Exchange, HttpSession, HttpUpstream, Incoming as Came};
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::splice::Marks;
 use crate::notes::Notes;
-use crate::upstream::Frame;
+use crate::upstream::{Frame, frame_at};
 use crate::upstream::exchange::{Incoming, Mailbox};
 use crate::upstream::link::{Link, note};
 use crate::upstream::way::{Going, Peer, Reading};
@@ -40,11 +40,12 @@ impl Remote {
     /// A session with a server over HTTP, which its first message opens. `place` is given back when
     /// it has ended.
     pub(crate) fn new(
+        id: PeerId,
         upstream: &Arc<HttpUpstream>,
         gate: &Arc<Gate>,
         place: OwnedSemaphorePermit,
     ) -> Self {
-        let session = HttpSession::new(Arc::clone(upstream), Arc::clone(gate));
+        let session = HttpSession::new(id, Arc::clone(upstream), Arc::clone(gate));
         Self {
             session: Arc::new(session),
             asides: Arc::new(Semaphore::new(ASIDES_MAX)),
@@ -96,7 +97,17 @@ impl Remote {
 }
 
 impl Peer for Remote {
-    fn request(&self, frame: Frame, marks: &Marks, name: Option<&str>) -> io::Result<Reading> {
+    fn id(&self) -> &PeerId {
+        self.session.id()
+    }
+
+    fn request(
+        &self,
+        frame: Spent<Frame>,
+        marks: &Marks,
+        name: Option<&str>,
+    ) -> io::Result<Reading> {
+        let frame = frame_at(self.id(), frame)?;
         let frame = match name {
             Some(name) => Frame(marks.renamed(&frame.0, name).concat()),
             None => frame,
@@ -107,7 +118,8 @@ impl Peer for Remote {
         Ok(Reading::Own(Box::new(exchange)))
     }
 
-    fn send(&self, frame: Frame, notes: &Arc<Mutex<Notes>>) -> io::Result<()> {
+    fn send(&self, frame: Spent<Frame>, notes: &Arc<Mutex<Notes>>) -> io::Result<()> {
+        let frame = frame_at(self.id(), frame)?;
         if self.is_modern() {
             // That era has neither answers nor cancellations of clients: a closed stream says it.
             return Ok(());
@@ -124,10 +136,15 @@ impl Peer for Remote {
         Ok(())
     }
 
-    fn initialized<'p>(&'p self, frame: Frame, link: &'p Arc<Link>) -> Going<'p, io::Result<()>> {
+    fn initialized<'p>(
+        &'p self,
+        frame: Spent<Frame>,
+        link: &'p Arc<Link>,
+    ) -> Going<'p, io::Result<()>> {
         // A call that overtook it would be refused.
         self.session.hold_back(true);
         Box::pin(async move {
+            let frame = frame_at(self.id(), frame)?;
             // What the server says as soon as it hears of its client has a reader by then.
             self.listen(link).await;
             let exchange = self.session.carry(frame, None);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use gate::Gate;
+use gate::{Gate, PeerId};
 use net::outbound::http::{
     HeaderMap, HeaderName, HeaderValue, HttpFault, Lane, Method, Outgoing, Reply, header,
 };
@@ -27,6 +27,7 @@ const SESSION_ID_BYTES_MAX: usize = 1_024;
 /// stands for what belongs to one caller.
 #[derive(Debug)]
 pub struct HttpSession {
+    id: PeerId,
     pub(super) upstream: Arc<HttpUpstream>,
     pub(super) gate: Arc<Gate>,
     state: Mutex<State>,
@@ -53,10 +54,12 @@ struct State {
 }
 
 impl HttpSession {
-    /// A session of which nothing is known yet. `gate` gives the passes for opening it again.
+    /// A session with the server `id`, of which nothing is known yet. `gate` gives the passes for
+    /// opening it again.
     #[must_use]
-    pub fn new(upstream: Arc<HttpUpstream>, gate: Arc<Gate>) -> Self {
+    pub fn new(id: PeerId, upstream: Arc<HttpUpstream>, gate: Arc<Gate>) -> Self {
         Self {
+            id,
             call_ms_max: upstream.call_ms_max,
             reconnect_ms_max: RECONNECT_MS_MAX,
             upstream,
@@ -66,6 +69,12 @@ impl HttpSession {
             held_back: watch::Sender::new(false),
             renewing: tokio::sync::Mutex::new(()),
         }
+    }
+
+    /// The name that passes for its server are made out to.
+    #[must_use]
+    pub fn id(&self) -> &PeerId {
+        &self.id
     }
 
     /// Sends what a pass held; what comes back is read from the exchange, and nothing happens while
