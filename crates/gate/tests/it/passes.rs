@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use crate::journal_support::{NOW_MS, Place};
 use gate::approval::Shown;
 use gate::facts::{Direction, Fact, Facts, ResourceType};
 use gate::journal::audit::{Filter, each};
@@ -14,7 +15,6 @@ use gate::{
     Admission, Attempt, Call, Caller, Clock, ControlKind, Gate, Origin, Outcome, Pass as _, PeerId,
     Permit, Reason, Targets, World,
 };
-use crate::journal_support::{NOW_MS, Place};
 use serde_json::{Value, json};
 
 /// What is sent.

@@ -91,7 +91,8 @@ impl Asker {
         mut called: Called,
     ) -> Begun {
         let gate = &self.server.gate;
-        let admission = match take_answer(gate, &self.caller.subject, &ticket, back.answer.as_ref()) {
+        let admission = match take_answer(gate, &self.caller.subject, &ticket, back.answer.as_ref())
+        {
             Some(reason) => Admission::Refused(gate.decline(*ticket, reason)),
             None if ticket.is_settled() => self.resumed(ticket),
             None => return self.wait(ticket, called),

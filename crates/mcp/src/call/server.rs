@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use ::http::HeaderMap;
-use gate::{Gate, PeerId};
 use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::pins::PinOptions;
+use gate::{Gate, PeerId};
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 
@@ -296,7 +296,7 @@ impl Asker {
 
     /// What to tell the client of lists that a reload has changed.
     pub fn changed_lists(&self) -> Vec<Vec<u8>> {
-        let Some(under_way) = self.under_way.as_ref().filter(|u| u.is_ready()) else {
+        let Some(under_way) = &self.under_way else {
             return Vec::new();
         };
         let world = self.server.gate.world();
@@ -304,7 +304,13 @@ impl Asker {
         if lists.are_of(&world) {
             return Vec::new();
         }
-        self.with_context(|context| lists.changed(&world, context))
+        let changed = self.with_context(|context| lists.changed(&world, context));
+        // Who has not said that it is initialized lists for the first time.
+        if under_way.is_ready() {
+            changed
+        } else {
+            Vec::new()
+        }
     }
 }
 

@@ -79,6 +79,8 @@ pub struct Stdio {
     client_hung_up: bool,
     /// The client no longer reads.
     client_gone: bool,
+    /// Frames of the client have been read and wait until its server takes more.
+    is_behind: bool,
     speaker: Arc<Speaker>,
     link: Arc<Link>,
     /// A child is driven from here; a server over HTTP is read by the calls themselves.
@@ -120,6 +122,7 @@ impl Stdio {
             writer: client.1,
             client_hung_up: false,
             client_gone: false,
+            is_behind: false,
             speaker,
             link,
             driver,

@@ -7,7 +7,7 @@ use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::revision::META_PROTOCOL_VERSION;
 use wire::scan::Scan;
-use wire::{Era, Id, WireError};
+use wire::{Era, Id, Revision, WireError};
 
 use super::outbox::Outbox;
 use crate::call::{
@@ -189,6 +189,9 @@ impl Speaker {
             if meta.get(META_PROTOCOL_VERSION).is_some() {
                 let info = meta.get(request::META_CLIENT).map(ToString::to_string);
                 said.era = Some(Era::Modern);
+                if let Some(link) = self.slot.current() {
+                    link.agreed_on(Some(Revision::V2026_07_28));
+                }
                 said.client_id = info.as_deref().and_then(request::client_name);
             }
         }

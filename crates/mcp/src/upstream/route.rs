@@ -18,6 +18,10 @@ impl Link {
     pub(super) fn on_frame(&self, frame: Vec<u8>, has_streams: bool) {
         let incoming = match read(&frame) {
             Ok(Read::Message(read)) => read,
+            Ok(Read::Batch(_)) if !self.may_batch() => {
+                let message = "the server sent a batch, and this revision has none";
+                return self.garbage(&frame, message);
+            }
             Ok(Read::Batch(elements)) => {
                 for element in elements {
                     // Batches do not nest: an element that is one fails as no message.

@@ -15,13 +15,15 @@ use super::{Exchange, HttpSession, HttpUpstream, Incoming as Came};
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::splice::Marks;
 use crate::notes::Notes;
-use crate::upstream::{Frame, frame_at};
 use crate::upstream::exchange::{Incoming, Mailbox};
 use crate::upstream::link::{Link, note};
 use crate::upstream::way::{Going, Peer, Reading};
+use crate::upstream::{Frame, frame_at};
 
 /// Most notifications and answers of clients on their way at once, in one session.
 pub const ASIDES_MAX: usize = 1_024;
+/// How long is waited for some of them to arrive, in milliseconds.
+const ROOM_WAIT_MS: u64 = 10_000;
 /// How long the server's own stream may take to open before its server is told that the client is
 /// ready, in milliseconds.
 const LISTEN_WAIT_MS_MAX: u64 = 1_000;
@@ -159,8 +161,12 @@ impl Peer for Remote {
     }
 
     fn has_room(&self) -> Going<'_, Result<(), UpstreamFault>> {
-        // Calls wait for a connection each for itself.
-        Box::pin(std::future::ready(Ok(())))
+        // Calls wait for a connection each for itself; only what has no answer is counted here.
+        Box::pin(async move {
+            let wait = Duration::from_millis(ROOM_WAIT_MS);
+            let room = tokio::time::timeout(wait, self.asides.acquire()).await;
+            room.map(drop).map_err(|_| UpstreamFault::Busy)
+        })
     }
 
     /// Changes when the server opens the session again.
