@@ -192,7 +192,7 @@ impl Asker {
 
     fn reader(&self) -> Reader<'_> {
         Reader {
-            caller: &self.caller.subject,
+            caller: &self.caller,
             session_id: &self.session_id,
             era: self.era,
             shown: &self.shown,
@@ -201,7 +201,7 @@ impl Asker {
 
     pub(super) fn with_context<T>(&self, describe: impl FnOnce(&Context<'_>) -> T) -> T {
         self.server
-            .with_context(&self.caller.subject, &self.shown, describe)
+            .with_context(&self.caller, &self.shown, describe)
     }
 
     fn origin(&self, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {

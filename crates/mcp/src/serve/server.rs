@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::pins::PinOptions;
-use gate::{Gate, PeerId};
+use gate::{Caller, Gate, PeerId};
 use http::HeaderMap;
 use wire::Era;
 use wire::jsonrpc::{member, string};
@@ -95,7 +95,7 @@ impl Shown {
 
 /// Who is shown a list.
 pub(super) struct Reader<'r> {
-    pub caller: &'r str,
+    pub caller: &'r Caller,
     pub session_id: &'r str,
     pub era: Era,
     pub shown: &'r Shown,
@@ -178,14 +178,14 @@ impl Server {
     /// Lends what describing a request needs to know.
     pub fn with_context<T>(
         &self,
-        caller: &str,
+        caller: &Caller,
         shown: &Shown,
         describe: impl FnOnce(&Context<'_>) -> T,
     ) -> T {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         describe(&Context {
             backend_id: &self.name,
-            subject_id: caller,
+            caller,
             view: self.view.as_deref(),
             schemas: &known.schemas,
             definitions: Some(&shown.read()),

@@ -162,7 +162,7 @@ impl Session {
     fn context(&self) -> Context<'_> {
         Context {
             backend_id: &self.options.backend_id,
-            subject_id: &self.options.caller.subject,
+            caller: &self.options.caller,
             view: self.options.view.as_deref(),
             schemas: &self.schemas,
             definitions: Some(&self.definitions),
