@@ -6,9 +6,9 @@ use clap::CommandFactory as _;
 use gate::facts::{FACTS, ResourceType};
 use gate::policy::{CONDITIONS, Operation, effects, when};
 use gate::{ControlKind, Reason};
+use mcp::descriptions::finding::Event;
 use mcp::descriptions::suspicious::Suspicion;
-use mcp::finding::Event;
-use mcp::frames::{REFUSED_CODE, UPSTREAM_CODE, UpstreamFault};
+use mcp::message::frames::{REFUSED_CODE, UPSTREAM_CODE, UpstreamFault};
 
 use crate::cli::Cli;
 

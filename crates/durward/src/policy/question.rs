@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gate::Caller;
 use gate::facts::{Fact, FactId, Facts, Kind, Stated};
 use mcp::describe::{self, Context, PathSchemas};
-use mcp::method::{self, Class};
+use mcp::message::method::{self, Class};
 use serde_json::json;
 use serde_json::value::RawValue;
 use wire::scan::{Bounds, scan_request};
@@ -100,7 +100,7 @@ impl Question<'_> {
         if SERVER_METHODS.contains(&self.method) {
             return Ok(describe::server_request(self.method, &context));
         }
-        let reaches_for = match method::of_client_request(self.method) {
+        let reaches_for = match method::of(self.method).class {
             Class::Judged(reaches_for) => reaches_for,
             Class::Control(_) => {
                 return Err(format!(

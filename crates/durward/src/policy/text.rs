@@ -75,6 +75,6 @@ mod tests {
         }
         assert_eq!(list(&["a"]), "a");
         assert_eq!(list(&["a", "b"]), "[a, b]");
-        assert_eq!(list(&[]), "[]");
+        assert_eq!(list::<&str>(&[]), "[]");
     }
 }

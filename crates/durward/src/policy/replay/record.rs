@@ -9,7 +9,7 @@ use gate::limits::BREACH_RULE;
 use gate::paths::canonical::Meaning;
 use gate::paths::{PathArgument, Role};
 use gate::policy::{Effect, PROTECTED_RULE};
-use mcp::method::{self, Class};
+use mcp::message::method::{self, Class};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -180,7 +180,7 @@ impl<'a> Recorded<'a> {
             return ResourceType::ALL.into_iter().find(|t| t.label() == label);
         }
         // Records of earlier versions do not state it; the method does.
-        match (direction, method::of_client_request(method)) {
+        match (direction, method::of(method).class) {
             (Direction::ToServer, Class::Judged(reaches_for)) => reaches_for,
             (Direction::ToServer | Direction::ToClient, _) => None,
         }
