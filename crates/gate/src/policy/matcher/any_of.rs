@@ -1,6 +1,7 @@
 //! Lists of which one member has to be listed.
 
-use super::of_fact;
+use super::read::is_wild;
+use super::{Misspelt, of_fact};
 use crate::facts::FactId;
 use crate::policy::seen::Seen;
 use crate::policy::tri::Tri;
@@ -27,4 +28,13 @@ impl Members {
                 .any(|text| self.texts.iter().any(|listed| listed == text))
         })
     }
+}
+
+pub(super) fn misspelt(key: &str, text: &str) -> Option<Misspelt> {
+    is_wild(text).then(|| {
+        (
+            format!("{key} \"{text}\" is compared as it stands: * and ? mean nothing there"),
+            "name each one, or write a when with exists(…)".to_owned(),
+        )
+    })
 }

@@ -140,7 +140,8 @@ impl Matcher {
         match self {
             Self::Name { .. } => name::misspelt(key, text),
             Self::Path(_) => path::misspelt(key, text),
-            Self::Exact | Self::AnyOf(None) => exact::misspelt(key, text),
+            Self::Exact => exact::misspelt(key, text),
+            Self::AnyOf(None) => any_of::misspelt(key, text),
             Self::Extension => extension::misspelt(key, text),
             Self::Scheme => scheme::misspelt(key, text),
             Self::Word(..) | Self::AnyOf(Some(_)) | Self::Expression => None,
