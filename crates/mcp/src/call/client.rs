@@ -76,7 +76,7 @@ impl Asker {
 
     pub(super) fn reader(&self) -> Reader<'_> {
         Reader {
-            caller: &self.caller.subject,
+            caller: &self.caller,
             session_id: &self.session_id,
             leaves_unfit_out: self.is_modern() && self.client.is_over_http(),
             shown: &self.shown,
@@ -85,7 +85,7 @@ impl Asker {
 
     pub(super) fn with_context<T>(&self, describe: impl FnOnce(&Context<'_>) -> T) -> T {
         self.server
-            .with_context(&self.caller.subject, &self.shown, describe)
+            .with_context(&self.caller, &self.shown, describe)
     }
 
     pub(super) fn origin(

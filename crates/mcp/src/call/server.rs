@@ -8,7 +8,7 @@ use ::http::HeaderMap;
 use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::pins::PinOptions;
-use gate::{Gate, PeerId};
+use gate::{Caller, Gate, PeerId};
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 
@@ -95,7 +95,7 @@ impl Shown {
 
 /// Who is shown a list.
 pub(crate) struct Reader<'r> {
-    pub caller: &'r str,
+    pub caller: &'r Caller,
     pub session_id: &'r str,
     /// Tools that declare headers against the rules are not for this reader.
     pub leaves_unfit_out: bool,
@@ -180,14 +180,14 @@ impl Server {
     /// Lends what describing a request needs to know.
     pub fn with_context<T>(
         &self,
-        caller: &str,
+        caller: &Caller,
         shown: &Shown,
         describe: impl FnOnce(&Context<'_>) -> T,
     ) -> T {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         describe(&Context {
             backend_id: &self.name,
-            subject_id: caller,
+            caller,
             view: self.view.as_deref(),
             schemas: &known.schemas,
             definitions: Some(&shown.read()),

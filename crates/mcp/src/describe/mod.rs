@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use gate::Caller;
 use gate::facts::{Direction, Fact, Facts, ResourceType};
 use gate::paths::canonical::Meaning;
 use gate::paths::{
@@ -23,7 +24,7 @@ pub struct Context<'c> {
     /// The server's name.
     pub backend_id: &'c str,
     /// The caller.
-    pub subject_id: &'c str,
+    pub caller: &'c Caller,
     /// The file system that the server sees, where it is ours.
     pub view: Option<&'c dyn PathView>,
     /// Arguments that the tools' schemas say are paths.
@@ -102,8 +103,7 @@ pub fn control_request(method: &str, context: &Context<'_>) -> Facts {
         direction: Direction::ToServer,
         method: method.to_owned(),
         backend_id: context.backend_id.to_owned(),
-        subject_id: context.subject_id.to_owned(),
-        ..Facts::default()
+        ..Facts::of(context.caller)
     }
 }
 
@@ -122,9 +122,8 @@ pub fn client_request(
         method: method.to_owned(),
         backend_id: context.backend_id.to_owned(),
         resource_type: reaches_for,
-        subject_id: context.subject_id.to_owned(),
         paths: Fact::Known(Vec::new()),
-        ..Facts::default()
+        ..Facts::of(context.caller)
     };
     let text = |name| {
         member(&scan.params, name)
@@ -205,9 +204,8 @@ pub fn server_request(method: &str, context: &Context<'_>) -> Facts {
         method: method.to_owned(),
         backend_id: context.backend_id.to_owned(),
         resource_type: None,
-        subject_id: context.subject_id.to_owned(),
         paths: Fact::Known(Vec::new()),
-        ..Facts::default()
+        ..Facts::of(context.caller)
     }
 }
 
@@ -217,9 +215,8 @@ pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> F
     let mut facts = Facts {
         backend_id: context.backend_id.to_owned(),
         resource_type: Some(reaches_for),
-        subject_id: context.subject_id.to_owned(),
         paths: Fact::Unknown,
-        ..Facts::default()
+        ..Facts::of(context.caller)
     };
     match reaches_for {
         ResourceType::Tool | ResourceType::Server => {
@@ -331,7 +328,7 @@ mod tests {
         let schemas = PathSchemas::default();
         let context = Context {
             backend_id: "s",
-            subject_id: "u",
+            caller: &Caller::local("u"),
             view: None,
             schemas: &schemas,
             definitions: None,

@@ -1,12 +1,12 @@
 use std::sync::{Arc, Mutex};
 
-use gate::{PeerId, Spent};
+use gate::Spent;
 use mcp::notes::Notes;
 use mcp::upstream::{Frame, Peer};
 
-fn send(peer: &dyn Peer, here: &PeerId, spent: Spent<Frame>, notes: &Arc<Mutex<Notes>>) {
+fn send(peer: &dyn Peer, spent: Spent<Frame>, notes: &Arc<Mutex<Notes>>) {
     let _ = peer.send(spent, notes);
-    let _ = spent.take(here);
+    let _ = spent.take(peer.id());
 }
 
 fn main() {

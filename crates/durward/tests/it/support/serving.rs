@@ -29,8 +29,16 @@ impl Answer {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// The answer: the body, or the last message of the stream that it becomes after a second.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+        let is_stream = self.header("content-type") == Some("text/event-stream");
+        let events = || self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        let text = if is_stream {
+            events().next_back().unwrap_or_default()
+        } else {
+            &self.body
+        };
+        serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
 }
 

@@ -18,6 +18,11 @@ impl Operation {
     /// All that a policy can name.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Delete, Self::Unknown];
 
+    /// The words of all, for whoever asks.
+    pub(crate) fn labels() -> Vec<&'static str> {
+        Self::ALL.map(Self::label).to_vec()
+    }
+
     /// The word used in policies and in the journal.
     #[must_use]
     pub fn label(self) -> &'static str {

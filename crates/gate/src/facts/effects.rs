@@ -25,6 +25,20 @@ pub const SIDE_EFFECTS: [&str; 21] = [
     "email_send",
 ];
 
+/// Side effects of which no yes is ever remembered: whoever may run code once must not run other code
+/// later, and the name of the code says nothing of what it does.
+pub const NEVER_REMEMBERED: [&str; 4] = [
+    "code_exec",
+    "process_spawn",
+    "sudo_elevate",
+    "container_exec",
+];
+
+/// The words, for whoever asks.
+pub(crate) fn labels() -> Vec<&'static str> {
+    SIDE_EFFECTS.to_vec()
+}
+
 /// Tool names and what they do. A tool that is not here has unknown effects: no rule on side
 /// effects matches it. Names are compared without case; `-` and `_` are one.
 const TABLE: &[(&str, &[&str])] = &[

@@ -1,8 +1,5 @@
-//! Why a call did not pass: a closed set, at once metric label, journal field and documented code.
-
-use std::fmt;
-
-use crate::policy::Effect;
+//! Why a call did not pass: a closed set, at once metric label, journal field and documented code. A
+//! leaf: it imports nothing of ours.
 
 /// The reason of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -196,37 +193,25 @@ impl Reason {
     }
 }
 
-/// A call that may not pass, and all that its caller is told.
-#[derive(Debug, Clone)]
-pub struct Refusal {
-    /// Why.
-    pub reason: Reason,
-    /// `deny`, or `hitl` where a person would have had to say yes.
-    pub decision: Effect,
-    /// The rule that decided.
-    pub final_rule: String,
-    /// The rules that matched, at most [`crate::policy::NAMED_MAX`] and the one that decided.
-    pub matched_rules: Vec<String>,
-    /// How many more matched.
-    pub matched_rules_omitted: usize,
-    /// The tool.
-    pub tool_name: Option<String>,
-    /// The first path, canonical.
-    pub path: Option<String>,
-    /// When trying again can help, in milliseconds from now, where that is known.
-    pub retry_after_ms: Option<u64>,
-    /// What the person who said no gave as the reason.
-    pub said: Option<String>,
+/// Why a tool may not be called, whatever the policy says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quarantine {
+    /// Its definition is not the approved one.
+    Changed,
+    /// The pins of its server cannot be read or kept.
+    Unreadable,
+    /// Its name holds characters that cannot be seen.
+    UnseenName,
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason.sentence(&self.final_rule))?;
-        match &self.said {
-            Some(said) => write!(f, ": {said}"),
-            None => Ok(()),
+impl Quarantine {
+    /// The reason of the refusal.
+    #[must_use]
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Changed => Reason::DefinitionChanged,
+            Self::Unreadable => Reason::PinsUnreadable,
+            Self::UnseenName => Reason::UnseenName,
         }
     }
 }
-
-impl std::error::Error for Refusal {}
