@@ -4,8 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Parser;
+use gate::effect::Effect;
 use gate::journal::{
-    Decision, Journal, JournalOptions, Keys, OpId, Operation, Record, Status, SyncPolicy, Verdict,
+    Decision, Journal, JournalOptions, Keys, OpId, Operation, Record, Status, SyncPolicy,
 };
 
 /// 2026-11-21T03:38:09.123Z
@@ -48,11 +49,7 @@ impl Place {
         .unwrap();
         for at in 1..=6_u8 {
             let (op, now_ms) = (OpId(u128::from(at)), NOW_MS + i64::from(at) * 600_000);
-            let decision = if at == 3 {
-                Verdict::Deny
-            } else {
-                Verdict::Allow
-            };
+            let decision = if at == 3 { Effect::Deny } else { Effect::Allow };
             let tool_name = Some(if at == 5 {
                 "bad\u{1b}[31mtool"
             } else {

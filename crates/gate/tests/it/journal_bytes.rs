@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use crate::journal_support::{self, NOW_MS, Place, calls, random};
 use ed25519_dalek::{Signer as _, SigningKey};
+use gate::effect::Effect;
 use gate::journal::audit::{Filter, Note, latest, verify};
 use gate::journal::{
-    Decision, Effect, EntryHash, Line, MatchedRule, PublicKey, Record, SegmentId, Verdict,
-    body_hash, entry_hash,
+    Decision, EntryHash, Line, MatchedRule, PublicKey, Record, SegmentId, body_hash, entry_hash,
 };
 
 fn small(name: &str) -> (Place, PathBuf, Vec<u8>) {
@@ -165,7 +165,7 @@ fn made() -> String {
 
 fn refused() -> Decision<'static> {
     let mut refused = journal_support::decision(0x0193_4c5f_2b7a_7000_8000_0000_0000_0001);
-    refused.decision = Verdict::Deny;
+    refused.decision = Effect::Deny;
     refused.final_rule = Some("no-writes");
     refused.matched_rules = &[MatchedRule {
         id: "no-writes",

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::journal_support::{NOW_MS, Place, calls, decision, forge, operation, random};
+use gate::effect::Effect;
 use gate::journal::audit::{AuditError, Note, Problem, VerifyReport, verify};
-use gate::journal::{Cadence, JournalOptions, Keys, Line, OpId, Record, SegmentId, Verdict};
+use gate::journal::{Cadence, JournalOptions, Keys, Line, OpId, Record, SegmentId};
 
 /// A closed journal of one segment: header, checkpoint, `2 * ops` records, closing record.
 fn closed(name: &str, ops: u128) -> Place {
@@ -477,16 +478,16 @@ fn decisions_without_an_outcome_are_told_and_no_tampering() {
             .unwrap();
     }
     let mut refused = decision(9);
-    refused.decision = Verdict::Deny;
+    refused.decision = Effect::Deny;
     journal.append(NOW_MS, &Record::Decision(&refused)).unwrap();
     let mut unanswered = decision(10);
-    unanswered.decision = Verdict::Hitl;
+    unanswered.decision = Effect::Hitl;
     unanswered.hitl_outcome = Some("timeout");
     journal
         .append(NOW_MS, &Record::Decision(&unanswered))
         .unwrap();
     let mut approved = decision(11);
-    approved.decision = Verdict::Hitl;
+    approved.decision = Effect::Hitl;
     approved.hitl_outcome = Some("user_allowed");
     journal
         .append(NOW_MS, &Record::Decision(&approved))

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gate::effect::Effect;
 use gate::journal::{
     Decision, EntryHash, Journal, JournalOptions, Keys, OpId, Operation, Record, SegmentId, Status,
-    SyncPolicy, Verdict, body_hash, entry_hash,
+    SyncPolicy, body_hash, entry_hash,
 };
 
 /// 2026-11-21T03:38:09.123Z
@@ -140,7 +141,7 @@ impl Drop for Place {
 pub(crate) fn decision(op: u128) -> Decision<'static> {
     Decision {
         op: OpId(op),
-        decision: Verdict::Allow,
+        decision: Effect::Allow,
         mcp_method: Some("tools/call"),
         tool_name: Some("read_file"),
         path: Some("/tmp/a"),
