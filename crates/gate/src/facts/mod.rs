@@ -198,10 +198,6 @@ impl Facts {
             FactId::Extension => self.of_paths(self.extension().map(Value::Text)),
             FactId::Scheme => self.uri_scheme().map(|of| Value::Text(of.into())).into(),
             FactId::Uri => known(&self.uri),
-            #[expect(
-                unreachable_patterns,
-                reason = "so far each fact has a field of its own"
-            )]
             _ => self.kept(id),
         }
     }
@@ -238,10 +234,6 @@ impl Facts {
             | FactId::DestPath
             | FactId::Extension
             | FactId::Scheme => return Err(unfit),
-            #[expect(
-                unreachable_patterns,
-                reason = "so far each fact has a field of its own"
-            )]
             _ => self.keep(id, value),
         }
         Ok(())
@@ -282,6 +274,11 @@ impl Facts {
         if *self.subject_id != *caller.subject {
             caller.subject.as_ref().clone_into(&mut self.subject_id);
         }
+        let groups = match &*caller.groups {
+            [] => Fact::Absent,
+            [_, ..] => Fact::Known(Stated::from(&caller.groups)),
+        };
+        self.keep(FactId::SubjectGroups, groups);
     }
 
     fn kept(&self, id: FactId) -> Fact<Value<'_>> {

@@ -97,6 +97,7 @@ facts! {
     BackendId "backend_id": Text, Plain, "the server's name";
     Method "method" ("mcp_method"): Text, Plain, "the protocol's method";
     SubjectId "subject_id": Text, Plain, "who calls";
+    SubjectGroups "subject_groups": Texts, Plain, "list of the groups that the caller belongs to; null where there are none";
     ResourceType "resource_type": Text, Plain, "tool, resource, prompt or server; null where it is none of them";
     Direction "direction": Text, Plain, "to_server, or to_client where a server asks its client";
     Operation "operation": Text, Plain, "read, write, delete or unknown: as a built-in server states it, else by the tool's name";

@@ -54,6 +54,12 @@ pub static CONDITIONS: &[ConditionDef] = &[
         "callers, exactly as they are called",
     ),
     row(
+        "subject_group",
+        FactId::SubjectGroups,
+        Matcher::AnyOf(None),
+        "groups, one of which the caller belongs to",
+    ),
+    row(
         "resource_type",
         FactId::ResourceType,
         Matcher::Word("resource type", ResourceType::labels),
