@@ -12,9 +12,9 @@ use http::header::AUTHORIZATION;
 use mcp::serve::Caller;
 use net::http::server::single;
 
+use crate::failure::Failure;
 use crate::local;
 use crate::places::Places;
-use crate::run::Failure;
 
 /// The keys, and what has been refused since it was last written down.
 pub struct Guests {
