@@ -17,8 +17,8 @@ use net::environment::Extra;
 use crate::config;
 use crate::config::server::{Http, Server};
 use crate::config::values::Transport;
+use crate::failure::Failure;
 use crate::places::{self, Places};
-use crate::run::Failure;
 
 /// Largest file of certificates or keys, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;

@@ -3,8 +3,6 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Origin, Settings};
-
 /// Directories and files of this user.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -62,19 +60,10 @@ impl Places {
         }
     }
 
-    /// Takes up what the configuration says about places; a flag or a variable outranks it.
-    pub fn follow(&mut self, settings: &Settings, state_dir: Origin) {
-        if let (Some(state), Origin::Default | Origin::File(_)) = (&settings.state_dir, state_dir) {
-            self.state.clone_from(&state.value);
-            self.runtime = runtime(&self.state);
-        }
-        self.protect(settings);
-    }
-
-    /// Keeps calls off the files that the configuration is made of or names.
-    pub fn protect(&mut self, settings: &Settings) {
-        let files = settings.files().into_iter();
-        self.named = files.map(Path::to_path_buf).collect();
+    /// Keeps state there, and looks for instances beside it.
+    pub fn keep_state_in(&mut self, state: &Path) {
+        self.state = state.to_path_buf();
+        self.runtime = runtime(state);
     }
 
     /// A path as seen from where we were started.

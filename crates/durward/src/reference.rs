@@ -124,8 +124,8 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
         out,
         "\n## Exit codes of `durward run`\n\n| code | meaning |\n|---|---|"
     )?;
-    let journal = crate::EXIT_JOURNAL;
-    let configuration = crate::EXIT_CONFIGURATION;
+    let journal = crate::failure::EXIT_JOURNAL;
+    let configuration = crate::failure::EXIT_CONFIGURATION;
     writeln!(
         out,
         "| 0 | the client closed its side, or a signal asked for the end |\n| 1 | the server ended by itself |"

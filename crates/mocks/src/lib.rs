@@ -11,6 +11,7 @@
 
 pub mod client;
 pub mod server;
+mod server_args;
 pub mod stdio;
 
 mod args;
@@ -26,11 +27,10 @@ mod http;
 mod json;
 mod relay;
 
-pub use args::{
-    Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, ServerArgs, run,
-};
+pub use args::{Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, run};
 pub use error::MockError;
 pub use frame::{FRAME_BYTES_MAX, Line, Lines};
 pub use hostile::{Ask, Behaviour, Field, HostileArgs, Place, Pull};
 pub use http::ReplyForm;
 pub use server::{Action, Event, Machine};
+pub use server_args::ServerArgs;

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use gate::journal::SyncPolicy;
 use gate::limits::Limits;
 
-use super::Failure;
-use crate::cli::{RunArgs, Sync};
+use super::RunArgs;
+use crate::config::Settings;
 use crate::config::server::Server;
-use crate::config::{Settings, values};
+use crate::failure::Failure;
+use crate::flags::sync_policy;
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
+use crate::names;
 use crate::places::Places;
 use crate::screening;
 
@@ -55,8 +57,8 @@ impl Plan {
         let transport = args.transport.map(Into::into);
         let transport = transport.or(server.map(|server| server.transport));
         let default_name = match (&reached, &command) {
-            (Some(reached), None) => super::plain_name(&reached.host),
-            (_, Some(command)) => super::name_of(&command.program, &command.arguments),
+            (Some(reached), None) => names::plain(&reached.host),
+            (_, Some(command)) => names::of_command(&command.program, &command.arguments),
             (None, None) => "server".to_owned(),
         };
         let name = args.name.clone().or_else(|| args.server.clone());
@@ -75,21 +77,6 @@ impl Plan {
                 .over(settings.limits.for_gate())
                 .map_err(Failure::configuration)?,
         })
-    }
-}
-
-/// When journal records are forced to the disk: by the flag, else by the configuration.
-pub fn sync_policy(flag: Option<Sync>, settings: &Settings) -> SyncPolicy {
-    let sync = match flag {
-        Some(Sync::Interval) => values::Sync::Interval,
-        Some(Sync::Every) => values::Sync::Every,
-        Some(Sync::Never) => values::Sync::Never,
-        None => settings.sync.value,
-    };
-    match sync {
-        values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
-        values::Sync::Every => SyncPolicy::Every,
-        values::Sync::Never => SyncPolicy::Never,
     }
 }
 

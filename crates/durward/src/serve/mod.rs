@@ -23,18 +23,19 @@ use net::http::server;
 use tokio::net::TcpListener;
 use tokio::signal::unix::SignalKind;
 
-use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name, tool_timeout};
 use crate::config::{self, Settings};
 use crate::control::directory::Socket;
 use crate::control::server as control;
+use crate::failure::Failure;
+use crate::flags::{ApprovalArgs, Given, ScreeningArgs, Sync, sync_policy, tool_timeout};
+use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, SystemClock};
+use crate::names::server_name;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::reload::{Asked, Group, Reloader};
-use crate::run::plan::sync_policy;
-use crate::run::{Failure, bind_control, close_journal, listen, open_journal, split_seed};
+use crate::reload::{Asked, Beside, Group, Reloader};
 
-pub use changes::Changes;
+use changes::Changes;
 pub use plan::Plan;
 
 use door::Door;
@@ -248,7 +249,7 @@ fn serve(
             .iter()
             .map(|of| (Arc::clone(&of.gate), of.group.clone()));
         let changes = Changes::new(args, settings, &serving.face, groups.collect(), places);
-        let mut changes = Some(Arc::new(changes));
+        let mut beside: Option<Arc<dyn Beside>> = Some(Arc::new(changes));
         for of in &mut ruled {
             let own = (settings.clone(), places.clone());
             let asked = Asked {
@@ -260,7 +261,7 @@ fn serve(
                 approval: args.approval.clone(),
                 watch: true,
                 group: Some(of.group.clone()),
-                changes: changes.take(),
+                beside: beside.take(),
             };
             let reloader = Reloader::new(asked, own.0, own.1, Arc::clone(&of.gate))
                 .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;

@@ -12,9 +12,9 @@ use net::http::server::{Names, Options, server_config};
 use super::{Further, ServeArgs, descriptors};
 use crate::config::Settings;
 use crate::config::server::Server;
+use crate::failure::Failure;
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::places::Places;
-use crate::run::Failure;
 use crate::screening;
 
 /// Largest certificate or key file, in bytes.

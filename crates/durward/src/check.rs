@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Settings;
-use super::server::Server;
-use super::settings::{Origin, Row, spans};
-use super::values::Span;
-use crate::EXIT_CONFIGURATION;
-use crate::cli::Given;
+use crate::config::server::Server;
+use crate::config::settings::{Origin, Row, spans};
+use crate::config::values::Span;
+use crate::config::{self, Settings};
+use crate::failure::EXIT_CONFIGURATION;
+use crate::flags::Given;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
 
@@ -189,7 +189,7 @@ fn print(
         None => writeln!(
             out,
             "file  none; {} would be read",
-            places.config.join(super::FILE_NAME).display()
+            places.config.join(config::FILE_NAME).display()
         )?,
     }
     writeln!(out, "\nsettings")?;

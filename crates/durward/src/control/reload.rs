@@ -5,8 +5,7 @@ use std::io::Write;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::control::Request;
-use crate::control::client;
+use super::{Request, client};
 use crate::places::Places;
 
 pub const HELP: &str = "\
@@ -28,7 +27,7 @@ const EXIT_CANNOT: u8 = 2;
 #[derive(Debug, Args)]
 pub struct ReloadArgs {
     /// Only instances that guard this server
-    #[arg(long, value_name = "NAME", value_parser = crate::cli::server_name)]
+    #[arg(long, value_name = "NAME", value_parser = crate::names::server_name)]
     server: Option<String>,
     /// Print a JSON list
     #[arg(long)]

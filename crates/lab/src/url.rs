@@ -53,7 +53,7 @@ impl fmt::Display for Url {
 
 impl Url {
     /// Host and port as they were given.
-    pub(super) fn authority(&self) -> &str {
+    pub(crate) fn authority(&self) -> &str {
         &self.authority
     }
 
@@ -70,7 +70,7 @@ impl Url {
         head.into_bytes()
     }
 
-    pub(super) fn connect(&self, timeout: Duration) -> io::Result<TcpStream> {
+    pub(crate) fn connect(&self, timeout: Duration) -> io::Result<TcpStream> {
         let with_port = match self.authority.rsplit_once(':') {
             Some((_, port)) if port.parse::<u16>().is_ok() => self.authority.clone(),
             _ => format!("{}:80", self.authority),
