@@ -57,6 +57,7 @@ impl Session {
                 let fault = WireError {
                     kind: WireErrorKind::BatchNotAllowed,
                     at: 0,
+                    names: None,
                     message: "no revision of the protocol that has batches is agreed on; send the messages one by one",
                 };
                 return self.complain(b"", &fault);
@@ -72,6 +73,7 @@ impl Session {
             let fault = WireError {
                 kind: WireErrorKind::TooMany,
                 at: 0,
+                names: None,
                 message: "a batch has 1 to 256 messages",
             };
             return self.complain(b"", &fault);

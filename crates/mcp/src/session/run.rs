@@ -204,6 +204,7 @@ impl Session {
             let fault = wire::WireError {
                 kind: wire::WireErrorKind::Syntax,
                 at: rest.len(),
+                names: None,
                 message: "the stream ended in the middle of a frame",
             };
             let _ = self.complain(&rest, &fault);
@@ -258,6 +259,7 @@ impl Session {
                     let fault = wire::WireError {
                         kind: wire::WireErrorKind::TooLong,
                         at: wire::frame::FRAME_BYTES_MAX,
+                        names: None,
                         message: "the frame is longer than 16 MiB",
                     };
                     let flow = self.complain(&head, &fault);
