@@ -53,7 +53,7 @@ impl Canonical {
     /// # Errors
     /// The first fault, with its byte offset in `frame`.
     pub fn of(frame: &[u8], bounds: &Bounds) -> Result<Self, WireError> {
-        let walker = Walker::new(frame, bounds, Rules::Canonical, Writer::with_room_for)?;
+        let walker = Walker::new(frame, bounds, Rules::Canonical, Writer::of)?;
         let (notes, writer) = walker.run()?;
         let text = writer.into_text();
         let mut canonical = Self { text, notes };

@@ -39,58 +39,68 @@ pub(super) fn shift(part: &mut Part, by: usize) {
     *part = part.start.saturating_sub(by)..part.end.saturating_sub(by);
 }
 
-/// Writes each token in its one spelling.
-pub(super) struct Writer {
+/// Copies the frame in as few runs as it can: up to white space, which it leaves out, and up to a
+/// string that is not in its one spelling, which it writes anew.
+pub(super) struct Writer<'a> {
+    frame: &'a str,
     out: String,
+    /// Where the run begins that is not copied yet.
+    run: usize,
 }
 
-impl Writer {
-    /// A writer for the canonical form of `text`, which is seldom longer.
-    pub(super) fn with_room_for(text: &str) -> Self {
+impl<'a> Writer<'a> {
+    /// A writer for the canonical form of `frame`, which is seldom longer.
+    pub(super) fn of(frame: &'a str) -> Self {
         Self {
-            out: String::with_capacity(text.len()),
+            frame,
+            out: String::with_capacity(frame.len()),
+            run: 0,
         }
     }
 
-    pub(super) fn into_text(self) -> String {
+    /// What was written, when the walk is over.
+    pub(super) fn into_text(mut self) -> String {
+        self.flush(self.frame.len(), self.frame.len());
         self.out
+    }
+
+    /// Copies the run up to `end` and begins the next at `next`.
+    fn flush(&mut self, end: usize, next: usize) {
+        self.out
+            .push_str(self.frame.get(self.run..end).unwrap_or_default());
+        self.run = next;
     }
 }
 
-impl<'a> Sink<'a> for Writer {
+impl<'a> Sink<'a> for Writer<'a> {
     type Name = Name;
     type Part = Part;
 
-    fn mark(&self, _: usize) -> usize {
-        self.out.len()
+    fn mark(&self, pos: usize) -> usize {
+        self.out.len() + pos.saturating_sub(self.run)
     }
 
-    fn part(&self, mark: usize, _: usize) -> Part {
-        mark..self.out.len()
+    fn part(&self, mark: usize, pos: usize) -> Part {
+        mark..self.mark(pos)
     }
 
-    fn punctuation(&mut self, sign: char) {
-        self.out.push(sign);
+    fn blank(&mut self, from: usize, to: usize) {
+        self.flush(from, to);
     }
 
-    fn scalar(&mut self, spelled: &'a str) {
-        self.out.push_str(spelled);
-    }
-
-    fn string(&mut self, string: &JsonString<'a>) -> Option<Part> {
-        let start = self.out.len() + 1;
-        if string.is_escaped || string.has_line_break {
-            self.out.push('"');
-            push_canonical(&mut self.out, string.inner)?;
-            self.out.push('"');
-        } else {
-            self.out.push_str(string.quoted);
+    fn string(&mut self, string: &JsonString<'a>, open: usize, end: usize) -> Option<Part> {
+        if string.is_plain() {
+            return Some(self.mark(open + 1)..self.mark(end - 1));
         }
-        Some(start..self.out.len() - 1)
+        self.flush(open + 1, end - 1);
+        let start = self.out.len();
+        push_canonical(&mut self.out, string.inner)?;
+        Some(start..self.out.len())
     }
 
-    fn name(&self, unescaped: &Cow<'a, str>, part: &Part) -> Name {
-        let is_spelled_so = self.out.get(part.clone()) == Some(unescaped.as_ref());
+    fn name(&self, string: &JsonString<'a>, unescaped: &Cow<'a, str>, part: &Part) -> Name {
+        let is_spelled_so =
+            string.is_plain() || self.out.get(part.clone()) == Some(unescaped.as_ref());
         Name {
             at: part.clone(),
             unescaped: (!is_spelled_so).then(|| unescaped.as_ref().into()),
@@ -104,22 +114,21 @@ fn push_canonical(out: &mut String, inner: &str) -> Option<()> {
     let bytes = inner.as_bytes();
     // What lies before `kept` is written; what lies between `kept` and `pos` can be copied.
     let (mut kept, mut pos) = (0, 0);
-    while let Some(found) = memchr::memchr3(b'\\', 0xc2, 0xe2, bytes.get(pos..)?) {
-        pos += found;
-        let (ch, length) = match (bytes.get(pos), bytes.get(pos + 1)) {
+    while let Some(byte) = bytes.get(pos) {
+        let (ch, length) = match (byte, bytes.get(pos + 1)) {
             // Escapes that are already as short as they can be.
-            (Some(b'\\'), Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't')) => {
+            (b'\\', Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't')) => {
                 pos += 2;
                 continue;
             }
-            (Some(b'\\'), _) => text::escape(inner.get(pos..)?)?,
+            (b'\\', _) => text::escape(inner.get(pos..)?)?,
+            (0xc2, Some(0x85)) => ('\u{85}', 2),
+            (0xe2, Some(0x80)) if matches!(bytes.get(pos + 2), Some(0xa8 | 0xa9)) => {
+                (inner.get(pos..)?.chars().next()?, 3)
+            }
             _ => {
-                let ch = inner.get(pos..)?.chars().next()?;
-                if text::escaped(ch).is_none() {
-                    pos += ch.len_utf8();
-                    continue;
-                }
-                (ch, ch.len_utf8())
+                pos += 1;
+                continue;
             }
         };
         out.push_str(inner.get(kept..pos)?);

@@ -5,26 +5,30 @@ use std::borrow::Cow;
 use super::tokens::JsonString;
 use crate::text;
 
-/// Takes the tokens of one frame in their order and says where things stand.
+/// Is told of each string and of the white space between tokens, in their order, and says where
+/// things stand; all other tokens stay as they are. `pos` is always a byte of the frame as it came.
 pub(crate) trait Sink<'a> {
     /// A member name, unescaped.
     type Name: Clone + Default;
     /// A part of the text.
     type Part: Clone;
 
-    /// Where the next token begins; `pos` is where the walk stands in the frame as it came.
+    /// Where the token at `pos` stands.
     fn mark(&self, pos: usize) -> usize;
-    /// From a mark to the end of the last token.
+    /// From a mark to `pos`.
     fn part(&self, mark: usize, pos: usize) -> Self::Part;
-    /// One of `{ } [ ] , :`.
-    fn punctuation(&mut self, sign: char);
-    /// A number, `true`, `false` or `null`, as spelled.
-    fn scalar(&mut self, spelled: &'a str);
-    /// A string. `None` where an escape is malformed or a surrogate stands alone, else the part
-    /// between the quotes.
-    fn string(&mut self, string: &JsonString<'a>) -> Option<Self::Part>;
+    /// White space from `from` to before `to`.
+    fn blank(&mut self, from: usize, to: usize);
+    /// The string between the quotes at `open` and before `end`. `None` where an escape is malformed
+    /// or a surrogate stands alone, else the part between the quotes.
+    fn string(&mut self, string: &JsonString<'a>, open: usize, end: usize) -> Option<Self::Part>;
     /// The name that was just taken as a string, with the part that came of it.
-    fn name(&self, unescaped: &Cow<'a, str>, part: &Self::Part) -> Self::Name;
+    fn name(
+        &self,
+        string: &JsonString<'a>,
+        unescaped: &Cow<'a, str>,
+        part: &Self::Part,
+    ) -> Self::Name;
 }
 
 /// Slices of the frame as it came; writes nothing.
@@ -50,15 +54,13 @@ impl<'a> Sink<'a> for Slices<'a> {
         self.text.get(mark..pos).unwrap_or_default()
     }
 
-    fn punctuation(&mut self, _: char) {}
+    fn blank(&mut self, _: usize, _: usize) {}
 
-    fn scalar(&mut self, _: &'a str) {}
-
-    fn string(&mut self, string: &JsonString<'a>) -> Option<&'a str> {
+    fn string(&mut self, string: &JsonString<'a>, _: usize, _: usize) -> Option<&'a str> {
         (!string.is_escaped || text::is_well_escaped(string.inner)).then_some(string.inner)
     }
 
-    fn name(&self, unescaped: &Cow<'a, str>, _: &&'a str) -> Cow<'a, str> {
+    fn name(&self, _: &JsonString<'a>, unescaped: &Cow<'a, str>, _: &&'a str) -> Cow<'a, str> {
         unescaped.clone()
     }
 }

@@ -5,12 +5,17 @@
 pub(crate) struct JsonString<'a> {
     /// Between the quotes, still escaped.
     pub inner: &'a str,
-    /// With the quotes.
-    pub quoted: &'a str,
     /// Holds at least one escape, which nobody has looked at yet.
     pub is_escaped: bool,
     /// Holds U+0085, U+2028 or U+2029 unescaped.
     pub has_line_break: bool,
+}
+
+impl JsonString<'_> {
+    /// Whether each character stands for itself and none ends a line.
+    pub(crate) fn is_plain(&self) -> bool {
+        !(self.is_escaped || self.has_line_break)
+    }
 }
 
 /// Reads the string whose opening quote stands at `open`; gives it and the byte behind it.
@@ -46,7 +51,6 @@ pub(super) fn string(text: &str, open: usize) -> Result<(JsonString<'_>, usize),
     }
     let string = JsonString {
         inner: text.get(open + 1..pos).unwrap_or_default(),
-        quoted: text.get(open..=pos).unwrap_or_default(),
         is_escaped,
         has_line_break,
     };
@@ -156,7 +160,7 @@ mod tests {
         ] {
             let (string, end) = string(text, 0).unwrap();
             assert_eq!(string.has_line_break, expect, "{text:?}");
-            assert_eq!((end, string.quoted), (text.len(), text));
+            assert_eq!((end, string.inner.len() + 2), (text.len(), text.len()));
         }
     }
 }

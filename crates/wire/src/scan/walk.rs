@@ -122,7 +122,7 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
             self.blank();
             match (self.peek(), object) {
                 (Some(b','), _) => {
-                    self.sign(',');
+                    self.sign();
                     if object {
                         self.name()?;
                     }
@@ -209,7 +209,7 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
             self.out.objects.push(NotedObject { name });
         }
         self.stack.push(level);
-        self.sign(if object { '{' } else { '[' });
+        self.sign();
         Ok(())
     }
 
@@ -218,7 +218,6 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         let Some(level) = self.stack.pop() else {
             return Ok(());
         };
-        self.sink.punctuation(if level.object { '}' } else { ']' });
         if level.object {
             let names = self.names.get_mut(level.names_from..).unwrap_or_default();
             if !is_unique(names) {
@@ -273,7 +272,7 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         {
             return Err(WireError::ambiguous_member(at, &name, known));
         }
-        let noted = self.sink.name(&name, &part);
+        let noted = self.sink.name(&string, &name, &part);
         let key_leaf = self.leaf(part, Some(noted.clone()))?;
         if let Some(level) = self.stack.last_mut() {
             level.below = level.zone.below(&name);
@@ -296,7 +295,7 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         if self.peek() != Some(b':') {
             return Err(self.syntax("expected a colon after a member name"));
         }
-        self.sign(':');
+        self.sign();
         Ok(())
     }
 
@@ -334,14 +333,12 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         let (string, end) = tokens::string(self.text, open).map_err(syntax)?;
         self.pos = end;
         let message = "a string has a malformed escape or a lone surrogate";
-        let part = self.sink.string(&string);
+        let part = self.sink.string(&string, open, end);
         let part = part.ok_or_else(|| WireError::new(K::Syntax, open, message))?;
         Ok((string, part))
     }
 
     fn scalar(&mut self, end: usize, mark: usize) -> Result<(), WireError> {
-        let spelled = self.text.get(self.pos..end).unwrap_or_default();
-        self.sink.scalar(spelled);
         self.pos = end;
         self.done(mark)
     }
@@ -354,16 +351,19 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         self.scalar(self.pos + word.len(), mark)
     }
 
-    /// Hands on a sign and steps over it and the white space behind it.
-    fn sign(&mut self, sign: char) {
-        self.sink.punctuation(sign);
+    /// Steps over a sign and the white space behind it.
+    fn sign(&mut self) {
         self.pos += 1;
         self.blank();
     }
 
     fn blank(&mut self) {
+        let from = self.pos;
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.pos += 1;
+        }
+        if self.pos > from {
+            self.sink.blank(from, self.pos);
         }
     }
 
