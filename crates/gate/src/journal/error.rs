@@ -66,6 +66,7 @@ impl JournalError {
                 LogError::Replaced => "journal_replaced",
                 LogError::Truncated { .. } => "journal_truncated",
                 LogError::Grown { .. } => "journal_foreign_write",
+                LogError::Edited => "journal_edited",
                 LogError::Locked => "journal_locked",
                 _ => "journal_io",
             },

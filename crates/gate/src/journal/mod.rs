@@ -13,6 +13,7 @@
 pub mod audit;
 mod body;
 mod chain;
+mod contents;
 mod error;
 pub(crate) mod hex;
 mod instant;

@@ -1,12 +1,13 @@
 //! One segment being written: a file and the end of its chain.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use state::{FileLog, Log as _, LogError};
 
 use super::body::{self, Continues, Own};
 use super::chain::{self, EntryHash, SegmentId, body_hash, entry_hash, push_line};
+use super::contents::Written;
 use super::options::{JournalOptions, Uncovered};
 use super::{FORMAT, JournalError, Keys, hex, instant};
 
@@ -18,16 +19,17 @@ pub(super) struct Segment {
     pub(super) named_ms: i64,
     pub(super) log: FileLog,
     options: JournalOptions,
-    chain: Mutex<Chain>,
+    chain: Arc<Mutex<Chain>>,
 }
 
+/// The end of a segment's chain, records included that are composed and not yet written.
 #[derive(Debug)]
-struct Chain {
+pub(super) struct Chain {
     /// Sequence of the next record.
     sequence: u64,
-    previous: EntryHash,
+    pub(super) previous: EntryHash,
     uncovered: Uncovered,
-    size_bytes: u64,
+    pub(super) size_bytes: u64,
     sealed: bool,
 }
 
@@ -104,14 +106,24 @@ impl Segment {
         let mut first = Vec::new();
         chain.push(&mut first, opening.id, &header, &body_hash(&header));
         chain.checkpoint(&mut first, opening.id, keys, now_ms)?;
-        let log = FileLog::create(&path, options.sync)?;
+        let start = opening
+            .continues
+            .map_or(EntryHash::ZERO, |continued| continued.hash);
+        let chain = Arc::new(Mutex::new(chain));
+        let written = Written {
+            path: path.clone(),
+            id: opening.id,
+            start,
+            chain: Arc::clone(&chain),
+        };
+        let log = FileLog::create(&path, options.sync)?.knowing(Box::new(written));
         log.append(&first)?;
         Ok(Segment {
             id: opening.id,
             named_ms,
             log,
             options,
-            chain: Mutex::new(chain),
+            chain,
         })
     }
 

@@ -6,7 +6,7 @@
 mod filter;
 mod finding;
 mod join;
-mod lines;
+pub(super) mod lines;
 mod read;
 mod scan;
 mod verify;
