@@ -215,7 +215,7 @@ fn a_full_disk_refuses_and_leaves_whole_records() {
         String::from_utf8_lossy(&output.stderr)
     );
     let report = verify(&place.directory, &[place.kept_keys().public()]).unwrap();
-    assert!(report.is_sound() && report.records > 10, "{report:?}");
+    assert!(report.is_intact() && report.records > 10, "{report:?}");
     assert!(
         !report
             .notes
@@ -296,7 +296,7 @@ fn records_that_cannot_be_written_are_refused_and_the_journal_goes_on() {
     assert!(matches!(closed, JournalError::Closed));
     journal.close(NOW_MS, "again").unwrap();
     let report = verify(&place.directory, &[place.keys.public()]).unwrap();
-    assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+    assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
 }
 
 #[test]

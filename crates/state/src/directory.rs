@@ -193,6 +193,14 @@ pub fn sync(directory: &Path) -> io::Result<()> {
 /// # Errors
 /// [`DirectoryError::Io`].
 pub fn write_private(path: &Path, contents: &[u8]) -> Result<(), DirectoryError> {
+    replace_private(path, contents, true)
+}
+
+/// [`write_private`], which leaves it to the system when the file reaches the disk unless `durable` is asked for.
+///
+/// # Errors
+/// [`DirectoryError::Io`].
+pub fn replace_private(path: &Path, contents: &[u8], durable: bool) -> Result<(), DirectoryError> {
     let partial = path.with_extension("partial");
     match fs::remove_file(&partial) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -207,10 +215,13 @@ pub fn write_private(path: &Path, contents: &[u8]) -> Result<(), DirectoryError>
         .clone();
     let written = options.open(&partial).and_then(|mut file| {
         file.write_all(contents)?;
-        file.sync_all()
+        if durable { file.sync_all() } else { Ok(()) }
     });
     written.map_err(failed("write", &partial))?;
     fs::rename(&partial, path).map_err(failed("create", path))?;
+    if !durable {
+        return Ok(());
+    }
     let parent = path.parent().unwrap_or(Path::new("."));
     sync(parent).map_err(failed("sync", parent))
 }
