@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use gate::Gate;
-use gate::journal::{Journal, JournalOptions, Keys, SyncPolicy};
+use gate::journal::{
+    FileWitness, Journal, JournalOptions, Keys, Surroundings, SyncPolicy, Witness,
+};
+use state::directory::{Held, create_private};
 
 use crate::control::directory::Socket;
 use crate::control::server::{self, Control};
@@ -28,16 +31,21 @@ pub fn open_journal(
         sync,
         ..JournalOptions::default()
     };
-    let keys = Keys::open(&places.keys(), &mut random).map_err(Failure::journal)?;
-    let journal = Journal::open(
-        &places.journal(),
-        &keys,
-        options,
-        instance,
-        local::now_ms(),
-        &mut random,
-    )
-    .map_err(Failure::journal)?;
+    // Whoever may write in the state directory could exchange what is in it.
+    create_private(&places.state).map_err(Failure::journal)?;
+    let mut waiting = |held: &Held<'_>| tracing::warn!("{held}");
+    let keys =
+        Keys::open_telling(&places.keys(), &mut random, &mut waiting).map_err(Failure::journal)?;
+    let witness = places.witness.as_deref().map(FileWitness::new);
+    let surroundings = Surroundings {
+        random: &mut random,
+        waiting: &mut waiting,
+        witness: witness.map(|witness| Arc::new(witness) as Arc<dyn Witness>),
+        steps: None,
+    };
+    let own = (instance, local::now_ms());
+    let journal = Journal::open_in(&places.journal(), &keys, options, own, surroundings)
+        .map_err(Failure::journal)?;
     match failed {
         Some(error) => Err(Failure::other(format!("no randomness: {error}"))),
         None => Ok(Arc::new(journal)),

@@ -118,6 +118,7 @@ fn journal_of(places: &Places) -> audit::Context {
     audit::Context {
         journal: places.journal(),
         keys: places.keys(),
+        witness: places.witness.clone(),
         now_ms: local::now_ms(),
     }
 }

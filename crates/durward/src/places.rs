@@ -22,6 +22,8 @@ pub struct Places {
     pub current: Option<PathBuf>,
     /// Files that the configuration is made of or names.
     pub named: Vec<PathBuf>,
+    /// The file that is given each head of the journal, where one is configured.
+    pub witness: Option<PathBuf>,
     /// How many files children may have open, where we have raised our own limit.
     pub files_of_children: Option<u64>,
 }
@@ -56,6 +58,7 @@ impl Places {
             user: user(),
             current,
             named: Vec::new(),
+            witness: None,
             files_of_children: None,
         }
     }

@@ -96,6 +96,7 @@ impl Place {
         let context = super::Context {
             journal: self.journal(),
             keys: self.0.join("keys"),
+            witness: None,
             now_ms: NOW_MS + 3_600_000,
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -300,6 +301,7 @@ fn a_reader_that_goes_away_ends_following_with_success() {
     let context = super::Context {
         journal: place.journal(),
         keys: place.0.join("keys"),
+        witness: None,
         now_ms: NOW_MS,
     };
     assert_eq!(

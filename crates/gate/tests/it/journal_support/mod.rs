@@ -1,5 +1,7 @@
 //! What the journal's tests share.
 
+pub(crate) mod forging;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -97,6 +99,23 @@ impl Place {
 
     fn keys_of(directory: &std::path::Path) -> Keys {
         Keys::open(&directory.with_extension("keys"), &mut random()).unwrap()
+    }
+
+    /// A place whose keys are kept beside the journal, and so its head.
+    pub(crate) fn kept(name: &str) -> Place {
+        let mut place = Place::new(name);
+        place.keys = place.kept_keys();
+        place
+    }
+
+    /// The directory of the keys and the head.
+    pub(crate) fn keys_directory(&self) -> PathBuf {
+        self.directory.with_extension("keys")
+    }
+
+    /// The head's file.
+    pub(crate) fn head(&self) -> PathBuf {
+        self.keys_directory().join(gate::journal::HEAD_FILE)
     }
 
     /// Opens as an instance started this many milliseconds later would.
