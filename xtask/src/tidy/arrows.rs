@@ -21,7 +21,8 @@ const ARROWS: &[(&str, May)] = &[
     ("state", May::Use(&[])),
     ("gate", May::Use(&["state"])),
     ("net", May::Use(&["wire"])),
-    ("toolkit", May::Use(&["gate", "wire"])),
+    ("toolkit", May::Use(&["gate", "wire", "state"])),
+    ("echo", May::Use(&["toolkit", "gate"])),
     ("mcp", May::Use(&["gate", "wire", "net", "toolkit"])),
     (
         "models",
