@@ -11,5 +11,7 @@ pub mod cancel;
 pub mod mcp;
 pub mod schema;
 pub mod server;
+#[cfg(any(test, feature = "trial"))]
+pub mod trial;
 
 pub use cancel::Cancel;

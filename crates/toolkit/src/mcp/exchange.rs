@@ -72,6 +72,14 @@ impl Drop for Place {
 }
 
 impl Exchange {
+    pub(super) fn silent() -> Self {
+        Self {
+            work: Work::Over,
+            ready: VecDeque::new(),
+            place: None,
+        }
+    }
+
     pub(super) fn answered(reply: Vec<u8>) -> Self {
         Self {
             work: Work::Over,

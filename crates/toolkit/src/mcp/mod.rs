@@ -10,12 +10,12 @@ mod request;
 mod results;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gate::facts::Facts;
 use gate::journal::OpId;
+use gate::{PeerId, Spent};
 use wire::{Revision, id::IdKey};
 
 use crate::cancel::Cancel;
@@ -39,6 +39,7 @@ struct Dialect(Revision);
 
 /// A tool server that is served in this process.
 pub struct Builtin {
+    id: PeerId,
     server: Arc<dyn DynToolServer>,
     under_way: AtomicUsize,
 }
@@ -59,27 +60,44 @@ struct Open {
 
 /// Too many requests are under way; nothing was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busy;
+struct Busy;
 
-impl fmt::Display for Busy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("too many calls are under way; try again when some have ended")
-    }
+/// A frame that was not taken; nothing was done, and the spent pass is still good where it belongs.
+#[derive(Debug)]
+pub struct Unsent<F> {
+    /// The frame as it came.
+    pub frame: Spent<F>,
+    /// Why.
+    pub why: UnsentReason,
 }
 
-impl std::error::Error for Busy {}
+/// Why a frame was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnsentReason {
+    /// It was let through for another peer.
+    Elsewhere,
+    /// Too many requests are under way; try again when some have ended.
+    Busy,
+}
 
 impl Builtin {
-    /// Takes a server, if its definitions can be served.
+    /// Takes a server, if its definitions can be served; passes for it are made out to `id`.
     ///
     /// # Errors
     /// [`DefinitionFault`].
-    pub fn new(server: Arc<dyn DynToolServer>) -> Result<Arc<Self>, DefinitionFault> {
+    pub fn new(id: PeerId, server: Arc<dyn DynToolServer>) -> Result<Arc<Self>, DefinitionFault> {
         check_tools(server.tools())?;
         Ok(Arc::new(Self {
+            id,
             server,
             under_way: AtomicUsize::new(0),
         }))
+    }
+
+    /// The name that passes for it are made out to.
+    #[must_use]
+    pub fn id(&self) -> &PeerId {
+        &self.id
     }
 
     /// Who it is.
@@ -170,16 +188,35 @@ impl Open {
 }
 
 impl BuiltinSession {
-    fn take(&self, frame: &[u8], op: OpId) -> Result<Option<Exchange>, Busy> {
+    /// Takes a frame that was let through. A request is answered by the exchange; for anything else, such as
+    /// a notification, the exchange is over at once.
+    ///
+    /// # Errors
+    /// [`Unsent`] with the frame, where it is for another peer or too many requests are under way.
+    pub fn request<F: AsRef<[u8]>>(&self, frame: Spent<F>) -> Result<Exchange, Unsent<F>> {
+        if frame.at() != &self.builtin.id {
+            let why = UnsentReason::Elsewhere;
+            return Err(Unsent { frame, why });
+        }
+        match self.take(frame.request().as_ref(), frame.op()) {
+            Ok(exchange) => Ok(exchange),
+            Err(Busy) => Err(Unsent {
+                frame,
+                why: UnsentReason::Busy,
+            }),
+        }
+    }
+
+    fn take(&self, frame: &[u8], op: OpId) -> Result<Exchange, Busy> {
         let settled = *self.settled();
         match Message::read(frame, settled) {
-            Message::Request(id, request) => self.answer(id, *request, op).map(Some),
+            Message::Request(id, request) => self.answer(id, *request, op),
             Message::Cancelled(id) => {
                 self.cancel(&id.key());
-                Ok(None)
+                Ok(Exchange::silent())
             }
-            Message::Silent => Ok(None),
-            Message::Unreadable(fault) => Ok(Some(Exchange::answered(fault.frame("null")))),
+            Message::Silent => Ok(Exchange::silent()),
+            Message::Unreadable(fault) => Ok(Exchange::answered(fault.frame("null"))),
         }
     }
 
