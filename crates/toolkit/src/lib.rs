@@ -8,6 +8,7 @@
 //! becomes; no queue, list, result or wait here is without a named bound.
 
 pub mod cancel;
+pub mod face;
 pub mod mcp;
 pub mod schema;
 pub mod server;
