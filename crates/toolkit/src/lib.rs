@@ -9,9 +9,11 @@
 
 pub mod cancel;
 pub mod face;
+pub mod jobs;
 pub mod mcp;
 pub mod schema;
 pub mod server;
+pub mod store;
 #[cfg(any(test, feature = "trial"))]
 pub mod trial;
 
