@@ -11,6 +11,7 @@ pub mod cancel;
 pub mod face;
 pub mod jobs;
 pub mod mcp;
+pub mod results;
 pub mod schema;
 pub mod server;
 pub mod store;
