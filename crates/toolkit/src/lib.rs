@@ -7,10 +7,12 @@
 //! through `state`; no tool is called except with a [`server::ToolCall`], which only a spent pass of the gate
 //! becomes; no queue, list, result or wait here is without a named bound.
 
+pub mod breaker;
 pub mod cancel;
 pub mod face;
 pub mod jobs;
 pub mod mcp;
+pub mod reasons;
 pub mod results;
 pub mod schema;
 pub mod server;
