@@ -9,9 +9,10 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 use clap::Args;
+use gate::effect::Effect;
 use gate::journal::{
-    Decision, Effect, Journal, MatchedRule, Micros, OpId, Operation, Record, ResponseSummary,
-    Stages, Status, Verdict,
+    Decision, Journal, MatchedRule, Micros, OpId, Operation, Record, ResponseSummary, Stages,
+    Status,
 };
 use serde_json::json;
 
@@ -135,7 +136,7 @@ fn decision<'a>(op: OpId, id: &'a str) -> Decision<'a> {
     }];
     Decision {
         op,
-        decision: Verdict::Allow,
+        decision: Effect::Allow,
         final_rule: Some("allow-read-tmp"),
         matched_rules: RULES,
         mcp_method: Some("tools/call"),

@@ -6,7 +6,7 @@ use gate::Gate;
 use gate::identity::IdentityFault;
 use http::header::{ALLOW, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use mcp::serve::Face;
+use mcp::http::Face;
 use net::http::server::{Handler, Request, Response, ResponseBody, plain};
 
 use super::guests::Guests;

@@ -35,8 +35,8 @@ pub use keys::{
 };
 pub use options::{Cadence, JournalOptions};
 pub use record::{
-    Auth, Config, Decision, Effect, MatchedRule, Micros, Oidc, OpId, Operation, Record,
-    RecordedAttempt, RecordedPath, ResponseSummary, Stages, Status, System, Usage, Verdict,
+    Auth, Config, Decision, MatchedRule, Micros, Oidc, OpId, Operation, Record, RecordedAttempt,
+    RecordedFact, RecordedPath, ResponseSummary, Stages, Status, System, Usage,
 };
 pub use state::SyncPolicy;
 pub use writer::{Appended, Journal};
