@@ -22,6 +22,7 @@ const ARROWS: &[(&str, May)] = &[
     ("gate", May::Use(&["state"])),
     ("net", May::Use(&["wire"])),
     ("toolkit", May::Use(&["gate", "wire", "state"])),
+    ("echo", May::Use(&["toolkit"])),
     ("mcp", May::Use(&["gate", "wire", "net", "toolkit"])),
     (
         "models",
