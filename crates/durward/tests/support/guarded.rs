@@ -11,7 +11,7 @@ use mocks::client::{Client, Era, Options};
 use serde_json::{Value, json};
 
 #[path = "raised.rs"]
-mod raised;
+pub mod raised;
 
 /// The longest wait for anything that must happen: a busy machine is no fault.
 pub const PATIENCE: Duration = Duration::from_secs(60);
