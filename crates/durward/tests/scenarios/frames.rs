@@ -9,22 +9,22 @@ const MODERN_META: &str = r#""io.modelcontextprotocol/clientCapabilities":{"elic
 /// Fills in a frame of the table for one cell.
 ///
 /// - `{meta}`: what the era adds at the end of a request's `params`: in the Modern era its `_meta`.
-/// - `{meta+token}`: the same with the progress token `p`, in both eras.
-/// - `{done}`: what the era adds at the end of a result of the row's mock.
+/// - `{meta+token}`: the same with the progress token `p`, in both eras; `{meta+sent}`: as the server sees it.
+/// - `{done}`: what the era adds at the end of a result of the row's mock; `{done+cached}`: of a list;
+///   `{asks}`: of a result that asks the client.
 /// - `{id:X}`: the id of a request as the server sees it: the client's spelling over stdio, a number of
 ///   ours over HTTP, where clients may share a server.
 pub fn fill(text: &str, row: &Row, cell: Cell) -> String {
     let modern = cell.era == Era::Modern;
-    let (meta, with_token) = if modern {
-        (
-            format!(r#","_meta":{{{MODERN_META}}}"#),
-            format!(r#","_meta":{{"progressToken":"p",{MODERN_META}}}"#),
-        )
-    } else {
-        (
-            String::new(),
-            r#","_meta":{"progressToken":"p"}"#.to_owned(),
-        )
+    let meta = |members: &str| match (modern, members) {
+        (true, "") => format!(r#","_meta":{{{MODERN_META}}}"#),
+        (true, members) => format!(r#","_meta":{{{members},{MODERN_META}}}"#),
+        (false, "") => String::new(),
+        (false, members) => format!(r#","_meta":{{{members}}}"#),
+    };
+    let sent = match cell.edge {
+        Edge::Stdio => r#""progressToken":"p""#,
+        Edge::Http => r#""progressToken":OURS"#,
     };
     let (name, title) = match row.server[0] {
         "echo" => ("mock-echo", "Echo"),
@@ -33,17 +33,22 @@ pub fn fill(text: &str, row: &Row, cell: Cell) -> String {
         _ => ("mock-conformance", "Conformance fixtures"),
     };
     let version = env!("CARGO_PKG_VERSION");
-    let done = if modern {
-        format!(
-            r#","resultType":"complete","_meta":{{"io.modelcontextprotocol/serverInfo":{{"name":"{name}","title":"{title}","version":"{version}"}}}}"#
-        )
-    } else {
-        String::new()
+    let done = |kind: &str, members: &str| {
+        let server = format!(r#"{{"name":"{name}","title":"{title}","version":"{version}"}}"#);
+        let info = format!(r#""_meta":{{"io.modelcontextprotocol/serverInfo":{server}}}"#);
+        match modern {
+            true => format!(r#","resultType":"{kind}",{members}{info}"#),
+            false => String::new(),
+        }
     };
+    let cached = r#""ttlMs":60000,"cacheScope":"private","#;
     let text = text
-        .replace("{meta}", &meta)
-        .replace("{meta+token}", &with_token)
-        .replace("{done}", &done);
+        .replace("{meta}", &meta(""))
+        .replace("{meta+token}", &meta(r#""progressToken":"p""#))
+        .replace("{meta+sent}", &meta(sent))
+        .replace("{done}", &done("complete", ""))
+        .replace("{done+cached}", &done("complete", cached))
+        .replace("{asks}", &done("input_required", ""));
     ids(&text, cell)
 }
 
@@ -80,9 +85,16 @@ pub fn of_server(frame: &str, cell: Cell) -> String {
     out
 }
 
-/// Ids of questions that wait for a person are random.
+/// Ids of questions that wait for a person are random, and the time that is left is what it is.
 fn nameless(frame: &str) -> String {
     const NAME: &str = "durward-approval-";
+    const LEFT: &str = "approval, ";
+    if let Some((before, behind)) = frame.split_once(LEFT) {
+        let rest = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+        if rest.starts_with(" s left") {
+            return format!("{before}{LEFT}N{rest}");
+        }
+    }
     let mut out = String::new();
     let mut rest = frame;
     while let Some((before, behind)) = rest.split_once(NAME) {
@@ -105,4 +117,14 @@ fn without_number(frame: &str, member: &str) -> String {
         return frame.to_owned();
     }
     format!("{before}{member}OURS{rest}")
+}
+
+/// A batch with its messages in the order of their bytes.
+pub fn in_byte_order(frame: &str) -> String {
+    let Ok(mut parts) = serde_json::from_str::<Vec<&serde_json::value::RawValue>>(frame) else {
+        return frame.to_owned();
+    };
+    parts.sort_by_key(|part| part.get());
+    let parts: Vec<&str> = parts.iter().map(|part| part.get()).collect();
+    format!("[{}]", parts.join(","))
 }

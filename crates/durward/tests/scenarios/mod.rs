@@ -50,6 +50,35 @@ macro_rules! scenarios {
 scenarios! {
     allow
     deny
+    server_progress
+    batch
+    batch_refused
+    hitl_person_allows
+    hitl_person_denies
+    hitl_progress
+    hitl_client_elicitation
+    hitl_client_elicitation_declined
+    hitl_client_input_required
+    hitl_client_input_required_denied
+    input_required_elicitation_allowed
+    input_required_sampling_allowed
+    input_required_roots_allowed
+    input_required_elicitation_denied
+    input_required_sampling_denied
+    input_required_roots_denied
+    server_request_elicitation_allowed
+    server_request_sampling_allowed
+    server_request_roots_allowed
+    server_request_elicitation_denied
+    server_request_sampling_denied
+    server_request_roots_denied
+    server_request_to_a_modern_client
+    list_after_reload
+    subscribed_list_after_reload
+    cancel
+    timeout
+    server_dies
+    client_dies
 }
 
 #[test]

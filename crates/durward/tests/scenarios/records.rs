@@ -60,16 +60,18 @@ fn is_of_a_call(record: &Value) -> bool {
     !FRAME.iter().any(|event| record["event"] == *event)
 }
 
-/// The records about calls: `kind` (with the call's number), then members.
-pub fn lines(journal: &Journal) -> Vec<String> {
+/// The records about calls: `kind` (with the call's number, if they are to be numbered), then members.
+pub fn lines(journal: &Journal, numbered: bool) -> Vec<String> {
     let mut ops: Vec<&Value> = Vec::new();
     let mut out = Vec::new();
+    // What belongs to no call is gathered for a while: its place among the others is free.
+    let mut aside = Vec::new();
     for record in journal.0.iter().filter(|record| is_of_a_call(record)) {
         let mut line = match record["kind"].as_str().unwrap() {
             "system" => format!("system {}", record["event"].as_str().unwrap()),
             kind => kind.to_owned(),
         };
-        if let Some(op) = record.get("op") {
+        if let Some(op) = record.get("op").filter(|_| numbered) {
             let number = ops.iter().position(|known| *known == op);
             let number = number.unwrap_or_else(|| {
                 ops.push(op);
@@ -89,8 +91,12 @@ pub fn lines(journal: &Journal) -> Vec<String> {
                 other => line.push_str(&format!(" {name}={other}")),
             }
         }
-        out.push(line);
+        match record["kind"].as_str() {
+            Some("system") => aside.push(line),
+            _ => out.push(line),
+        }
     }
+    out.extend(aside);
     out
 }
 

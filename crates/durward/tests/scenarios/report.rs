@@ -9,7 +9,21 @@ use super::row::{Column, OPERATIONS, Row};
 use super::table::rows;
 
 /// Every scenario that the table must have.
-const SCENARIOS: [&str; 2] = ["allow", "deny"];
+const SCENARIOS: [&str; 13] = [
+    "allow",
+    "deny",
+    "hitl_person_allows",
+    "hitl_client_elicitation",
+    "hitl_client_input_required",
+    "input_required_sampling_denied",
+    "server_request_sampling_denied",
+    "list_after_reload",
+    "cancel",
+    "timeout",
+    "server_dies",
+    "client_dies",
+    "batch",
+];
 
 /// Prints all rows with all cells, and the reasons below; fails if any is wrong.
 pub fn print() {

@@ -21,6 +21,12 @@ pub struct Row {
     pub server_got: &'static [&'static str],
     /// The records of the journal about calls, in order.
     pub journal: &'static [&'static str],
+    /// Whether the order of messages and records is free, as JSON-RPC leaves it for batches; records then have
+    /// no numbers.
+    pub unordered: bool,
+    /// How long a cell that is known to be red waits for a frame that is not to come, in seconds: longer than
+    /// a right build takes.
+    pub red_wait_s: u64,
     /// Where a cell differs, and why that is right.
     pub except: &'static [Except],
     /// Cells that cannot exist, and why.
@@ -39,6 +45,8 @@ pub const PLAIN: Row = Row {
     client: &[],
     server_got: &[],
     journal: &[],
+    unordered: false,
+    red_wait_s: 4,
     except: &[],
     lacks: &[],
 };

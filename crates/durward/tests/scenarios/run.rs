@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mocks::client::Process;
 use serde_json::Value;
@@ -12,9 +12,6 @@ use super::edge::{self, Behind, Driver};
 use super::row::{Column, Row, Step};
 use super::{frames, records};
 use crate::guarded::{PATIENCE, Place, binary, eventually};
-
-/// How long a cell that is known to be red waits for a frame that is not to come.
-const RED_WAIT: Duration = Duration::from_secs(2);
 
 /// What each column came to.
 pub type Seen = BTreeMap<Column, Vec<String>>;
@@ -39,7 +36,11 @@ pub fn run(row: &Row, cell: Cell, red: bool) -> Seen {
         row,
         cell,
         place,
-        patience: if red { RED_WAIT } else { PATIENCE },
+        patience: if red {
+            Duration::from_secs(row.red_wait_s)
+        } else {
+            PATIENCE
+        },
         received: Vec::new(),
     };
     let record = run.place.path("received").to_str().unwrap().to_owned();
@@ -187,17 +188,23 @@ impl Run<'_> {
 
     fn seen(&self, statuses: Vec<String>, exit: String) -> Seen {
         let journal = self.place.journal();
-        let client = self.received.iter().map(|f| frames::of_client(f)).collect();
+        let client = self.received.iter().map(|f| frames::of_client(f));
+        let mut client: Vec<String> = client.collect();
         let server = self.server_received();
-        let server = server
-            .iter()
-            .map(|f| frames::of_server(f, self.cell))
-            .collect();
+        let server = server.iter().map(|f| frames::of_server(f, self.cell));
+        let mut server: Vec<String> = server.collect();
+        let mut records = records::lines(&journal, !self.row.unordered);
+        if self.row.unordered {
+            client = client.iter().map(|f| frames::in_byte_order(f)).collect();
+            for column in [&mut client, &mut server, &mut records] {
+                column.sort();
+            }
+        }
         Seen::from([
             (Column::Client, client),
             (Column::Status, statuses),
             (Column::Server, server),
-            (Column::Journal, records::lines(&journal)),
+            (Column::Journal, records),
             (Column::Marks, records::wrong_marks(&journal, self.cell)),
             (Column::Exit, vec![exit]),
         ])
@@ -242,11 +249,4 @@ fn statuses(row: &Row, cell: Cell) -> Vec<&'static str> {
         _ => None,
     };
     row.script.iter().filter_map(of).collect()
-}
-
-/// When a run began, for the report.
-pub fn timed(row: &Row, cell: Cell, red: bool) -> (Seen, Duration) {
-    let begun = Instant::now();
-    let seen = run(row, cell, red);
-    (seen, begun.elapsed())
 }
