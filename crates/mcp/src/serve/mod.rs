@@ -12,7 +12,7 @@ mod expel;
 mod legacy;
 mod modern;
 mod post;
-mod questions;
+pub(crate) mod questions;
 mod server;
 mod session;
 mod splice;

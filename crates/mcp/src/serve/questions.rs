@@ -278,7 +278,7 @@ impl Judging {
 }
 
 /// What a result asks of the client: each request's method and text. None where it asks for nothing.
-fn inputs(payload: &str) -> Result<Vec<(String, String)>, &'static str> {
+pub(crate) fn inputs(payload: &str) -> Result<Vec<(String, String)>, &'static str> {
     const NAME: &str = "inputRequests";
     // A name may be spelled with escapes, which costs a look; most results have neither.
     if !payload.contains(NAME) && !payload.contains("\\u") {

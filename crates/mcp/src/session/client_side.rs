@@ -171,7 +171,7 @@ impl Session {
         let cancelled = cancelled.map(|key| self.table.sent_as(key));
         // The server has not heard of a call that still waits, nor will it.
         if let Some(key) = &cancelled
-            && self.withdraw(&(Side::Client, key.clone()))
+            && (self.withdraw(&(Side::Client, key.clone())) || self.withdraw_judging(key))
         {
             return Flow::Go;
         }
@@ -360,7 +360,7 @@ impl Session {
             session_id: self.session_id.clone(),
             era: self.era.map(Era::label),
             client_id: self.client_id.clone(),
-            transport: "stdio",
+            transport: self.upstream.transport(),
             arguments_digest: member(&scan.params, "arguments")
                 .map(|raw| self.gate.digest(raw.as_bytes())),
             received_ns,

@@ -5,6 +5,7 @@
 
 mod asking;
 mod client_side;
+mod inputs;
 mod lists;
 mod open;
 mod parked;
@@ -86,6 +87,8 @@ pub struct Session {
     session_id: Arc<str>,
     client_reader: FrameReader,
     client_writer: FrameWriter,
+    /// The client has closed its input; what it wrote before may be unread.
+    client_hung_up: bool,
     upstream: Upstream,
     table: Table,
     schemas: PathSchemas,
@@ -101,6 +104,7 @@ pub struct Session {
     /// Rung when the question about a waiting call has ended.
     bell: Arc<Bell>,
     next_batch: u64,
+    next_judging: u64,
     dropped_notifications: u64,
 }
 
@@ -140,6 +144,7 @@ impl Session {
             options,
             client_reader: client.0,
             client_writer: client.1,
+            client_hung_up: false,
             upstream,
             table: Table::default(),
             schemas: PathSchemas::default(),
@@ -152,6 +157,7 @@ impl Session {
             client_elicits: false,
             bell: Arc::default(),
             next_batch: 0,
+            next_judging: 0,
             dropped_notifications: 0,
         }
     }

@@ -13,6 +13,7 @@ use crate::upstream::Frame;
 use crate::{ask_client, describe, descriptions, era, listing, reply, request};
 
 use super::asking::Side;
+use super::inputs::Answered;
 use super::open::{Open, OpenKind, SERVER_REQUESTS_MAX};
 use super::{Flow, Session, sent};
 
@@ -54,13 +55,11 @@ impl Session {
             Kind::Response {
                 id: Some(id),
                 is_error,
-            } => self.on_server_answer(
-                &frame,
-                &scan,
-                *id,
-                *is_error,
-                envelope.payload.unwrap_or_default(),
-            ),
+            } => {
+                let payload = envelope.payload.unwrap_or_default();
+                self.on_server_answer(&frame, &scan, *id, *is_error, payload)
+                    .await
+            }
             Kind::Response { id: None, .. } => {
                 self.note(
                     "server_error_without_id",
@@ -89,7 +88,7 @@ impl Session {
         }
     }
 
-    fn on_server_answer(
+    async fn on_server_answer(
         &mut self,
         frame: &[u8],
         scan: &Scan<'_>,
@@ -133,11 +132,18 @@ impl Session {
                     answer = Some(frames::upstream_fault(&wanted, UpstreamFault::Garbage));
                 }
             },
-            OpenKind::Call(mut flight) => {
-                flight.reply_arrived();
-                let flow = self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame));
-                flight.finish(reply::outcome(&self.gate, frame, is_error, payload));
-                return flow;
+            OpenKind::Call(flight) => {
+                let answered = Answered {
+                    flight,
+                    id: wanted,
+                    key,
+                    batch,
+                    frame,
+                    renamed: answer,
+                    is_error,
+                    payload,
+                };
+                return self.on_call_answer(answered).await;
             }
         }
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
@@ -247,7 +253,7 @@ impl Session {
             session_id: self.session_id.clone(),
             era: self.era.map(Era::label),
             client_id: self.client_id.clone(),
-            transport: "stdio",
+            transport: self.upstream.transport(),
             arguments_digest: Some(self.gate.digest(&frame)),
             received_ns: self.gate.mono_ns(),
         };

@@ -102,6 +102,15 @@ impl Upstream {
         }
     }
 
+    /// How the server is reached, as the journal names it.
+    #[must_use]
+    pub fn transport(&self) -> &'static str {
+        match &self.kind {
+            Kind::Stdio(_) => "stdio",
+            Kind::Http(_) => "http",
+        }
+    }
+
     /// What is sent from now on leaves together, with [`Upstream::release`].
     pub fn hold(&mut self) {
         match &mut self.kind {
