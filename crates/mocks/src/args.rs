@@ -5,6 +5,7 @@ use crate::echo::{Echo, Stall};
 use crate::files::{Files, Roots};
 use crate::hostile::{Behaviour, Hostile, HostileArgs};
 use crate::http::Site;
+use crate::record::Recorded;
 use crate::server::{Machine, Server};
 use crate::server_args::ServerArgs;
 use crate::{MockError, bare, http, relay, stdio};
@@ -159,6 +160,8 @@ fn serve<M: Machine + 'static>(
     args: &ServerArgs,
     open: impl Fn() -> M + Send + Sync + 'static,
 ) -> Result<u8, MockError> {
+    let record = args.recorder()?;
+    let open = move || Recorded::new(open(), record.clone());
     match args.http {
         None => stdio::serve(&mut open()).map_err(MockError::Stdio),
         Some(address) if args.bare => bare::front::host(address, open()),
@@ -177,11 +180,13 @@ fn serve<M: Machine + 'static>(
 
 fn hostile(args: &HostileArgs) -> Result<u8, MockError> {
     let first = Hostile::new(args, args.server.counter()?)?;
+    let record = args.server.recorder()?;
+    let open = move || Recorded::new(first.clone(), record.clone());
     let Some(address) = args.server.http else {
-        return stdio::serve(&mut first.clone()).map_err(MockError::Stdio);
+        return stdio::serve(&mut open()).map_err(MockError::Stdio);
     };
     let site = Site {
-        open: Box::new(move || Box::new(first.clone())),
+        open: Box::new(move || Box::new(open())),
         // At which call it misbehaves is counted over all requests.
         shared: true,
         eras: args.server.eras,

@@ -27,6 +27,7 @@ mod frame;
 mod hostile;
 mod http;
 mod json;
+mod record;
 mod relay;
 
 pub use args::{Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, run};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::MockError;
 use crate::count::Count;
 use crate::http::ReplyForm;
+use crate::record::Record;
 use crate::server::Eras;
 
 /// Flags of every mock server.
@@ -17,6 +18,9 @@ pub struct ServerArgs {
     /// Append one line to FILE for every tools/call that arrives, before it acts.
     #[arg(long, value_name = "FILE")]
     pub count: Option<PathBuf>,
+    /// Append every frame that arrives to FILE, as it came, before it acts.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Serve Streamable HTTP at this address instead of standard input and output; port 0 takes a free one.
     /// The endpoint's URL is the first line of standard output.
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -31,6 +35,10 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
+    pub(crate) fn recorder(&self) -> Result<Option<Record>, MockError> {
+        self.record.as_deref().map(Record::open).transpose()
+    }
+
     pub(crate) fn counter(&self) -> Result<Option<Count>, MockError> {
         self.count.as_deref().map(Count::open).transpose()
     }
