@@ -122,7 +122,8 @@ fn an_edit_with_right_hashes_refuses() {
             let body = body.replace("/tmp/a", "/tmp/b");
             let segment = path.file_stem().unwrap().to_str().unwrap();
             let segment = gate::journal::SegmentId::parse(&segment[20..]).unwrap();
-            let forged = journal_support::forge(segment, line.sequence, previous, body.as_bytes());
+            let forged =
+                crate::journal_support::forge(segment, line.sequence, previous, body.as_bytes());
             previous = gate::journal::Line::parse(forged.trim_ascii_end())
                 .unwrap()
                 .entry;

@@ -6,7 +6,7 @@ use crate::journal_support::forging::{bodies, edit, lines, replace, rewrite, seg
 use crate::journal_support::{NOW_MS, Place, calls, decision, forge, operation, random};
 use gate::effect::Effect;
 use gate::journal::audit::{AuditError, Note, Problem, VerifyReport, verify};
-use gate::journal::{Cadence, JournalOptions, Keys, Line, OpId, Record, Verdict};
+use gate::journal::{Cadence, JournalOptions, Keys, Line, OpId, Record};
 
 /// A closed journal of one segment: header, checkpoint, `2 * ops` records, closing record.
 fn closed(name: &str, ops: u128) -> Place {

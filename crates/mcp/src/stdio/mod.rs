@@ -146,6 +146,7 @@ impl Stdio {
                 let fault = WireError {
                     kind: WireErrorKind::TooLong,
                     at: wire::frame::FRAME_BYTES_MAX,
+                    names: None,
                     message: "the frame is longer than 16 MiB",
                 };
                 self.complain(&head, &fault);
@@ -176,6 +177,7 @@ impl Stdio {
         let fault = |kind, message| WireError {
             kind,
             at: 0,
+            names: None,
             message,
         };
         if !self.speaker.may_batch() {

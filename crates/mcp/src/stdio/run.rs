@@ -254,6 +254,7 @@ impl Stdio {
             let fault = wire::WireError {
                 kind: wire::WireErrorKind::Syntax,
                 at: rest.len(),
+                names: None,
                 message: "the stream ended in the middle of a frame",
             };
             self.complain(&rest, &fault);
