@@ -288,6 +288,7 @@ impl Face {
             let fault = WireError {
                 kind,
                 at: 0,
+                names: None,
                 message,
             };
             Box::new(self.bad_frame(b"", &fault))
