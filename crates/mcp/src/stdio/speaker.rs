@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::{Caller, ControlKind};
 use wire::id::IdKey;
-use wire::jsonrpc::{Envelope, Kind, member};
+use wire::jsonrpc::{Kind, member};
 use wire::revision::META_PROTOCOL_VERSION;
 use wire::scan::Scan;
-use wire::{Era, Id, Revision, WireError};
+use wire::{Canonical, Era, Id, Revision, WireError};
 
 use super::outbox::Outbox;
 use crate::call::{
@@ -116,13 +116,13 @@ impl Speaker {
         let envelope = Envelope::of(scan)?;
         match &envelope.kind {
             Kind::Request { id, method } => Ok(self.request(&ToRead {
-                frame,
-                scan,
+                canonical,
+                scan: &scan,
                 id: *id,
                 method,
                 received_ns,
             })),
-            Kind::Notification { method } => Ok(self.notification(method, scan)),
+            Kind::Notification { method } => Ok(self.notification(method, &scan)),
             Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),
             Kind::Response { id: None, .. } => {
                 self.outbox.note(

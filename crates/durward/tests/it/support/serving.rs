@@ -32,7 +32,11 @@ impl Answer {
     /// The answer: the body, or the last message of the stream that it becomes after a second.
     pub fn json(&self) -> Value {
         let is_stream = self.header("content-type") == Some("text/event-stream");
-        let events = || self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        let events = || {
+            self.body
+                .lines()
+                .filter_map(|line| line.strip_prefix("data: "))
+        };
         let text = if is_stream {
             events().next_back().unwrap_or_default()
         } else {
