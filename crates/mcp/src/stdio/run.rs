@@ -294,7 +294,7 @@ impl Stdio {
             self.hold();
             for _ in 0..HELD_FRAMES_MAX {
                 more = self.on_next_client_frame(received_ns);
-                if !more {
+                if !more || self.link.is_congested() {
                     break;
                 }
             }

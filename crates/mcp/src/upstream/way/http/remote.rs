@@ -22,6 +22,8 @@ use crate::upstream::{Frame, frame_at};
 
 /// Most notifications and answers of clients on their way at once, in one session.
 pub const ASIDES_MAX: usize = 1_024;
+/// From so few free places on, whoever sends should pause: one frame may hold a batch.
+const ASIDES_LOW: u32 = 256;
 /// How long is waited for some of them to arrive, in milliseconds.
 const ROOM_WAIT_MS: u64 = 10_000;
 /// How long the server's own stream may take to open before its server is told that the client is
@@ -157,14 +159,14 @@ impl Peer for Remote {
     }
 
     fn is_congested(&self) -> bool {
-        self.asides.available_permits() == 0
+        self.asides.available_permits() < ASIDES_LOW as usize
     }
 
     fn has_room(&self) -> Going<'_, Result<(), UpstreamFault>> {
         // Calls wait for a connection each for itself; only what has no answer is counted here.
         Box::pin(async move {
             let wait = Duration::from_millis(ROOM_WAIT_MS);
-            let room = tokio::time::timeout(wait, self.asides.acquire()).await;
+            let room = tokio::time::timeout(wait, self.asides.acquire_many(ASIDES_LOW)).await;
             room.map(drop).map_err(|_| UpstreamFault::Busy)
         })
     }
