@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ::http::header::CONTENT_ENCODING;
 use ::http::{HeaderMap, StatusCode};
 use net::http::server::{Request, Response, single};
 use wire::jsonrpc::Kind;
@@ -56,6 +57,11 @@ impl Face {
             let message = "the body must be said to be application/json";
             let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
             return answer::fault(status, -32600, "content_type", message);
+        }
+        if headers.contains_key(CONTENT_ENCODING) {
+            let message = "the body is encoded; send it as it is, without Content-Encoding";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return answer::fault(status, -32600, "content_encoding", message);
         }
         if !answer::accepts(headers, &["application/json", "text/event-stream"]) {
             let message = "the client must accept application/json and text/event-stream";
