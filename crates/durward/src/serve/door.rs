@@ -10,8 +10,8 @@ use mcp::http::Face;
 use net::http::server::{Handler, Request, Response, ResponseBody, plain};
 
 use super::guests::Guests;
-use super::origin::Origin;
 use super::metrics;
+use super::origin::Origin;
 
 /// The one handler of `durward serve`.
 pub struct Door {

@@ -37,16 +37,14 @@ impl Origin {
         answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.value);
         answer.append(VARY, fixed("Origin"));
         if self.asks_first {
-            answer.insert(
-                ACCESS_CONTROL_ALLOW_METHODS,
-                fixed("GET, POST, DELETE"),
-            );
+            answer.insert(ACCESS_CONTROL_ALLOW_METHODS, fixed("GET, POST, DELETE"));
             if let Some(headers) = self.headers {
                 answer.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers);
             }
             answer.insert(ACCESS_CONTROL_MAX_AGE, fixed("600"));
         } else {
-            let exposed = fixed("mcp-session-id, mcp-protocol-version, www-authenticate, retry-after");
+            let exposed =
+                fixed("mcp-session-id, mcp-protocol-version, www-authenticate, retry-after");
             answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         }
     }

@@ -15,7 +15,10 @@ fn a_page_of_an_allowed_origin_may_connect() {
     let asks = [
         ORIGIN,
         ("access-control-request-method", "POST"),
-        ("access-control-request-headers", "content-type,mcp-session-id"),
+        (
+            "access-control-request-headers",
+            "content-type,mcp-session-id",
+        ),
     ];
     let answer = served.send("OPTIONS", "/mcp/echo", &asks, "");
     assert_eq!(answer.status, 204, "{answer:?}");
@@ -32,7 +35,9 @@ fn a_page_of_an_allowed_origin_may_connect() {
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.header("access-control-allow-origin"), Some(ORIGIN.1));
     assert_eq!(answer.header("vary"), Some("Origin"));
-    let exposed = answer.header("access-control-expose-headers").unwrap_or_default();
+    let exposed = answer
+        .header("access-control-expose-headers")
+        .unwrap_or_default();
     assert!(exposed.contains("mcp-session-id"), "{exposed}");
 }
 

@@ -310,7 +310,8 @@ impl Stdio {
     /// Carries on with what was woken, and hands to the writer what that has made for the client.
     fn pump(&mut self) {
         loop {
-            self.runs.poll();
+            // Frames of a child are taken one by one; what reads connections by itself has a budget.
+            self.runs.poll(self.driver.is_some());
             let work = self.outbox().work();
             if work.is_empty() {
                 break;

@@ -112,8 +112,9 @@ impl Speaker {
     }
 
     /// Reads a message and decides what it asks for, without sending anything.
-    pub fn read(&self, frame: &[u8], scan: &Scan<'_>, received_ns: u64) -> Result<Step, WireError> {
-        let envelope = Envelope::of(scan)?;
+    pub fn read(&self, canonical: &Canonical, received_ns: u64) -> Result<Step, WireError> {
+        let envelope = canonical.envelope()?;
+        let scan = canonical.scan();
         match &envelope.kind {
             Kind::Request { id, method } => Ok(self.request(&ToRead {
                 canonical,

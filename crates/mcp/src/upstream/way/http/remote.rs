@@ -71,7 +71,7 @@ impl Remote {
                 return;
             }
             let (session, link) = (Arc::clone(&self.session), Arc::downgrade(link));
-            let (sink, mut frames) = mpsc::channel(1);
+            let (sink, mut frames) = mpsc::channel::<Vec<u8>>(1);
             let (sender, opened) = oneshot::channel();
             let task = tokio::spawn(async move {
                 let forward = async {
