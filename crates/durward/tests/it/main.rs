@@ -51,6 +51,7 @@ mod reload_serving;
 mod scenarios;
 mod serve_approval;
 mod serve_bounds;
+mod serve_browsers;
 mod serve_callers;
 mod serve_clients;
 mod serve_end;

@@ -115,7 +115,7 @@ fn ticks_have_the_head_follow_within_a_second_and_a_quiet_journal_leaves_it_alon
 
 #[test]
 fn a_refusal_and_a_persons_answer_are_under_a_signature_within_a_second() {
-    use gate::journal::Verdict as Decided;
+    use gate::effect::Effect as Decided;
     for (verdict, at_ms) in [
         (Decided::Deny, 500),
         (Decided::Hitl, 500),

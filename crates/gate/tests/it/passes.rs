@@ -1,6 +1,5 @@
 //! Passes at run time: each is made out to a destination, comes back unspent elsewhere, and what
 //! becomes of its call stands in the journal.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
@@ -363,7 +362,6 @@ fn who_calls_is_who_was_identified_and_the_time_that_took_is_a_stage() {
     let admission = {
         let caller = Caller {
             identity_ns: 4_000,
-            groups: ["night".into(), "people".into()].into(),
             ..Caller::local("ada")
         };
         let mut future = std::pin::pin!(scene.gate.admit(Call {
@@ -387,7 +385,6 @@ fn who_calls_is_who_was_identified_and_the_time_that_took_is_a_stage() {
     drop(admission);
     let records = scene.records();
     assert_eq!(records[0]["subject_id"], "ada");
-    assert_eq!(records[0]["subject_groups"], json!(["night", "people"]));
     assert_eq!(records[1]["identity_us"], 4);
     assert_eq!(records[1]["duration_us"], 4);
     assert_eq!(records[1]["unexplained_us"], 0);

@@ -8,6 +8,8 @@ use gate::Reason;
 use gate::journal::{Record, System};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use wire::{WireError, WireErrorKind};
+
 use crate::call::Why;
 use crate::message::frames::UpstreamFault;
 use crate::upstream::Turn;
@@ -251,13 +253,9 @@ impl Stdio {
     fn client_closed(&mut self) {
         let rest = self.reader.remainder().trim_ascii().to_vec();
         if !rest.is_empty() {
-            let fault = wire::WireError {
-                kind: wire::WireErrorKind::Syntax,
-                at: rest.len(),
-                names: None,
-                message: "the stream ended in the middle of a frame",
-            };
-            self.complain(&rest, &fault);
+            let message = "the stream ended in the middle of a frame";
+            let fault = WireError::new(WireErrorKind::Syntax, rest.len(), message);
+            self.complain(super::salvaged(&rest), &fault);
         }
     }
 

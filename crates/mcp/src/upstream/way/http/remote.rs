@@ -71,13 +71,13 @@ impl Remote {
                 return;
             }
             let (session, link) = (Arc::clone(&self.session), Arc::downgrade(link));
-            let (sink, mut frames) = mpsc::channel(1);
+            let (sink, mut frames) = mpsc::channel::<Vec<u8>>(1);
             let (sender, opened) = oneshot::channel();
             let task = tokio::spawn(async move {
                 let forward = async {
                     while let Some(frame) = frames.recv().await {
                         match link.upgrade() {
-                            Some(link) => link.on_frame(on_one_line(frame), true),
+                            Some(link) => link.on_frame(&frame, true),
                             None => return,
                         }
                     }
@@ -235,18 +235,6 @@ fn lost(failure: &Failure) -> String {
     text
 }
 
-/// A message that was written over several lines becomes one line: in JSON a line end is white space.
-pub(crate) fn on_one_line(mut frame: Vec<u8>) -> Vec<u8> {
-    if frame.contains(&b'\n') || frame.contains(&b'\r') {
-        for byte in &mut frame {
-            if matches!(byte, b'\n' | b'\r') {
-                *byte = b' ';
-            }
-        }
-    }
-    frame
-}
-
 impl Link {
     /// What comes next on an exchange over HTTP: from its connection, or from elsewhere about it.
     pub(in crate::upstream) async fn next_of(
@@ -263,13 +251,12 @@ impl Link {
             };
             // Where it has ended otherwise before, the mailbox has that end.
             let incoming = match came {
-                Some(Came::Message(frame)) => self.on_own_message(number, on_one_line(frame)),
+                Some(Came::Message(frame)) => self.on_own_message(number, &frame),
                 Some(Came::Odd(event, message)) => {
                     self.note(event, message);
                     None
                 }
-                Some(Came::Response(mut reply)) => {
-                    reply.frame = on_one_line(reply.frame);
+                Some(Came::Response(reply)) => {
                     self.take(number).then_some(Incoming::Response(reply))
                 }
                 Some(Came::Failed(failure)) => self.take(number).then(|| {
