@@ -9,9 +9,10 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 use clap::Args;
+use gate::effect::Effect;
 use gate::journal::{
-    Decision, Effect, Journal, MatchedRule, Micros, OpId, Operation, Record, ResponseSummary,
-    Stages, Status, Verdict,
+    Decision, Journal, MatchedRule, Micros, OpId, Operation, Record, ResponseSummary, Stages,
+    Status,
 };
 use serde_json::json;
 
@@ -135,7 +136,7 @@ fn decision<'a>(op: OpId, id: &'a str) -> Decision<'a> {
     }];
     Decision {
         op,
-        decision: Verdict::Allow,
+        decision: Effect::Allow,
         final_rule: Some("allow-read-tmp"),
         matched_rules: RULES,
         mcp_method: Some("tools/call"),
@@ -147,7 +148,7 @@ fn decision<'a>(op: OpId, id: &'a str) -> Decision<'a> {
         backend_id: Some("files"),
         side_effects: &["fs_read"],
         operations: &["read"],
-        direction: Some("client_to_server"),
+        direction: Some("to_server"),
         policy_version: Some("v1"),
         policy_eval_us: Some(Micros::from_nanos(1_800)),
         request_id: Some(id),

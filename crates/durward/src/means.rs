@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gate::Gate;
-use mcp::frames::{Failure as Fault, UpstreamFault};
-use mcp::upstream::ServerCommand;
+use mcp::message::frames::{Failure as Fault, UpstreamFault};
 use mcp::upstream::http::{
     ClientOptions, Credential, HeaderName, HttpUpstream, Target, TlsOptions,
 };
+use mcp::upstream::{self, ServerCommand};
 use net::environment::Extra;
 
 use crate::config;
@@ -91,6 +91,38 @@ impl Means {
         match self {
             Self::Command(_) | Self::Either(..) => true,
             Self::Http(reached) => reached.on_this_machine,
+        }
+    }
+
+    /// How it is started or reached, where that needs no trying.
+    pub fn at_once(&self, places: &Places) -> Option<upstream::Means> {
+        match self {
+            Self::Command(command) => Some(upstream::Means::Command(command.spec(places))),
+            Self::Http(reached) => Some(upstream::Means::Http(Arc::clone(&reached.upstream))),
+            Self::Either(..) => None,
+        }
+    }
+
+    /// How it is started or reached, once that is settled; `err` is told what was tried.
+    ///
+    /// # Errors
+    /// Where a server over HTTP is there and cannot be used.
+    pub async fn settled(
+        &self,
+        gate: &Arc<Gate>,
+        places: &Places,
+        err: &mut dyn Write,
+    ) -> Result<upstream::Means, Failure> {
+        match self {
+            Self::Command(command) => Ok(upstream::Means::Command(command.spec(places))),
+            Self::Http(reached) => Ok(upstream::Means::Http(Arc::clone(&reached.upstream))),
+            Self::Either(reached, command) => {
+                if reached.is_there(command, gate, err).await? {
+                    Ok(upstream::Means::Http(Arc::clone(&reached.upstream)))
+                } else {
+                    Ok(upstream::Means::Command(command.spec(places)))
+                }
+            }
         }
     }
 

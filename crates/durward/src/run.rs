@@ -1,7 +1,6 @@
 //! `durward run`: guard one MCP server for one client over stdio.
 
 pub mod plan;
-mod reach;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,7 +11,10 @@ use gate::journal::{
 };
 use gate::paths::PathView;
 use gate::{Gate, World};
-use mcp::{Ending, Session, SessionOptions};
+use mcp::call::ServerOptions;
+use mcp::stdio::{Ending, Stdio, StdioOptions};
+use mcp::upstream::{Means, Share};
+use net::stdio::{FrameReader, FrameWriter};
 use state::directory::{Held, create_private};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -123,7 +125,6 @@ fn guard(
     })?;
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &settings, &digest, &session)?;
-    let options = session_options(plan, places, session);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -141,15 +142,16 @@ fn guard(
             places,
             None,
         );
-        let upstream = tokio::select! {
-            reached = reach::reach(plan, &gate, places, err) => reached?,
+        let means = tokio::select! {
+            settled = plan.server.settled(&gate, places, err) => settled?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),
         };
         let reloader = tokio::spawn(reloader.run());
-        let ended = Session::new(Arc::clone(&gate), client, upstream, options)
-            .run()
-            .await
-            .map_err(|e| Failure::other(e.to_string()));
+        let ended = open(plan, places, session, means, &gate, client);
+        let ended = match ended {
+            Ok(edge) => edge.run().await.map_err(|e| Failure::other(e.to_string())),
+            Err(failure) => Err(failure),
+        };
         reloader.abort();
         ended
     });
@@ -158,20 +160,35 @@ fn guard(
     finish(&ending?, &journal, &gate, &plan.server.shown())
 }
 
-fn session_options(plan: &Plan, places: &Places, session: String) -> SessionOptions {
+/// Starts or reaches the server for the client of our own standard streams.
+fn open(
+    plan: &Plan,
+    places: &Places,
+    session: String,
+    means: Means,
+    gate: &Arc<Gate>,
+    client: (FrameReader, FrameWriter),
+) -> Result<Stdio, Failure> {
     let view: Arc<dyn PathView> = Arc::new(LocalView::new(places));
-    SessionOptions {
-        backend_id: plan.name.clone(),
-        subject_id: places.user.clone(),
-        session_id: session.into(),
+    let server = ServerOptions {
+        name: plan.name.clone(),
+        gate: Arc::clone(gate),
+        means,
+        share: Share::Session,
         call_timeout_ms: plan.call_timeout_ms,
         tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
-        drain_ms: DRAIN_MS,
         // The paths of another machine cannot be looked up here.
         view: plan.server.is_local().then_some(view),
         descriptions: plan.descriptions.clone(),
         pins: plan.pins.clone(),
-    }
+    };
+    let options = StdioOptions {
+        caller: gate::Caller::local(&places.user),
+        session_id: session.into(),
+        drain_ms: DRAIN_MS,
+    };
+    Stdio::open(client, server, &options)
+        .map_err(|e| Failure::other(format!("cannot start {}: {e}", plan.server.shown())))
 }
 
 /// Reaching a server may take a while; until the session listens to signals itself, this does.

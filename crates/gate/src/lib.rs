@@ -7,18 +7,25 @@
 
 pub mod admit;
 pub mod approval;
+pub mod channel;
 pub mod clock;
+pub mod effect;
 pub mod facts;
 pub mod identity;
 pub mod journal;
 pub mod limits;
 pub mod names;
 pub mod paths;
+pub mod peer;
 pub mod pins;
 pub mod policy;
+pub mod reason;
 
 pub use admit::{
-    Admission, Answer, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass, Permit,
-    Reason, Refusal, Ticket, World,
+    Admission, Answer, Attempt, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass,
+    Permit, Refusal, Spent, Ticket, World,
 };
 pub use clock::Clock;
+pub use identity::Caller;
+pub use peer::{PeerId, Targets};
+pub use reason::Reason;

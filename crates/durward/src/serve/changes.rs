@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gate::Gate;
 use gate::journal::{Record, System};
 use gate::paths::PathView;
-use mcp::serve::{Face, ServerOptions};
+use mcp::call::ServerOptions;
+use mcp::http::Face;
 
 use super::ServeArgs;
 use super::plan::{Plan, Planned};
@@ -38,7 +39,7 @@ impl std::fmt::Debug for Changes {
 /// What is served under a name, made ready.
 pub fn options(
     planned: &Planned,
-    means: mcp::serve::Means,
+    means: mcp::upstream::Means,
     gate: Arc<Gate>,
     plan: &Plan,
     places: &Places,
@@ -134,7 +135,7 @@ impl Changes {
         let Some((gate, group)) = self.ruled.iter().find(of_its_rules) else {
             return Some(waits);
         };
-        let Some(means) = planned.settled_means(&self.places) else {
+        let Some(means) = planned.means().at_once(&self.places) else {
             return Some(waits);
         };
         let options = options(planned, means, Arc::clone(gate), plan, &self.places);

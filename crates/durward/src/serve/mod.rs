@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use gate::journal::{Config, Journal, Record, System};
 use gate::{Gate, World};
-use mcp::serve::Face;
+use mcp::http::Face;
 use net::http::server;
 use tokio::net::TcpListener;
 use tokio::signal::unix::SignalKind;
@@ -133,7 +133,7 @@ pub enum Share {
     All,
 }
 
-impl From<Share> for mcp::serve::Share {
+impl From<Share> for mcp::upstream::Share {
     fn from(share: Share) -> Self {
         match share {
             Share::Session => Self::Session,
@@ -411,7 +411,7 @@ impl Serving {
                 .find(|of| of.file == server.policy)
                 .map(|of| Arc::clone(&of.gate))
                 .ok_or_else(|| Failure::other("a server has no policy"))?;
-            let means = server.means(&gate, places, err).await?;
+            let means = server.means().settled(&gate, places, err).await?;
             servers.push(changes::options(server, means, gate, plan, places));
         }
         let gates: Vec<Arc<Gate>> = ruled.iter().map(|of| Arc::clone(&of.gate)).collect();

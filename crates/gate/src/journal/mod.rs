@@ -40,8 +40,8 @@ pub use keys::{
 };
 pub use options::{Cadence, JournalOptions};
 pub use record::{
-    Auth, Config, Decision, Effect, MatchedRule, Micros, Oidc, OpId, Operation, Record,
-    RecordedPath, ResponseSummary, Stages, Status, System, Verdict,
+    Auth, Config, Decision, MatchedRule, Micros, Oidc, OpId, Operation, Record, RecordedAttempt,
+    RecordedFact, RecordedPath, ResponseSummary, Stages, Status, System, Usage,
 };
 pub use state::SyncPolicy;
 pub use writer::{Appended, Journal, Surroundings};

@@ -12,7 +12,8 @@ use super::body;
 use super::chain::{SegmentId, body_hash};
 use super::head::{Courier, Keeper, Steps, Witness};
 use super::segment::{Declined, Segment, Weight};
-use super::{Digest, JournalError, JournalOptions, Keys, Record, Verdict};
+use super::{Digest, JournalError, JournalOptions, Keys, Record};
+use crate::effect::Effect;
 
 /// Capacity that a thread's buffer may keep between records, in bytes.
 const BUFFER_KEPT_BYTES_MAX: usize = 16 * 1024;
@@ -171,9 +172,7 @@ impl Journal {
         let result = body::write(&mut body, now_ms, record).and_then(|()| {
             let weight = match record {
                 Record::Operation(_) => Weight::Afterwards,
-                Record::Decision(decision) if decision.decision != Verdict::Allow => {
-                    Weight::Refusal
-                }
+                Record::Decision(decision) if decision.decision != Effect::Allow => Weight::Refusal,
                 _ => Weight::Usual,
             };
             self.append_body(now_ms, &body, weight)
@@ -294,10 +293,10 @@ impl Journal {
         };
         let end = segment.end(now_ms);
         let kept = keeper.change(now_ms, true, &mut |head| {
-            if head.end(segment.id).is_none() {
-                return Err(keeper.dropped(segment.id));
+            // Another process may have continued it already: it is closed since before the head is changed.
+            if head.end(segment.id).is_some() {
+                head.put(end);
             }
-            head.put(end);
             Ok(())
         })?;
         if let (Some(courier), Some(kept)) = (&self.courier, kept) {

@@ -1,9 +1,9 @@
 use gate::{Admission, Call, Gate};
-use mcp::upstream::{Frame, Upstream};
+use mcp::upstream::{Frame, Link};
 
-async fn send(gate: &Gate, upstream: &mut Upstream, call: Call<Frame>) {
+async fn send(gate: &Gate, link: &Link, call: Call<Frame>) {
     if let Admission::Permit(permit) = gate.admit(call).await {
-        let _ = upstream.send(permit);
+        let _ = link.send(permit);
     }
 }
 

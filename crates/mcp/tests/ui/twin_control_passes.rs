@@ -1,8 +1,8 @@
 use gate::{ControlKind, Gate};
-use mcp::upstream::{Frame, Upstream};
+use mcp::upstream::{Frame, Link};
 
-fn ping(gate: &Gate, upstream: &mut Upstream, frame: Frame) {
-    let _ = upstream.send(gate.control(ControlKind::Ping, frame));
+fn ping(gate: &Gate, link: &Link, frame: Frame) {
+    let _ = link.send(gate.control(ControlKind::Ping, link.id(), frame));
 }
 
 fn main() {

@@ -51,6 +51,22 @@ impl<'a> Members<'a> {
         self.out.push(b']');
     }
 
+    /// A list of texts; an empty one is left out.
+    pub(super) fn each_text<'t>(&mut self, name: &str, texts: impl Iterator<Item = &'t str>) {
+        let mut texts = texts.peekable();
+        if texts.peek().is_none() {
+            return;
+        }
+        self.name(name);
+        let mut before = b'[';
+        for text in texts {
+            self.out.push(before);
+            push_text(self.out, text);
+            before = b',';
+        }
+        self.out.push(b']');
+    }
+
     pub(super) fn op(&mut self, name: &str, op: OpId) {
         self.hex(name, &op.0.to_be_bytes());
     }
@@ -103,14 +119,19 @@ impl<'a> Members<'a> {
     /// An object as the value of a member.
     pub(super) fn object(&mut self, name: &str, members: impl FnOnce(&mut Members<'_>)) {
         self.name(name);
-        let start = self.out.len();
-        members(&mut Members::behind(self.out));
-        match self.out.get_mut(start) {
-            Some(comma) => *comma = b'{',
-            None => self.out.push(b'{'),
-        }
-        self.out.push(b'}');
+        push_object(self.out, members);
     }
+}
+
+/// Appends a JSON object.
+pub(super) fn push_object(out: &mut Vec<u8>, members: impl FnOnce(&mut Members<'_>)) {
+    let start = out.len();
+    members(&mut Members::behind(out));
+    match out.get_mut(start) {
+        Some(comma) => *comma = b'{',
+        None => out.push(b'{'),
+    }
+    out.push(b'}');
 }
 
 pub(super) fn push_number(out: &mut Vec<u8>, number: i64) {
