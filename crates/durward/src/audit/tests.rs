@@ -157,6 +157,74 @@ fn a_changed_journal_is_exit_1() {
 }
 
 #[test]
+fn a_last_segment_that_was_taken_away_is_exit_1() {
+    for emptied in [false, true] {
+        let place = Place::new(if emptied { "emptied" } else { "last" });
+        let file = place.segment();
+        if emptied {
+            fs::remove_dir_all(place.journal()).unwrap();
+        } else {
+            fs::remove_file(&file).unwrap();
+        }
+        let (code, out, err) = place.run(&["verify"]);
+        assert_eq!((code, err.as_str()), (1, ""), "{out}");
+        assert!(
+            out.contains("finding: head.json: segment ")
+                && out.contains(" is missing: the head names its record "),
+            "{out}"
+        );
+    }
+}
+
+#[test]
+fn an_end_that_cannot_be_proven_is_exit_3() {
+    let place = Place::new("open");
+    let path = place.segment();
+    let text = fs::read_to_string(&path).unwrap();
+    // Without a head, nothing says that this is all.
+    let elsewhere = place.0.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::copy(&path, elsewhere.join(path.file_name().unwrap())).unwrap();
+    let dir = elsewhere.to_str().unwrap();
+    let (code, out, _) = place.run(&["verify", "--dir", dir]);
+    assert_eq!(code, 3, "{out}");
+    assert!(out.contains("open: no head was compared"), "{out}");
+    let head = place.0.join("keys/head.json");
+    let head = head.to_str().unwrap();
+    assert_eq!(place.run(&["verify", "--dir", dir, "--head", head]).0, 0);
+    // A killed instance: its last two records are under no signature.
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    fs::write(
+        elsewhere.join(path.file_name().unwrap()),
+        lines[..lines.len() - 1].concat(),
+    )
+    .unwrap();
+    let (code, out, _) = place.run(&["verify", "--dir", dir]);
+    assert_eq!(code, 3, "{out}");
+    let segment = path
+        .file_stem()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .rsplit('-')
+        .next()
+        .unwrap();
+    assert!(
+        out.starts_with("open: ")
+            && out.contains(&format!(
+                " records of segment {segment} are not yet covered by a signature\n"
+            )),
+        "{out}"
+    );
+    let (code, out, _) = place.run(&["verify", "--json", "--dir", dir]);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, report["status"].as_str()), (3, Some("open")));
+    assert_eq!(report["unproven"][1]["open"], "tail", "{report}");
+    // The head knows that there was more.
+    assert_eq!(place.run(&["verify", "--dir", dir, "--head", head]).0, 1);
+}
+
+#[test]
 fn what_cannot_be_verified_is_exit_2() {
     let place = Place::new("cannot");
     let (code, out, err) = place.run(&["verify", "--key", "/nowhere/key"]);

@@ -293,10 +293,10 @@ impl Journal {
         };
         let end = segment.end(now_ms);
         let kept = keeper.change(now_ms, true, &mut |head| {
-            if head.end(segment.id).is_none() {
-                return Err(keeper.dropped(segment.id));
+            // Another process may have continued it already: it is closed since before the head is changed.
+            if head.end(segment.id).is_some() {
+                head.put(end);
             }
-            head.put(end);
             Ok(())
         })?;
         if let (Some(courier), Some(kept)) = (&self.courier, kept) {

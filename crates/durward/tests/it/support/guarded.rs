@@ -194,6 +194,11 @@ impl Place {
     /// The whole journal as `audit show` prints it, verified.
     pub fn journal(&self) -> Journal {
         self.verified();
+        self.records()
+    }
+
+    /// The whole journal as `audit show` prints it.
+    pub fn records(&self) -> Journal {
         let args = ["audit", "--state-dir", "state", "show", "--json", "--limit"];
         let output = self.durward(&[&args[..], &["1000000"]].concat());
         assert!(output.status.success(), "{output:?}");
