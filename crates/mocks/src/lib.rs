@@ -1,6 +1,7 @@
 //! Processes to test and to measure against: an echo server, a file server with ten tools, hostile
 //! servers that break the protocol on purpose, the fixtures of the official conformance suite, bare
-//! relays and a bare bridge; and raw clients that drive any MCP server.
+//! relays and a bare bridge; raw clients that drive any MCP server; and frames that two readers may
+//! read in two ways.
 //!
 //! Invariants, stated as absences:
 //! - nothing here knows the gate, a policy or a journal: a mock is a stranger to what it tests;
@@ -9,6 +10,7 @@
 //! - no mock touches a file outside the roots it was given;
 //! - no queue, frame or wait is without a bound.
 
+pub mod ambiguous;
 pub mod client;
 pub mod server;
 pub mod stdio;

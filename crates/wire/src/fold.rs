@@ -6,7 +6,7 @@
 //!
 //! The folding of a character is its simple upper case, then the simple lower case of that. This
 //! joins at least what Unicode's simple case folding joins (`ſ` U+017F with `s`, `K` U+212A with
-//! `k`), which `tests/` checks against Go for every character. It also joins `ı` and `İ` with `i`, as
+//! `k`), which a test checks against Go for every character. It also joins `ı` and `İ` with `i`, as
 //! Java's `equalsIgnoreCase` does.
 
 /// The folding of one character.
