@@ -6,6 +6,7 @@ use crate::echo::{Echo, Stall};
 use crate::files::{Files, Roots};
 use crate::hostile::{Behaviour, Hostile, HostileArgs};
 use crate::http::{ReplyForm, Site};
+use crate::record::{Record, Recorded};
 use crate::server::{Eras, Machine, Server};
 use crate::{MockError, bare, http, relay, stdio};
 use std::{
@@ -41,6 +42,9 @@ pub struct ServerArgs {
     /// Append one line to FILE for every tools/call that arrives, before it acts.
     #[arg(long, value_name = "FILE")]
     pub count: Option<PathBuf>,
+    /// Append every frame that arrives to FILE, as it came, before it acts.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Serve Streamable HTTP at this address instead of standard input and output; port 0 takes a free one.
     /// The endpoint's URL is the first line of standard output.
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -131,6 +135,10 @@ impl ServerArgs {
     pub(crate) fn counter(&self) -> Result<Option<Count>, MockError> {
         self.count.as_deref().map(Count::open).transpose()
     }
+
+    fn recorder(&self) -> Result<Option<Record>, MockError> {
+        self.record.as_deref().map(Record::open).transpose()
+    }
 }
 
 /// Runs a mock until its input ends, or over HTTP until it is told to end; returns the exit code.
@@ -187,6 +195,8 @@ fn serve<M: Machine + 'static>(
     args: &ServerArgs,
     open: impl Fn() -> M + Send + Sync + 'static,
 ) -> Result<u8, MockError> {
+    let record = args.recorder()?;
+    let open = move || Recorded::new(open(), record.clone());
     match args.http {
         None => stdio::serve(&mut open()).map_err(MockError::Stdio),
         Some(address) if args.bare => bare::front::host(address, open()),
@@ -205,11 +215,13 @@ fn serve<M: Machine + 'static>(
 
 fn hostile(args: &HostileArgs) -> Result<u8, MockError> {
     let first = Hostile::new(args, args.server.counter()?)?;
+    let record = args.server.recorder()?;
+    let open = move || Recorded::new(first.clone(), record.clone());
     let Some(address) = args.server.http else {
-        return stdio::serve(&mut first.clone()).map_err(MockError::Stdio);
+        return stdio::serve(&mut open()).map_err(MockError::Stdio);
     };
     let site = Site {
-        open: Box::new(move || Box::new(first.clone())),
+        open: Box::new(move || Box::new(open())),
         // At which call it misbehaves is counted over all requests.
         shared: true,
         eras: args.server.eras,

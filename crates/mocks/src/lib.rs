@@ -26,6 +26,7 @@ mod frame;
 mod hostile;
 mod http;
 mod json;
+mod record;
 mod relay;
 
 pub use args::{
