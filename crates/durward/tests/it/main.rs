@@ -44,6 +44,7 @@ mod pins_command;
 mod pins_held;
 mod policy_command;
 mod policy_replay;
+mod real_clients;
 mod reload_configuration;
 mod reload_lists;
 mod reload_policy;

@@ -87,7 +87,8 @@ impl Asker {
         late: Option<mpsc::Sender<Vec<u8>>>,
     ) -> Option<Vec<u8>> {
         let Question { id, method, frame } = question;
-        let Some(under_way) = &self.under_way else {
+        let under_way = self.under_way.as_ref().filter(|_| !self.is_modern());
+        let Some(under_way) = under_way else {
             let message = "this revision has no requests of servers; return input_required";
             link.refuse(frames::error(&id, -32601, message, None));
             return None;

@@ -211,6 +211,36 @@ fn unknown_prompts_and_resources_have_the_code_of_their_era() {
 }
 
 #[test]
+fn record_holds_every_frame_as_it_came() {
+    let directory = Directory::new();
+    let file = directory.join("record");
+    let mut client = ready(&["echo", "--record", &file], Era::Legacy("2025-11-25"));
+    let frames = [
+        r#"{"jsonrpc":"2.0", "id":7.0,"method":"tools/call","params":{"name":"\u0065cho","arguments":{"text":"x"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+        "no message",
+        r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#,
+    ];
+    for frame in frames {
+        client.process().send_line(frame.as_bytes()).unwrap();
+    }
+    for _ in 0..3 {
+        client.process().read_line().unwrap();
+    }
+    let recorded = std::fs::read_to_string(&file).unwrap();
+    let recorded: Vec<&str> = recorded.lines().collect();
+    assert!(
+        recorded[0].contains(r#""method":"initialize""#),
+        "{recorded:?}"
+    );
+    assert!(
+        recorded[1].contains("notifications/initialized"),
+        "{recorded:?}"
+    );
+    assert_eq!(recorded[2..], frames);
+}
+
+#[test]
 fn count_holds_a_line_for_every_call_that_arrived() {
     let directory = Directory::new();
     let file = directory.join("count");

@@ -75,6 +75,9 @@ struct Level<N> {
     mark: usize,
 }
 
+/// What a walk noted, and its sink.
+pub(crate) type Walked<'a, S> = (Notes<<S as Sink<'a>>::Name, <S as Sink<'a>>::Part>, S);
+
 /// Walks one frame and hands its tokens to a sink.
 pub(crate) struct Walker<'a, S: Sink<'a>> {
     text: &'a str,
@@ -111,7 +114,7 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
     }
 
     /// Walks the whole frame.
-    pub(crate) fn run(mut self) -> Result<(Notes<S::Name, S::Part>, S), WireError> {
+    pub(crate) fn run(mut self) -> Result<Walked<'a, S>, WireError> {
         self.blank();
         if self.peek() == Some(b'[') {
             self.out.batch = Some(Vec::new());

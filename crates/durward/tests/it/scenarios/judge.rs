@@ -63,6 +63,7 @@ fn judge(row: &Row, cell: Cell) -> Verdict {
         match red {
             None if *found == expected => {}
             None => wrong.push_str(&difference(column, "the table says", &expected, found)),
+            Some(red) if *found == expected && red.sometimes => {}
             Some(red) if *found == expected => wrong.push_str(&format!(
                 "{column:?} has come right: take {} off the list of defects for this cell\n",
                 red.defect
@@ -105,10 +106,13 @@ fn difference(column: Column, said: &str, expected: &[String], found: &[String])
     )
 }
 
+/// The verdicts on one row, once they are found.
+type Found = OnceLock<Vec<(Cell, Verdict)>>;
+
 /// The verdicts on a row, found once.
 pub(crate) fn verdicts(row: &'static Row) -> &'static [(Cell, Verdict)] {
-    static ALL: OnceLock<Vec<OnceLock<Vec<(Cell, Verdict)>>>> = OnceLock::new();
-    let all = ALL.get_or_init(|| rows().iter().map(|_| OnceLock::new()).collect());
+    static ALL: OnceLock<Vec<Found>> = OnceLock::new();
+    let all = ALL.get_or_init(|| rows().iter().map(|_| Found::new()).collect());
     let place = rows()
         .iter()
         .position(|other| other.name == row.name)

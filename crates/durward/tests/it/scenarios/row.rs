@@ -131,6 +131,8 @@ pub(crate) struct Red {
     /// `EDGE/ERA/PEER`
     pub(crate) cells: &'static str,
     pub(crate) column: Column,
+    /// Whether it is a race, so that the cell may come right as well.
+    pub(crate) sometimes: bool,
     /// What the column is today.
     pub(crate) today: &'static [&'static str],
 }

@@ -260,8 +260,11 @@ impl Link {
                     self.take(number).then_some(Incoming::Response(reply))
                 }
                 Some(Came::Failed(failure)) => self.take(number).then(|| {
-                    let detail = failure.detail.as_deref().unwrap_or("no detail");
-                    self.note(failure.fault.label(), detail);
+                    if failure.fault == UpstreamFault::EraMismatch {
+                        let detail = failure.detail.as_deref();
+                        let fault = failure.fault;
+                        self.note(fault.label(), detail.unwrap_or(fault.sentence()));
+                    }
                     Incoming::Fault(failure)
                 }),
                 None => self
