@@ -364,12 +364,11 @@ impl Run {
             }
             Admission::Refused(refusal) => refusal,
         };
-        let reason = refusal.reason.label();
         if let Some(After::Call(flight)) = self.take_after() {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::REFUSED_CODE)),
-                reason: Some(reason),
+                reason: Some(refusal.reason.into()),
                 ..Outcome::default()
             });
         }
