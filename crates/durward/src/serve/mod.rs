@@ -5,6 +5,7 @@ mod descriptors;
 mod door;
 mod guests;
 mod metrics;
+mod origin;
 mod plan;
 mod signals;
 mod threads;

@@ -50,6 +50,7 @@ mod reload_policy;
 mod reload_serving;
 mod serve_approval;
 mod serve_bounds;
+mod serve_browsers;
 mod serve_callers;
 mod serve_clients;
 mod serve_end;

@@ -1,6 +1,5 @@
 //! Passes at run time: each is made out to a destination, comes back unspent elsewhere, and what
 //! becomes of its call stands in the journal.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};

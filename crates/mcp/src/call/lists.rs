@@ -135,17 +135,6 @@ impl Lists {
         .collect()
     }
 
-    /// What to tell of every list that the server announces changes of: it may be another server now.
-    pub fn all_changed(&self) -> Vec<Vec<u8>> {
-        let told = KINDS
-            .iter()
-            .filter(|(kind, ..)| self.announced.contains(kind));
-        told.map(|(_, method, _)| {
-            format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}").into_bytes()
-        })
-        .collect()
-    }
-
     /// Whether an entry of a list that the client has asked for is judged otherwise now.
     fn differs(&self, list: List, now: &Arc<World>, context: &Context<'_>) -> bool {
         let Some(seen) = self.seen.get(&list) else {

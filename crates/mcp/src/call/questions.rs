@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use gate::journal::Status;
-use gate::{Admission, Call, InFlight, Outcome, Reason, Ticket};
+use gate::{Admission, Call, InFlight, Outcome, Reason, Refusal, Ticket};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use wire::jsonrpc::member;
 use wire::{Bounds, Era, scan_reply, scan_request};
 
-use super::client::{Asker, Client};
+use super::client::{Asker, Client, Work};
 use super::input_required::only_client;
 use super::read::After;
 use super::run::{Run, Said, Stage};
-use super::under_way::{AskGuard, Why};
+use super::under_way::{AskGuard, Stop, Why};
 use super::wait::{Asking, End, Next};
 use crate::describe;
 use crate::message::frames::{self, UpstreamFault};
@@ -237,13 +237,33 @@ pub(super) struct Judging {
     reply: Reply,
     waiting: Vec<(String, Box<Ticket<Frame>>)>,
     permitted: Vec<InFlight>,
+    /// Told when the client no longer wants the call.
+    stop: Arc<Stop>,
+    gone: Work,
 }
 
 impl Judging {
     /// Ready when no question is open. Nothing is lost where this is dropped on the way.
-    pub async fn settled(&self) {
-        for (_, ticket) in &self.waiting {
-            ticket.settled().await;
+    ///
+    /// # Errors
+    /// Why the answers are no longer waited for.
+    pub async fn settled(&mut self) -> Result<(), Why> {
+        let Self {
+            waiting,
+            stop,
+            gone,
+            ..
+        } = self;
+        let settled = async {
+            for (_, ticket) in waiting.iter() {
+                ticket.settled().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            why = stop.heard() => Err(why),
+            () = settled => Ok(()),
+            () = gone => Err(Why::Refused(Reason::ApprovalWithdrawn)),
         }
     }
 }
@@ -300,6 +320,8 @@ impl Run {
             reply,
             waiting: Vec::new(),
             permitted: Vec::new(),
+            stop: Arc::default(),
+            gone: self.asker.client.gone(),
         };
         for (method, text) in wanted {
             let id = self.id().to_owned();
@@ -310,6 +332,38 @@ impl Run {
             }
         }
         self.settle(judging)
+    }
+
+    /// The questions about a result are no longer waited for: the call ends without it.
+    pub(super) fn no_longer_judged(&mut self, why: Why) -> Said {
+        let stage = std::mem::replace(&mut self.stage, Stage::Over);
+        let (Stage::Judging(judging), Why::Refused(reason)) = (stage, why) else {
+            // Dropped, what waits is withdrawn, and the call is settled as cancelled.
+            drop(self.take_after());
+            return Said::Gone;
+        };
+        let gate = &self.asker.server.gate;
+        let refused = judging.waiting.into_iter();
+        let refused = refused
+            .map(|(_, ticket)| gate.decline(*ticket, reason))
+            .last();
+        match refused {
+            Some(refusal) => self.refused_inside(&refusal),
+            None => Said::Gone,
+        }
+    }
+
+    /// The answer to a call whose result asks for something that may not pass.
+    fn refused_inside(&mut self, refusal: &Refusal) -> Said {
+        if let Some(After::Call(flight)) = self.take_after() {
+            flight.finish(Outcome {
+                status: Status::Failure,
+                error_code: Some(i64::from(frames::REFUSED_CODE)),
+                reason: Some(refusal.reason.into()),
+                ..Outcome::default()
+            });
+        }
+        Said::Done(frames::refused(self.id(), refusal), None)
     }
 
     /// Goes on when no question about a result is open any more.
@@ -328,6 +382,9 @@ impl Run {
 
     fn settle(&mut self, judging: Judging) -> Result<Reply, Option<Said>> {
         if !judging.waiting.is_empty() {
+            if let Some(guard) = &self.guard {
+                guard.waits(&judging.stop);
+            }
             self.stage = Stage::Judging(Box::new(judging));
             return Err(None);
         }
@@ -364,15 +421,7 @@ impl Run {
             }
             Admission::Refused(refusal) => refusal,
         };
-        if let Some(After::Call(flight)) = self.take_after() {
-            flight.finish(Outcome {
-                status: Status::Failure,
-                error_code: Some(i64::from(frames::REFUSED_CODE)),
-                reason: Some(refusal.reason.into()),
-                ..Outcome::default()
-            });
-        }
-        Err(Said::Done(frames::refused(self.id(), &refusal), None))
+        Err(self.refused_inside(&refusal))
     }
 }
 

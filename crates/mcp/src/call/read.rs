@@ -2,9 +2,9 @@
 
 use gate::facts::Facts;
 use gate::{ControlKind, InFlight, Origin};
-use wire::Id;
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
+use wire::{Canonical, Id, WireError};
 
 use super::client::Asker;
 use super::input_required::Return;
@@ -16,7 +16,7 @@ use crate::message::{frames, request};
 
 /// A request as its edge has read it.
 pub(crate) struct ToRead<'m> {
-    pub frame: &'m [u8],
+    pub canonical: &'m Canonical,
     pub scan: &'m Scan<'m>,
     pub id: Id<'m>,
     pub method: &'m str,
@@ -74,15 +74,26 @@ impl Asked {
 }
 
 impl Asker {
+    /// Whether no name among a call's arguments can be read as another.
+    fn arguments_are_plain(&self, method: &str, canonical: &Canonical) -> Result<(), WireError> {
+        if method != "tools/call" {
+            return Ok(());
+        }
+        let tool = canonical.param("name").and_then(string);
+        self.server
+            .with_names(tool.as_deref(), |names| canonical.arguments_are(names))
+    }
+
     /// Reads a request and decides what it asks for, without sending anything.
     pub fn read(&self, asked: &ToRead<'_>) -> Asked {
         let ToRead {
-            frame,
+            canonical,
             scan,
             id,
             method,
             received_ns,
         } = *asked;
+        let frame = canonical.text().as_bytes();
         let origin = || {
             let digest = member(&scan.params, "arguments")
                 .map(|raw| self.server.gate.digest(raw.as_bytes()));
@@ -109,10 +120,16 @@ impl Asker {
                     describe::client_request(method, reaches_for, scan, context)
                 });
                 match described {
-                    Ok(mut facts) => {
-                        Server::refresh_quarantine(&mut facts, &self.shown);
-                        Step::Judge(Box::new(facts), origin())
-                    }
+                    Ok(mut facts) => match self.arguments_are_plain(method, canonical) {
+                        Ok(()) => {
+                            Server::refresh_quarantine(&mut facts, &self.shown);
+                            Step::Judge(Box::new(facts), origin())
+                        }
+                        Err(fault) => {
+                            self.client.note(fault.kind.label(), fault.message);
+                            Step::Refuse(frames::bad_frame(id.raw(), &fault))
+                        }
+                    },
                     Err(message) => {
                         self.client.note("client_params_unusable", message);
                         Step::Refuse(frames::error(id.raw(), -32602, message, None))

@@ -69,7 +69,9 @@ impl Run {
             let exchange = match &mut self.stage {
                 Stage::Sent(exchange) => exchange,
                 Stage::Judging(judging) => {
-                    judging.settled().await;
+                    if let Err(why) = judging.settled().await {
+                        return self.no_longer_judged(why);
+                    }
                     match self.judged_again() {
                         Ok(reply) => return self.done(reply),
                         Err(Some(said)) => return said,
@@ -260,7 +262,11 @@ impl Run {
                 if let Some(under_way) = &asker.under_way
                     && treatment == Treatment::Initialize
                 {
-                    under_way.agreed_on(request::version_of(payload));
+                    let revision = request::version_of(payload);
+                    under_way.agreed_on(revision);
+                    if let Stage::Sent(exchange) = &self.stage {
+                        exchange.link().agreed_on(revision);
+                    }
                     under_way.lists().learn_capabilities(payload);
                 }
                 asker.server.screened(payload, &asker.session_id)

@@ -9,11 +9,12 @@ use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::pins::PinOptions;
 use gate::{Caller, Gate, PeerId};
+use wire::canonical::NameTree;
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 
 use super::client::Asker;
-use crate::describe::{Context, PathSchemas};
+use crate::describe::{ArgumentNames, Context, PathSchemas};
 use crate::descriptions;
 use crate::descriptions::definitions::{Definitions, Entry, Memo};
 use crate::descriptions::finding::{Event, Finding, Told, quoted};
@@ -70,6 +71,7 @@ pub(crate) struct Server {
 #[derive(Default)]
 struct Known {
     schemas: PathSchemas,
+    names: ArgumentNames,
     mirrored: Declarations,
 }
 
@@ -194,6 +196,12 @@ impl Server {
         })
     }
 
+    /// Lends the argument names that a tool declares, none where it is not known.
+    pub fn with_names<T>(&self, tool: Option<&str>, look: impl FnOnce(&NameTree) -> T) -> T {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        look(known.names.of(tool))
+    }
+
     /// Looks again whether a tool that waits for approval has it by now.
     pub fn refresh_quarantine(facts: &mut Facts, shown: &Shown) {
         if let (Some(_), Some(tool)) = (facts.quarantine, facts.tool_name.known()) {
@@ -249,6 +257,7 @@ impl Server {
         let mut unfit = Vec::new();
         for row in &listed.entries {
             known.schemas.learn(&row.label, &row.input_schema);
+            known.names.learn(&row.label, &row.input_schema);
             if !known.mirrored.learn(&row.label, &row.input_schema) {
                 unfit.push(row.label.clone());
             }
@@ -296,7 +305,7 @@ impl Asker {
 
     /// What to tell the client of lists that a reload has changed.
     pub fn changed_lists(&self) -> Vec<Vec<u8>> {
-        let Some(under_way) = self.under_way.as_ref().filter(|u| u.is_ready()) else {
+        let Some(under_way) = &self.under_way else {
             return Vec::new();
         };
         let world = self.server.gate.world();
@@ -304,7 +313,13 @@ impl Asker {
         if lists.are_of(&world) {
             return Vec::new();
         }
-        self.with_context(|context| lists.changed(&world, context))
+        let changed = self.with_context(|context| lists.changed(&world, context));
+        // Who has not said that it is initialized lists for the first time.
+        if under_way.is_ready() {
+            changed
+        } else {
+            Vec::new()
+        }
     }
 }
 

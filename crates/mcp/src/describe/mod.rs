@@ -17,7 +17,9 @@ use wire::text::unescape;
 use crate::descriptions::definitions::Definitions;
 
 mod completion;
+mod names;
 use completion::Completion;
+pub use names::ArgumentNames;
 
 /// What describing needs to know beside the request.
 pub struct Context<'c> {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use ::http::header::CONTENT_ENCODING;
 use ::http::{HeaderMap, StatusCode};
 use net::http::server::{Request, Response, single};
-use wire::jsonrpc::{Envelope, Kind, member};
-use wire::scan::Scan;
-use wire::{Bounds, Era, Id, Revision, WireError, WireErrorKind, scan_request};
+use wire::jsonrpc::Kind;
+use wire::{Canonical, Era, Id, Revision, WireError, WireErrorKind};
 
 use super::answer::{self, PROTOCOL_VERSION, SESSION_ID};
 use super::expel::Passing;
@@ -20,7 +20,7 @@ use crate::call::{Asked, Asker, Begun, CallGuard, Cancelled, Said, Server, ToRea
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method;
 use crate::message::request;
-use crate::upstream::http::on_one_line;
+use crate::message::shapes;
 
 /// Most messages in one batch.
 const BATCH_MAX: usize = 256;
@@ -58,6 +58,11 @@ impl Face {
             let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
             return answer::fault(status, -32600, "content_type", message);
         }
+        if headers.contains_key(CONTENT_ENCODING) {
+            let message = "the body is encoded; send it as it is, without Content-Encoding";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return answer::fault(status, -32600, "content_encoding", message);
+        }
         if !answer::accepts(headers, &["application/json", "text/event-stream"]) {
             let message = "the client must accept application/json and text/event-stream";
             return answer::fault(StatusCode::NOT_ACCEPTABLE, -32600, "accept", message);
@@ -69,8 +74,18 @@ impl Face {
                 return answer::fault(fault.status(), -32600, fault.label(), fault.sentence());
             }
         };
-        let frame = on_one_line(Vec::from(body));
-        let message = self.read(server, caller, &request.head.headers, &frame, received_ns);
+        let canonical = match shapes::of_client(&body) {
+            Ok(canonical) => canonical,
+            Err(fault) => return self.bad_frame(&body, &fault),
+        };
+        let message = self.read(
+            server,
+            caller,
+            &request.head.headers,
+            &canonical,
+            received_ns,
+        );
+        let frame = canonical.into_bytes();
         match message {
             Message::Answered(response) => response,
             Message::Initialize { id, client } => {
@@ -118,13 +133,10 @@ impl Face {
         server: &Arc<Server>,
         caller: &Caller,
         headers: &HeaderMap,
-        frame: &[u8],
+        canonical: &Canonical,
         received_ns: u64,
     ) -> Message {
-        let scan = match scan_request(frame, &Bounds::default()) {
-            Ok(scan) => scan,
-            Err(fault) => return Message::Answered(self.bad_frame(frame, &fault)),
-        };
+        let scan = canonical.scan();
         if let Some(elements) = &scan.batch {
             return match self.batch_session(server, caller, headers, elements.len()) {
                 Ok(session) => {
@@ -134,9 +146,12 @@ impl Face {
                 Err(response) => Message::Answered(*response),
             };
         }
-        let envelope = match Envelope::of(&scan) {
+        let envelope = match canonical.envelope() {
             Ok(envelope) => envelope,
-            Err(fault) => return Message::Answered(self.bad_frame(frame, &fault)),
+            Err(fault) => {
+                let frame = canonical.text().as_bytes();
+                return Message::Answered(self.bad_frame(frame, &fault));
+            }
         };
         let meta = Meta::of(&scan);
         match &envelope.kind {
@@ -173,7 +188,7 @@ impl Face {
                     }),
                 };
                 let mut asked = asker.read(&ToRead {
-                    frame,
+                    canonical,
                     scan: &scan,
                     id: *id,
                     method,
@@ -189,7 +204,7 @@ impl Face {
             },
             kind => match self.session(server, caller, headers) {
                 Ok(session) => {
-                    let mut message = self.in_session(&session, kind, frame, &scan, received_ns);
+                    let mut message = self.in_session(&session, kind, canonical, received_ns);
                     if let Message::Request(asker, ..) = &mut message {
                         asker.caller.identity_ns = caller.identity_ns;
                     }
@@ -205,8 +220,7 @@ impl Face {
         &self,
         session: &Arc<Session>,
         kind: &Kind<'_>,
-        frame: &[u8],
-        scan: &Scan<'_>,
+        canonical: &Canonical,
         received_ns: u64,
     ) -> Message {
         match kind {
@@ -218,8 +232,8 @@ impl Face {
                 };
                 let asker = session.asker();
                 let asked = asker.read(&ToRead {
-                    frame,
-                    scan,
+                    canonical,
+                    scan: &canonical.scan(),
                     id: *id,
                     method,
                     received_ns,
@@ -228,7 +242,8 @@ impl Face {
                 Message::Request(Box::new(asker), Box::new(asked), inside)
             }
             Kind::Notification { method } => {
-                let cancelled = member(&scan.params, "requestId")
+                let cancelled = canonical
+                    .param("requestId")
                     .and_then(Id::from_raw)
                     .map(Id::key);
                 Message::Notification(Arc::clone(session), method.to_string(), cancelled)
@@ -285,11 +300,7 @@ impl Face {
         length: usize,
     ) -> Result<Arc<Session>, Box<Response>> {
         let refuse = |kind, message| {
-            let fault = WireError {
-                kind,
-                at: 0,
-                message,
-            };
+            let fault = WireError::new(kind, 0, message);
             Box::new(self.bad_frame(b"", &fault))
         };
         if !headers.contains_key(&SESSION_ID) {
@@ -336,10 +347,16 @@ impl Face {
         frame: Vec<u8>,
         received_ns: u64,
     ) -> Option<Vec<u8>> {
-        let read = scan_request(&frame, &Bounds::default()).and_then(|scan| {
-            let envelope = Envelope::of(&scan)?;
-            Ok(self.in_session(session, &envelope.kind, &frame, &scan, received_ns))
+        let read = shapes::of_client(&frame).and_then(|canonical| {
+            let kind = canonical.envelope()?.kind;
+            let message = self.in_session(session, &kind, &canonical, received_ns);
+            drop(kind);
+            Ok((message, canonical.into_bytes()))
         });
+        let (read, frame) = match read {
+            Ok((message, frame)) => (Ok(message), frame),
+            Err(fault) => (Err(fault), frame),
+        };
         match read {
             Err(fault) => {
                 self.note(fault.kind.label(), fault.message);

@@ -99,7 +99,7 @@ impl Session {
 
     /// After a reload: tells the client which lists it had better ask for again.
     pub fn tell_of_changed_lists(self: &Arc<Self>) {
-        if self.under_way.is_ready() && self.shown.get().is_some() {
+        if self.shown.get().is_some() {
             for frame in self.asker().changed_lists() {
                 self.post(frame);
             }

@@ -6,4 +6,5 @@ pub mod method;
 pub mod mirrored;
 pub mod reply;
 pub mod request;
+pub mod shapes;
 pub mod splice;

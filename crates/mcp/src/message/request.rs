@@ -25,8 +25,22 @@ const CLIENT_NAME_CHARS_MAX: usize = 128;
 #[must_use]
 pub fn classify(method: &str, scan: &Scan<'_>) -> Class {
     let names_resources = || {
-        member(&scan.params, "notifications")
-            .is_some_and(|filter| filter.contains("resourceSubscriptions"))
+        let Some(filter) = member(&scan.params, "notifications") else {
+            return false;
+        };
+        let filter = scan_reply(filter.as_bytes(), &Bounds::default());
+        // What cannot be read, or is new, is judged.
+        const CHANGES: [&str; 3] = [
+            "toolsListChanged",
+            "promptsListChanged",
+            "resourcesListChanged",
+        ];
+        !filter.is_ok_and(|filter| {
+            let names = filter.members.iter();
+            names
+                .into_iter()
+                .all(|(name, _)| CHANGES.contains(&&**name))
+        })
     };
     if method == "subscriptions/listen" && !names_resources() {
         return Class::Control(ControlKind::Handshake);

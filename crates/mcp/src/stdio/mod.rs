@@ -15,9 +15,7 @@ use std::sync::Arc;
 
 use gate::{Caller, Gate};
 use net::stdio::{FrameReader, FrameWriter};
-use wire::jsonrpc::Envelope;
-use wire::scan::Scan;
-use wire::{Bounds, FrameEvent, Id, WireError, WireErrorKind, scan_request};
+use wire::{Canonical, FrameEvent, Id, WireError, WireErrorKind};
 
 use crate::call::{Asked, Asker};
 use crate::call::{
@@ -25,6 +23,7 @@ use crate::call::{
     UnderWay,
 };
 use crate::message::frames::{self, UpstreamFault};
+use crate::message::shapes;
 use crate::upstream::{Driver, Link};
 
 use batch::{BATCH_MAX, Part};
@@ -79,6 +78,8 @@ pub struct Stdio {
     client_hung_up: bool,
     /// The client no longer reads.
     client_gone: bool,
+    /// Frames of the client have been read and wait until its server takes more.
+    is_behind: bool,
     speaker: Arc<Speaker>,
     link: Arc<Link>,
     /// A child is driven from here; a server over HTTP is read by the calls themselves.
@@ -120,6 +121,7 @@ impl Stdio {
             writer: client.1,
             client_hung_up: false,
             client_gone: false,
+            is_behind: false,
             speaker,
             link,
             driver,
@@ -133,48 +135,41 @@ impl Stdio {
 
     /// Takes the next frame that was read from the client; `false` where there is none.
     fn on_next_client_frame(&mut self, received_ns: u64) -> bool {
-        match self.reader.next() {
+        let (read, salvaged) = match self.reader.next() {
             None => return false,
             Some(FrameEvent::Frame(frame)) => {
-                let frame = frame.to_vec();
-                self.on_client_frame(frame, received_ns);
+                let read = shapes::of_client(frame);
+                let salvaged = read.is_err().then(|| salvaged(frame)).flatten();
+                (read, salvaged)
             }
             Some(FrameEvent::TooLong(head)) => {
-                let fault = WireError {
-                    kind: WireErrorKind::TooLong,
-                    at: wire::frame::FRAME_BYTES_MAX,
-                    message: "the frame is longer than 16 MiB",
-                };
-                self.complain(&head, &fault);
+                let at = wire::frame::FRAME_BYTES_MAX;
+                let message = "the frame is longer than 16 MiB";
+                let fault = WireError::new(WireErrorKind::TooLong, at, message);
+                (Err(fault), salvaged(&head))
             }
+        };
+        match read {
+            Ok(canonical) => self.on_client_frame(canonical, received_ns),
+            Err(fault) => self.complain(salvaged, &fault),
         }
         true
     }
 
-    fn on_client_frame(&mut self, frame: Vec<u8>, received_ns: u64) {
-        let elements = match scan_request(&frame, &Bounds::default()) {
-            Err(fault) => return self.complain(&frame, &fault),
-            Ok(scan) => match &scan.batch {
-                None => {
-                    let read = self.speaker.read(&frame, &scan, received_ns);
-                    drop(scan);
-                    return self.take(read, frame, None);
-                }
-                Some(elements) => match self.may_batch(elements.len()) {
-                    Ok(()) => elements.iter().map(|e| e.as_bytes().to_vec()).collect(),
-                    Err(fault) => return self.complain(b"", &fault),
-                },
-            },
+    fn on_client_frame(&mut self, canonical: Canonical, received_ns: u64) {
+        let Some(batch) = canonical.batch() else {
+            let read = self.speaker.read(&canonical, received_ns);
+            return self.take(read, canonical.into_bytes(), None);
         };
-        self.on_client_batch(elements, received_ns);
+        let elements: Vec<Vec<u8>> = batch.map(|e| e.as_bytes().to_vec()).collect();
+        match self.may_batch(elements.len()) {
+            Ok(()) => self.on_client_batch(elements, received_ns),
+            Err(fault) => self.complain(None, &fault),
+        }
     }
 
     fn may_batch(&self, length: usize) -> Result<(), WireError> {
-        let fault = |kind, message| WireError {
-            kind,
-            at: 0,
-            message,
-        };
+        let fault = |kind, message| WireError::new(kind, 0, message);
         if !self.speaker.may_batch() {
             let message = "no revision of the protocol that has batches is agreed on; send the messages one by one";
             return Err(fault(WireErrorKind::BatchNotAllowed, message));
@@ -189,11 +184,14 @@ impl Stdio {
     fn on_client_batch(&mut self, elements: Vec<Vec<u8>>, received_ns: u64) {
         let part = Part::of(self.outbox());
         for element in elements {
-            let read = scan_request(&element, &Bounds::default()).and_then(|scan: Scan<'_>| {
-                Envelope::of(&scan)?;
-                self.speaker.read(&element, &scan, received_ns)
-            });
-            self.take(read, element, Some(part.clone()));
+            let part = Some(part.clone());
+            match shapes::of_client(&element) {
+                Ok(canonical) => {
+                    let read = self.speaker.read(&canonical, received_ns);
+                    self.take(read, canonical.into_bytes(), part);
+                }
+                Err(fault) => self.take(Err(fault), element, part),
+            }
         }
     }
 
@@ -202,7 +200,7 @@ impl Stdio {
         let step = match read {
             Ok(step) => step,
             Err(fault) => {
-                let answer = self.complaint(&frame, &fault);
+                let answer = self.complaint(salvaged(&frame), &fault);
                 return self.answer(part, answer);
             }
         };
@@ -295,16 +293,15 @@ impl Stdio {
     }
 
     /// Tells the client that its frame could not be taken.
-    fn complain(&mut self, frame: &[u8], fault: &WireError) {
-        let answer = self.complaint(frame, fault);
+    fn complain(&mut self, id: Option<String>, fault: &WireError) {
+        let answer = self.complaint(id, fault);
         self.answer(None, answer);
     }
 
     /// Notes that a frame could not be taken, and words the answer.
-    fn complaint(&self, frame: &[u8], fault: &WireError) -> Vec<u8> {
+    fn complaint(&self, id: Option<String>, fault: &WireError) -> Vec<u8> {
         self.outbox().note(fault.kind.label(), fault.message);
-        let head = frame.get(..4096).unwrap_or(frame);
-        let id = frames::salvage_id(head).unwrap_or_else(|| "null".into());
+        let id = id.unwrap_or_else(|| "null".into());
         // An id out of a broken frame may be in use; then the answer would go to the wrong call.
         let used = Id::from_raw(&id).is_some_and(|id| self.speaker.is_in_use(&id.key()));
         frames::bad_frame(if used { "null" } else { &id }, fault)
@@ -313,7 +310,8 @@ impl Stdio {
     /// Carries on with what was woken, and hands to the writer what that has made for the client.
     fn pump(&mut self) {
         loop {
-            self.runs.poll();
+            // Frames of a child are taken one by one; what reads connections by itself has a budget.
+            self.runs.poll(self.driver.is_some());
             let work = self.outbox().work();
             if work.is_empty() {
                 break;
@@ -327,6 +325,11 @@ impl Stdio {
             self.client_gone |= self.writer.send_owned(frame).is_err();
         }
     }
+}
+
+/// The id that a frame which cannot be read still shows.
+fn salvaged(frame: &[u8]) -> Option<String> {
+    frames::salvage_id(frame.get(..4096).unwrap_or(frame))
 }
 
 /// A call of the client on its way.

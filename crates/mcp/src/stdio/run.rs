@@ -1,11 +1,14 @@
 //! The loop, and the end.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gate::Reason;
 use gate::journal::{Record, System};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use wire::{WireError, WireErrorKind};
 
 use crate::call::Why;
 use crate::message::frames::UpstreamFault;
@@ -31,6 +34,8 @@ const SIGXFSZ: i32 = 25;
 /// What woke the loop.
 enum Event {
     Client(io::Result<bool>),
+    /// What was read from the client can go on.
+    Room,
     Server(Turn),
     Flushed(io::Result<()>),
     Woken,
@@ -145,7 +150,10 @@ impl Stdio {
         // A client that has closed its side is read to the end whatever is congested: what is left is
         // bounded by the descriptor's buffer, and its end must be seen.
         let congested = client_congested || self.link.is_congested();
-        let client_paused = self.reader.has_ended() || (congested && !self.client_hung_up);
+        let client_paused =
+            self.reader.has_ended() || self.is_behind || (congested && !self.client_hung_up);
+        let is_behind = self.is_behind;
+        let link = Arc::clone(&self.link);
         let Self {
             reader,
             writer,
@@ -164,6 +172,7 @@ impl Stdio {
         let event = tokio::select! {
             turn = server => Event::Server(turn),
             read = reader.fill(), if !client_paused => Event::Client(read),
+            () = link.drained(), if is_behind => Event::Room,
             flushed = writer.flush(), if queued => Event::Flushed(flushed),
             () = runs.woken(), if !client_congested => Event::Woken,
             () = signals.any() => Event::Signal,
@@ -177,13 +186,16 @@ impl Stdio {
         let ending = match event {
             Event::Client(read) => {
                 self.drain_client();
-                match read {
-                    Ok(true) => None,
-                    Ok(false) | Err(_) => {
-                        self.client_closed();
-                        Some(Ending::ClientClosed)
-                    }
+                if matches!(read, Ok(true)) {
+                    None
+                } else {
+                    self.client_closed();
+                    Some(Ending::ClientClosed)
                 }
+            }
+            Event::Room => {
+                self.drain_client();
+                None
             }
             Event::Server(turn) => match turn {
                 Turn::Read(more) => {
@@ -241,12 +253,9 @@ impl Stdio {
     fn client_closed(&mut self) {
         let rest = self.reader.remainder().trim_ascii().to_vec();
         if !rest.is_empty() {
-            let fault = wire::WireError {
-                kind: wire::WireErrorKind::Syntax,
-                at: rest.len(),
-                message: "the stream ended in the middle of a frame",
-            };
-            self.complain(&rest, &fault);
+            let message = "the stream ended in the middle of a frame";
+            let fault = WireError::new(WireErrorKind::Syntax, rest.len(), message);
+            self.complain(super::salvaged(&rest), &fault);
         }
     }
 
@@ -271,14 +280,21 @@ impl Stdio {
         self.client_gone |= self.writer.release().is_err();
     }
 
+    /// Takes what was read from the client. Where the server takes no more meanwhile, the rest waits;
+    /// a client that has closed its side is taken to the end.
     fn drain_client(&mut self) {
         let received_ns = self.gate.mono_ns();
         let mut more = true;
+        self.is_behind = false;
         while more && !self.client_gone {
+            if self.link.is_congested() && !self.client_hung_up {
+                self.is_behind = true;
+                return;
+            }
             self.hold();
             for _ in 0..HELD_FRAMES_MAX {
                 more = self.on_next_client_frame(received_ns);
-                if !more {
+                if !more || self.link.is_congested() {
                     break;
                 }
             }
@@ -305,7 +321,10 @@ impl Stdio {
     }
 
     fn on_tick(&mut self) {
-        self.client_hung_up = self.client_hung_up || self.reader.has_hung_up();
+        if !self.client_hung_up && self.reader.has_hung_up() {
+            self.client_hung_up = true;
+            self.drain_client();
+        }
         let speaker = &self.speaker;
         let server = &speaker.server.name;
         speaker

@@ -2,10 +2,13 @@
 //! in the order in which they were.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+
+use tokio::task::coop;
 
 use crate::call::Work;
 
@@ -97,9 +100,13 @@ impl Runs {
         true
     }
 
-    /// Polls those that were woken.
-    pub fn poll(&mut self) {
+    /// Polls those that were woken, as far as the runtime's budget for one turn goes; with `all`, all of
+    /// them, which is for what waits only for frames that were read.
+    pub fn poll(&mut self, all: bool) {
         for _ in 0..POLLS_MAX {
+            if !all && !coop::has_budget_remaining() {
+                return;
+            }
             let Some(at) = self.woken.queue().places.pop_front() else {
                 return;
             };
@@ -108,7 +115,14 @@ impl Runs {
             };
             place.rope.is_queued.store(false, Ordering::Release);
             let mut cx = Context::from_waker(&place.waker);
-            if place.work.as_mut().poll(&mut cx).is_ready() {
+            let ended = if all {
+                pin!(coop::unconstrained(place.work.as_mut()))
+                    .poll(&mut cx)
+                    .is_ready()
+            } else {
+                place.work.as_mut().poll(&mut cx).is_ready()
+            };
+            if ended {
                 if let Some(place) = self.places.get_mut(at) {
                     *place = None;
                 }
@@ -119,6 +133,8 @@ impl Runs {
 
     /// Waits until one has been woken. Cancel-safe.
     pub async fn woken(&self) {
+        // Without this, those that wake themselves because the budget is used up would never get another.
+        coop::consume_budget().await;
         poll_fn(|cx| {
             let mut queue = self.woken.queue();
             if queue.places.is_empty() {
@@ -162,12 +178,12 @@ mod tests {
                 order.lock().unwrap().push(name);
             })));
         }
-        runs.poll();
+        runs.poll(true);
         assert!(order.lock().unwrap().is_empty());
         second.notify_one();
         first.notify_one();
         runs.woken().await;
-        runs.poll();
+        runs.poll(true);
         assert_eq!(*order.lock().unwrap(), ["second", "first"]);
         assert_eq!(runs.places.len() - runs.free.len(), 0);
     }

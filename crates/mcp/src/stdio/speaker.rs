@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::{Caller, ControlKind};
 use wire::id::IdKey;
-use wire::jsonrpc::{Envelope, Kind, member};
+use wire::jsonrpc::{Kind, member};
 use wire::revision::META_PROTOCOL_VERSION;
 use wire::scan::Scan;
-use wire::{Era, Id, WireError};
+use wire::{Canonical, Era, Id, Revision, WireError};
 
 use super::outbox::Outbox;
 use crate::call::{
@@ -112,17 +112,18 @@ impl Speaker {
     }
 
     /// Reads a message and decides what it asks for, without sending anything.
-    pub fn read(&self, frame: &[u8], scan: &Scan<'_>, received_ns: u64) -> Result<Step, WireError> {
-        let envelope = Envelope::of(scan)?;
+    pub fn read(&self, canonical: &Canonical, received_ns: u64) -> Result<Step, WireError> {
+        let envelope = canonical.envelope()?;
+        let scan = canonical.scan();
         match &envelope.kind {
             Kind::Request { id, method } => Ok(self.request(&ToRead {
-                frame,
-                scan,
+                canonical,
+                scan: &scan,
                 id: *id,
                 method,
                 received_ns,
             })),
-            Kind::Notification { method } => Ok(self.notification(method, scan)),
+            Kind::Notification { method } => Ok(self.notification(method, &scan)),
             Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),
             Kind::Response { id: None, .. } => {
                 self.outbox.note(
@@ -189,6 +190,9 @@ impl Speaker {
             if meta.get(META_PROTOCOL_VERSION).is_some() {
                 let info = meta.get(request::META_CLIENT).map(ToString::to_string);
                 said.era = Some(Era::Modern);
+                if let Some(link) = self.slot.current() {
+                    link.agreed_on(Some(Revision::V2026_07_28));
+                }
                 said.client_id = info.as_deref().and_then(request::client_name);
             }
         }

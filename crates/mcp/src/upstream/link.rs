@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::{ControlKind, Gate, Pass, PeerId};
-use wire::Id;
 use wire::id::IdKey;
+use wire::{Id, Revision};
 
 use super::exchange::{Exchange, Incoming, Mailbox};
 use super::way::{Peer, Reading};
@@ -51,6 +51,8 @@ pub struct Link {
     next: AtomicU64,
     /// What belongs to no exchange.
     pub(super) unsolicited: Mailbox,
+    /// No revision without batches is agreed on.
+    may_batch: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -103,6 +105,7 @@ impl Link {
             table: Mutex::default(),
             next: AtomicU64::new(1),
             unsolicited: Mailbox::default(),
+            may_batch: AtomicBool::new(true),
         }
     }
 
@@ -134,6 +137,17 @@ impl Link {
 
     pub(super) fn naming(&self) -> Naming {
         self.made.naming
+    }
+
+    /// Client and server have agreed on a revision, or the client speaks one.
+    pub fn agreed_on(&self, revision: Option<Revision>) {
+        let may_batch = revision.is_none_or(Revision::has_batches);
+        self.may_batch.store(may_batch, Ordering::Relaxed);
+    }
+
+    /// Whether the server may send several messages in one frame.
+    pub(super) fn may_batch(&self) -> bool {
+        self.may_batch.load(Ordering::Relaxed)
     }
 
     /// Whether it has ended.
@@ -169,6 +183,14 @@ impl Link {
     #[must_use]
     pub fn is_congested(&self) -> bool {
         self.made.peer.is_congested()
+    }
+
+    /// Waits until nothing keeps its client from sending any more.
+    pub async fn drained(&self) {
+        while self.made.peer.is_congested() {
+            // A server that reads nothing for long is still waited for.
+            let _ = self.made.peer.has_room().await;
+        }
     }
 
     /// Waits until the server has read what was sent to it before, within a bound.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gate::{ControlKind, Gate, PeerId, Transport};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use wire::Era;
+use wire::{Era, Revision};
 
 use super::ServerCommand;
 use super::link::{Link, Making, Naming};
@@ -19,6 +19,7 @@ use super::way::{Driver, child};
 
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
+use crate::message::request;
 
 /// Most processes of one server.
 pub const CHILDREN_MAX: usize = 32;
@@ -242,6 +243,7 @@ impl Pool {
         let link = self.start(slot).await?;
         if slot.modern {
             self.probe(&link).await?;
+            link.agreed_on(Some(Revision::V2026_07_28));
         } else {
             slot.greet(&link).await?;
         }
@@ -270,6 +272,7 @@ impl Pool {
             return Ok(Err(reply));
         }
         let result = reply.payload().to_owned();
+        link.agreed_on(request::version_of(&result));
         *slot.hello() = Hello {
             initialize: Some(initialize),
             initialized: None,

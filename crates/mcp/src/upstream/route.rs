@@ -1,49 +1,55 @@
 //! Where each frame of a server belongs.
 
 use wire::id::IdKey;
-use wire::jsonrpc::{Envelope, Kind, member};
-use wire::scan::Scan;
-use wire::{Bounds, Id, scan_reply, scan_request};
+use wire::jsonrpc::Kind;
+use wire::{Canonical, Id};
 
 use super::exchange::{Incoming, News};
 use super::link::{Link, Naming};
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, PROGRESS};
 use crate::message::reply::{Reply, place};
+use crate::message::shapes;
 use crate::message::splice::Tie;
 
 impl Link {
     /// Takes one frame of the server. `has_streams`: each call has a stream of its own, and this frame
     /// came on none of these.
-    pub(super) fn on_frame(&self, frame: Vec<u8>, has_streams: bool) {
-        let incoming = match read(&frame) {
-            Ok(Read::Message(read)) => read,
+    pub(super) fn on_frame(&self, frame: &[u8], has_streams: bool) {
+        match read(frame) {
+            Ok(Read::Message(frame, message)) => self.deliver(frame, message, has_streams),
+            Ok(Read::Batch(_)) if !self.may_batch() => {
+                self.garbage(frame, "the server sent a batch, and this revision has none");
+            }
             Ok(Read::Batch(elements)) => {
                 for element in elements {
                     // Batches do not nest: an element that is one fails as no message.
                     match read(&element) {
-                        Ok(Read::Message(read)) => self.deliver(element, read, has_streams),
+                        Ok(Read::Message(frame, message)) => {
+                            self.deliver(frame, message, has_streams);
+                        }
                         Ok(Read::Batch(_)) | Err(_) => {
                             self.garbage(&element, "an element of a batch is not a message");
                         }
                     }
                 }
-                return;
             }
-            Err(message) => return self.garbage(&frame, message),
-        };
-        self.deliver(frame, incoming, has_streams);
+            Err(message) => self.garbage(frame, message),
+        }
     }
 
     /// What a message is to the exchange on whose own stream it came; `None` where it is for another,
     /// or for nobody.
-    pub(super) fn on_own_message(&self, own: u64, frame: Vec<u8>) -> Option<Incoming> {
-        match read(&frame) {
-            Ok(Read::Message(Message::Notification {
-                method,
-                tie,
-                cancels,
-            })) => {
+    pub(super) fn on_own_message(&self, own: u64, frame: &[u8]) -> Option<Incoming> {
+        match read(frame) {
+            Ok(Read::Message(
+                frame,
+                Message::Notification {
+                    method,
+                    tie,
+                    cancels,
+                },
+            )) => {
                 let mut news = News {
                     frame,
                     tie: None,
@@ -61,13 +67,10 @@ impl Link {
                 }
                 return Some(Incoming::Notification(news));
             }
-            Ok(Read::Message(Message::Request { id, method })) => {
-                match scan_request(&frame, &Bounds::default()) {
-                    Ok(_) => return Some(Incoming::Request { id, method, frame }),
-                    Err(fault) => self.note("server_garbage", fault.message),
-                }
+            Ok(Read::Message(frame, Message::Request { id, method })) => {
+                return Some(Incoming::Request { id, method, frame });
             }
-            Ok(Read::Message(Message::Response { .. } | Message::NoId) | Read::Batch(_)) => {
+            Ok(Read::Message(_, Message::Response { .. } | Message::NoId) | Read::Batch(_)) => {
                 self.note(
                     "server_garbage",
                     "what came on a call's stream does not belong there",
@@ -163,9 +166,6 @@ impl Link {
     }
 
     fn on_request(&self, frame: Vec<u8>, id: String, method: String, has_streams: bool) {
-        if let Err(fault) = scan_request(&frame, &Bounds::default()) {
-            return self.garbage(&frame, fault.message);
-        }
         let mailbox = self.likely_mailbox(has_streams);
         let refused = frames::error(
             &id,
@@ -189,7 +189,8 @@ impl Link {
 }
 
 enum Read {
-    Message(Message),
+    /// One message, written anew.
+    Message(Vec<u8>, Message),
     Batch(Vec<Vec<u8>>),
 }
 
@@ -213,17 +214,18 @@ enum Message {
 }
 
 fn read(frame: &[u8]) -> Result<Read, &'static str> {
-    let scan = scan_reply(frame, &Bounds::default()).map_err(|fault| fault.message)?;
-    if let Some(elements) = &scan.batch {
-        return Ok(Read::Batch(
-            elements.iter().map(|e| e.as_bytes().to_vec()).collect(),
-        ));
+    let canonical = shapes::of_server(frame).map_err(|fault| fault.message)?;
+    if let Some(elements) = canonical.batch() {
+        let elements = elements.map(|e| e.as_bytes().to_vec());
+        return Ok(Read::Batch(elements.collect()));
     }
-    message(frame, &scan).map(Read::Message)
+    let message = message(&canonical)?;
+    Ok(Read::Message(canonical.into_bytes(), message))
 }
 
-fn message(frame: &[u8], scan: &Scan<'_>) -> Result<Message, &'static str> {
-    let envelope = Envelope::of(scan).map_err(|fault| fault.message)?;
+fn message(canonical: &Canonical) -> Result<Message, &'static str> {
+    let envelope = canonical.envelope().map_err(|fault| fault.message)?;
+    let frame = canonical.text().as_bytes();
     let range = |part: &str| place(frame, part).unwrap_or_default();
     Ok(match envelope.kind {
         Kind::Response {
@@ -236,9 +238,9 @@ fn message(frame: &[u8], scan: &Scan<'_>) -> Result<Message, &'static str> {
         },
         Kind::Response { id: None, .. } => Message::NoId,
         Kind::Notification { method } => Message::Notification {
-            tie: Tie::of(frame, &method, scan),
+            tie: Tie::of(frame, &method, &canonical.scan()),
             cancels: (method == method::CANCELLED)
-                .then(|| Id::from_raw(member(&scan.params, "requestId")?).map(Id::key))
+                .then(|| Id::from_raw(canonical.param("requestId")?).map(Id::key))
                 .flatten(),
             method: method.into_owned(),
         },

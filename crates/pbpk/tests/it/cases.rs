@@ -1,6 +1,6 @@
 //! What single cases show beyond their reference tables: named values, analytic solutions, exact properties.
 
-use crate::common::{self, instance, load, run};
+use crate::common::{instance, load, run};
 use pbpk::compile::Instance;
 use pbpk::model::Precision;
 use pbpk::run::{Results, RunOptions};

@@ -1,7 +1,5 @@
 //! Writing and reading tables.
 
-mod common;
-
 use pbpk::csv::{self, CsvError, Series};
 use proptest::prelude::*;
 
@@ -53,7 +51,7 @@ proptest! {
 
 #[test]
 fn files_of_the_suite_are_read() {
-    let folder = common::data("csv");
+    let folder = crate::common::data("csv");
     // name, individuals, rows each, curves
     for (name, individuals, rows, curves) in [
         ("ospr_SimResults.csv", 1, 491, 1),

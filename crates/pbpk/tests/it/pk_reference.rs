@@ -1,8 +1,6 @@
 //! Every number of the published tables, at the tolerance stated for it, and the rule itself at 1e-6.
 
-mod common;
-
-use common::data;
+use crate::common::data;
 use pbpk::csv::{self, Individual};
 use pbpk::pk::{
     Analysis, Application, CATALOGUE, Curve, CurveError, Dosing, Measure, Mode, UserParameter,

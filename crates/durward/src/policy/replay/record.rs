@@ -171,7 +171,7 @@ impl<'a> Recorded<'a> {
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => continue,
             };
             // What is read from others is no fact to state.
-            drop(facts.set(row.id, Fact::Known(value)));
+            let _ = facts.set(row.id, Fact::Known(value));
         }
     }
 

@@ -257,7 +257,7 @@ impl Driver {
         match self.child.streams().0.next() {
             None => false,
             Some(FrameEvent::Frame(frame)) => {
-                self.link.on_frame(frame.to_vec(), false);
+                self.link.on_frame(frame, false);
                 true
             }
             Some(FrameEvent::TooLong(head)) => {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use wire::jsonrpc::{Envelope, Kind, member, string};
+use wire::jsonrpc::{Kind, member, string};
 use wire::{Bounds, Era, scan_reply};
 
 use super::open::{self, Events, Opened, Outcome};
@@ -16,6 +16,7 @@ use super::outline::Outline;
 use super::session::HttpSession;
 use crate::message::frames::{self, Failure, UpstreamFault as Fault};
 use crate::message::reply::{Reply, place};
+use crate::message::shapes;
 
 /// Most times that a message is sent again although it may have been worked on, where that does no harm.
 const RETRIES_MAX: u8 = 1;
@@ -192,7 +193,6 @@ impl Exchange {
 
     /// What a frame is to this exchange.
     fn sort(&self, frame: Vec<u8>, alone: bool) -> Incoming {
-        let bounds = Bounds::default();
         let garbage = |frame: &[u8]| {
             let ours = frames::salvage_id(frame.get(..64 * 1024).unwrap_or(frame))
                 .and_then(|raw| wire::Id::from_raw(&raw).map(wire::Id::key))
@@ -203,14 +203,17 @@ impl Exchange {
                 Incoming::Odd("server_garbage", "what the server sent is no message")
             }
         };
-        let Ok(scan) = scan_reply(&frame, &bounds) else {
+        let Ok(canonical) = shapes::of_server(&frame) else {
             return garbage(&frame);
         };
-        let Ok(envelope) = Envelope::of(&scan) else {
-            return garbage(&frame);
+        let frame = canonical.text().as_bytes();
+        let Ok(envelope) = canonical.envelope() else {
+            return garbage(frame);
         };
         match envelope.kind {
-            Kind::Request { .. } | Kind::Notification { .. } => Incoming::Message(frame),
+            Kind::Request { .. } | Kind::Notification { .. } => {
+                Incoming::Message(canonical.into_bytes())
+            }
             Kind::Response { id: Some(id), .. } if !self.is_ours(&id.key()) => Incoming::Odd(
                 "server_answer_unknown",
                 "an answer to no call under way was dropped",
@@ -221,23 +224,23 @@ impl Exchange {
                 }
                 let parts = match (id, self.id()) {
                     (Some(id), _) => envelope.payload.and_then(|payload| {
-                        Some((place(&frame, id.raw())?, place(&frame, payload)?))
+                        Some((place(frame, id.raw())?, place(frame, payload)?))
                     }),
                     // An error about a request whose id the server could not read: it is this one.
                     (None, Some(own)) => {
-                        return Reply::read(frames::with_id(&scan, own))
-                            .map_or_else(|| garbage(&frame), Incoming::Response);
+                        return Reply::read(frames::with_id(&canonical.scan(), own))
+                            .map_or_else(|| garbage(frame), Incoming::Response);
                     }
                     (None, None) => None,
                 };
                 match parts {
                     Some((id, payload)) => Incoming::Response(Reply {
-                        frame,
+                        frame: canonical.into_bytes(),
                         id,
                         payload,
                         is_error,
                     }),
-                    None => garbage(&frame),
+                    None => garbage(frame),
                 }
             }
         }

@@ -18,7 +18,7 @@ use std::sync::Mutex;
 use net::outbound::http as outbound;
 
 pub use exchange::{Exchange, Incoming};
-pub(crate) use remote::{Remote, on_one_line};
+pub(crate) use remote::Remote;
 pub use session::HttpSession;
 
 /// Bounds and identity of an HTTP client. Built by the binary, spent here.

@@ -22,6 +22,10 @@ use crate::upstream::{Frame, frame_at};
 
 /// Most notifications and answers of clients on their way at once, in one session.
 pub const ASIDES_MAX: usize = 1_024;
+/// From so few free places on, whoever sends should pause: one frame may hold a batch.
+const ASIDES_LOW: u32 = 256;
+/// How long is waited for some of them to arrive, in milliseconds.
+const ROOM_WAIT_MS: u64 = 10_000;
 /// How long the server's own stream may take to open before its server is told that the client is
 /// ready, in milliseconds.
 const LISTEN_WAIT_MS_MAX: u64 = 1_000;
@@ -67,13 +71,13 @@ impl Remote {
                 return;
             }
             let (session, link) = (Arc::clone(&self.session), Arc::downgrade(link));
-            let (sink, mut frames) = mpsc::channel(1);
+            let (sink, mut frames) = mpsc::channel::<Vec<u8>>(1);
             let (sender, opened) = oneshot::channel();
             let task = tokio::spawn(async move {
                 let forward = async {
                     while let Some(frame) = frames.recv().await {
                         match link.upgrade() {
-                            Some(link) => link.on_frame(on_one_line(frame), true),
+                            Some(link) => link.on_frame(&frame, true),
                             None => return,
                         }
                     }
@@ -155,12 +159,16 @@ impl Peer for Remote {
     }
 
     fn is_congested(&self) -> bool {
-        self.asides.available_permits() == 0
+        self.asides.available_permits() < ASIDES_LOW as usize
     }
 
     fn has_room(&self) -> Going<'_, Result<(), UpstreamFault>> {
-        // Calls wait for a connection each for itself.
-        Box::pin(std::future::ready(Ok(())))
+        // Calls wait for a connection each for itself; only what has no answer is counted here.
+        Box::pin(async move {
+            let wait = Duration::from_millis(ROOM_WAIT_MS);
+            let room = tokio::time::timeout(wait, self.asides.acquire_many(ASIDES_LOW)).await;
+            room.map(drop).map_err(|_| UpstreamFault::Busy)
+        })
     }
 
     /// Changes when the server opens the session again.
@@ -227,18 +235,6 @@ fn lost(failure: &Failure) -> String {
     text
 }
 
-/// A message that was written over several lines becomes one line: in JSON a line end is white space.
-pub(crate) fn on_one_line(mut frame: Vec<u8>) -> Vec<u8> {
-    if frame.contains(&b'\n') || frame.contains(&b'\r') {
-        for byte in &mut frame {
-            if matches!(byte, b'\n' | b'\r') {
-                *byte = b' ';
-            }
-        }
-    }
-    frame
-}
-
 impl Link {
     /// What comes next on an exchange over HTTP: from its connection, or from elsewhere about it.
     pub(in crate::upstream) async fn next_of(
@@ -255,13 +251,12 @@ impl Link {
             };
             // Where it has ended otherwise before, the mailbox has that end.
             let incoming = match came {
-                Some(Came::Message(frame)) => self.on_own_message(number, on_one_line(frame)),
+                Some(Came::Message(frame)) => self.on_own_message(number, &frame),
                 Some(Came::Odd(event, message)) => {
                     self.note(event, message);
                     None
                 }
-                Some(Came::Response(mut reply)) => {
-                    reply.frame = on_one_line(reply.frame);
+                Some(Came::Response(reply)) => {
                     self.take(number).then_some(Incoming::Response(reply))
                 }
                 Some(Came::Failed(failure)) => self.take(number).then(|| {
