@@ -7,12 +7,14 @@
 
 pub mod admit;
 pub mod approval;
+pub mod caller;
 pub mod channel;
 pub mod clock;
 pub mod effect;
 pub mod facts;
 pub mod identity;
 pub mod journal;
+pub mod label;
 pub mod limits;
 pub mod names;
 pub mod paths;
@@ -25,7 +27,8 @@ pub use admit::{
     Admission, Answer, Attempt, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass,
     Permit, Refusal, Spent, Ticket, World,
 };
+pub use caller::Caller;
 pub use clock::Clock;
-pub use identity::Caller;
-pub use peer::{PeerId, Targets};
+pub use label::{ClosedSet, Label};
+pub use peer::{PeerId, Targets, Transport};
 pub use reason::Reason;

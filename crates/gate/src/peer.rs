@@ -72,6 +72,33 @@ impl fmt::Debug for PeerId {
     }
 }
 
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Transport {
+    /// Over the standard streams of a child.
+    #[default]
+    Stdio,
+    /// Over HTTP.
+    Http,
+    /// In this process.
+    Builtin,
+}
+
+impl Transport {
+    /// All, in order.
+    pub const ALL: [Self; 3] = [Self::Stdio, Self::Http, Self::Builtin];
+
+    /// The word used in the journal.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "http",
+            Self::Builtin => "builtin",
+        }
+    }
+}
+
 /// The peers that a call is judged for: usually one, several where a second may take over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Targets(Inner);

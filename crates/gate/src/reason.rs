@@ -1,5 +1,7 @@
 //! Why a call did not pass: a closed set, at once metric label, journal field and documented code. A
-//! leaf: it imports nothing of ours.
+//! leaf: it imports nothing of ours but labels.
+
+use crate::label::ClosedSet;
 
 /// The reason of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -190,6 +192,14 @@ impl Reason {
             | Self::FactsChanged
             | Self::Journal => false,
         }
+    }
+}
+
+impl ClosedSet for Reason {
+    const EVERY: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.label()
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::caller::Caller;
 use crate::facts::Facts;
-use crate::identity::Caller;
 use crate::journal::Digest;
-use crate::peer::Targets;
+use crate::label::Label;
+use crate::peer::{Targets, Transport};
 
 /// A request and what is known of it. The gate owns the request from here on.
 #[derive(Debug)]
@@ -29,12 +30,12 @@ pub struct Origin {
     pub request_id: String,
     /// The session.
     pub session_id: Arc<str>,
-    /// The protocol's era, by its label.
-    pub era: Option<&'static str>,
+    /// The protocol's era.
+    pub era: Option<Label>,
     /// The client program, where it named itself.
     pub client_id: Option<Arc<str>>,
     /// How the server is reached.
-    pub transport: &'static str,
+    pub transport: Transport,
     /// Keyed digest of the arguments, by [`crate::Gate::digest`].
     pub arguments_digest: Option<Digest>,
     /// When the frame was read, on the gate's monotonic clock.

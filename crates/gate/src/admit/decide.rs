@@ -7,6 +7,7 @@ use crate::facts::{Facts, Operation, ResourceType, scheme_of};
 use crate::journal::{
     Decision, JournalError, MatchedRule, Micros, OpId, Record, RecordedFact, RecordedPath,
 };
+use crate::label::Label;
 use crate::limits::{BREACH_RULE, Standing};
 use crate::paths::Role;
 use crate::policy::{DEFAULT_RULE, Judgement, PROTECTED_RULE, Verdict};
@@ -237,7 +238,7 @@ impl Decided {
             side_effects: self.side_effects,
             operations: operation.as_slice(),
             direction: Some(facts.direction.label()),
-            era: origin.era,
+            era: origin.era.map(Label::as_str),
             policy_version: Some(&world.version),
             policy_digest: Some(world.policy.digest()),
             policy_eval_us: Some(self.policy_us),

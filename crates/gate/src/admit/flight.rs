@@ -6,12 +6,12 @@ use crate::facts::{Direction, Facts};
 use crate::journal::{
     Micros, OpId, Operation, Record, RecordedAttempt, ResponseSummary, Stages, Status, Usage,
 };
+use crate::label::Label;
 use crate::limits::Slot;
 use crate::peer::{PeerId, Targets};
 
 use super::World;
 use super::call::Origin;
-use super::pass::{Answer, Spent};
 use super::recorder::Recorder;
 
 /// Most attempts that one operation record lists; further ones are counted.
@@ -52,7 +52,7 @@ pub struct Attempt {
     /// How it ended.
     pub status: Status,
     /// A closed label where it failed.
-    pub reason: Option<&'static str>,
+    pub reason: Option<Label>,
     /// How long it took.
     pub duration: Micros,
 }
@@ -65,7 +65,7 @@ pub struct Outcome {
     /// The protocol's error code.
     pub error_code: Option<i64>,
     /// A closed label where it failed on the way.
-    pub reason: Option<&'static str>,
+    pub reason: Option<Label>,
     /// Size and keyed digest of the reply.
     pub response: Option<ResponseSummary>,
 }
@@ -112,26 +112,6 @@ impl InFlight {
     #[must_use]
     pub fn op(&self) -> OpId {
         self.state.as_ref().map_or(OpId(0), |state| state.op)
-    }
-
-    /// Ties the answer to this open request to it, so that it may be sent to whoever asked.
-    pub fn answer<R>(self, request: R) -> Answer<R> {
-        Answer {
-            request,
-            flight: self,
-        }
-    }
-
-    /// A request of this call that a peer gave back unsent goes to another of its targets.
-    ///
-    /// # Errors
-    /// The request as it was, where it belongs to another call or `at` is none of the targets.
-    pub fn redirect<R>(&self, unsent: Spent<R>, at: &PeerId) -> Result<Spent<R>, Spent<R>> {
-        if unsent.op() == self.op() && self.targets().contains(at) {
-            Ok(unsent.moved_to(at.clone()))
-        } else {
-            Err(unsent)
-        }
     }
 
     /// Notes one try at one peer. Beyond [`ATTEMPTS_MAX`] they are only counted.
@@ -213,10 +193,10 @@ fn settle(state: State, outcome: Outcome) {
         method: Some(&facts.method),
         tool_name: facts.tool_name.known().map(String::as_str),
         error_code: outcome.error_code,
-        reason: outcome.reason,
+        reason: outcome.reason.map(Label::as_str),
         client_id: origin.client_id.as_deref(),
         backend_id: Some(&facts.backend_id),
-        transport: Some(origin.transport),
+        transport: Some(origin.transport.label()),
         response_summary: outcome.response,
         duration_us: total,
         stages,
@@ -235,7 +215,7 @@ impl Attempt {
         RecordedAttempt {
             peer: self.peer.name(),
             status: self.status,
-            reason: self.reason,
+            reason: self.reason.map(Label::as_str),
             duration_us: self.duration,
         }
     }

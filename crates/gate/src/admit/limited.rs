@@ -10,8 +10,9 @@ use crate::peer::PeerId;
 use crate::reason::Reason;
 
 use super::call::{Call, Origin};
+use super::control::ControlKind;
 use super::decide::Decided;
-use super::pass::{Control, ControlKind};
+use super::pass::Control;
 use super::refusal::Refusal;
 use super::turned_away::{Due, Tally};
 use super::{Gate, World};

@@ -2,6 +2,7 @@
 //! journal. Whoever wants to know what happens to a call reads this file.
 
 mod call;
+mod control;
 mod decide;
 mod flight;
 mod limited;
@@ -30,8 +31,9 @@ use crate::policy::Policy;
 use crate::reason::Reason;
 
 pub use call::{Call, Origin};
+pub use control::ControlKind;
 pub use flight::{ATTEMPTS_MAX, Attempt, InFlight, Outcome};
-pub use pass::{Answer, Control, ControlKind, Pass, Permit, Spent};
+pub use pass::{Answer, Control, Pass, Permit, Spent};
 pub use refusal::Refusal;
 pub use tally::{TIME_CLASSES_US, Tallied};
 pub use ticket::Ticket;

@@ -30,7 +30,7 @@ impl<R> Permit<R> {
         let Self { flight, .. } = self;
         flight.finish(Outcome {
             status: Status::Aborted,
-            reason: Some(refusal.reason.label()),
+            reason: Some(refusal.reason.into()),
             ..Outcome::default()
         });
         Err(Box::new(refusal))

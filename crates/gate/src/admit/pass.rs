@@ -45,7 +45,7 @@ pub struct Spent<R> {
 }
 
 impl<R> Spent<R> {
-    pub(super) fn new(request: R, at: PeerId, op: OpId) -> Self {
+    fn new(request: R, at: PeerId, op: OpId) -> Self {
         Self { request, at, op }
     }
 
@@ -79,7 +79,7 @@ impl<R> Spent<R> {
     }
 
     /// The same request under another destination of its call.
-    pub(super) fn moved_to(self, at: PeerId) -> Self {
+    fn moved_to(self, at: PeerId) -> Self {
         Self { at, ..self }
     }
 }
@@ -129,52 +129,6 @@ impl<R> Pass for Permit<R> {
     }
 }
 
-/// The protocol's own traffic, which no rule speaks of. Counted, not journalled one by one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ControlKind {
-    /// Opening a session or asking what a server can do (`initialize`, `server/discover`).
-    Handshake,
-    /// `ping`.
-    Ping,
-    /// Listing; what comes back is filtered by the policy.
-    List,
-    /// Cancelling an open call.
-    Cancel,
-    /// News about an open call or a list (progress, list-changed, log messages).
-    News,
-    /// Setting the log level.
-    LogLevel,
-    /// The peer's message could not be read; telling it so.
-    Complaint,
-}
-
-impl ControlKind {
-    /// All, in order.
-    pub const ALL: [Self; 7] = [
-        Self::Handshake,
-        Self::Ping,
-        Self::List,
-        Self::Cancel,
-        Self::News,
-        Self::LogLevel,
-        Self::Complaint,
-    ];
-
-    /// The label.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Handshake => "handshake",
-            Self::Ping => "ping",
-            Self::List => "list",
-            Self::Cancel => "cancel",
-            Self::News => "news",
-            Self::LogLevel => "log_level",
-            Self::Complaint => "complaint",
-        }
-    }
-}
-
 /// Leave to send the protocol's own traffic to one peer.
 #[must_use = "a pass that is not spent sends nothing"]
 #[derive(Debug)]
@@ -196,6 +150,28 @@ impl<R> Pass for Control<R> {
             return Err(self);
         }
         Ok((Spent::new(self.request, self.to, OpId(0)), ()))
+    }
+}
+
+impl InFlight {
+    /// Ties the answer to this open request to it, so that it may be sent to whoever asked.
+    pub fn answer<R>(self, request: R) -> Answer<R> {
+        Answer {
+            request,
+            flight: self,
+        }
+    }
+
+    /// A request of this call that a peer gave back unsent goes to another of its targets.
+    ///
+    /// # Errors
+    /// The request as it was, where it belongs to another call or `at` is none of the targets.
+    pub fn redirect<R>(&self, unsent: Spent<R>, at: &PeerId) -> Result<Spent<R>, Spent<R>> {
+        if unsent.op() == self.op() && self.targets().contains(at) {
+            Ok(unsent.moved_to(at.clone()))
+        } else {
+            Err(unsent)
+        }
     }
 }
 

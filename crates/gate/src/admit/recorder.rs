@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::clock::Clock;
 use crate::journal::{Journal, JournalError, OpId, Record};
 
-use super::pass::ControlKind;
+use super::control::ControlKind;
 use super::tally::Tally;
 
 /// Writes records and remembers whether that failed.

@@ -16,7 +16,7 @@ mod value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::identity::Caller;
+use crate::caller::Caller;
 use crate::paths::{PathArgument, Role};
 use crate::reason::Quarantine;
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use super::caller::{Authenticate, Caller, Credential, LocalUser, Proof, Shown};
+use super::credential::{Authenticate, Credential, LocalUser, Shown};
 use super::error::{IdentityFault, RingError};
 use super::ring::{Entry, KeyRing};
+use crate::caller::{Caller, Proof};
 
 /// The keys, and what was refused since it was last taken.
 pub struct KeyHolders {

@@ -1,11 +1,12 @@
 //! Who calls: the local user, or keys that a program shows instead of a person.
 
-mod caller;
+mod credential;
 mod error;
 mod holders;
 mod ring;
 
-pub use caller::{Authenticate, Caller, Credential, LocalUser, Proof};
+pub use crate::caller::{Caller, Proof};
+pub use credential::{Authenticate, Credential, LocalUser};
 pub use error::{IdentityFault, RingError};
 pub use holders::{KeyHolders, Looked};
 pub use ring::{Entry, KEY_RING_FILE, KEYS_MAX, KeyRing, NewKey, Rotation};

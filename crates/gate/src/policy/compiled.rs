@@ -1,7 +1,7 @@
 //! Rules made ready: each condition that is asked, as a test.
 
 use super::conditions::Conditions;
-use super::matcher::{Matcher, OtherPaths, Part, Test};
+use super::matcher::{OtherPaths, Part, Test};
 use super::pattern::Pattern;
 use super::rule::Rule;
 use super::seen::Seen;
@@ -27,7 +27,9 @@ impl Compiled {
         let conditions: &Conditions = &rule.conditions;
         let mut tests = Vec::with_capacity(conditions.count());
         for asked in conditions.all() {
-            tests.push((asked.row.key, Matcher::compile(asked, rule.effect, view)?));
+            let (row, said) = (asked.row, (asked.texts.as_slice(), asked.when.as_ref()));
+            let test = row.matcher.compile(row.fact, said, rule.effect, view)?;
+            tests.push((row.key, test));
         }
         if rule.effect == Effect::Allow
             && let Some(others) = OtherPaths::of(tests.iter().filter_map(|(_, test)| test.paths()))

@@ -11,10 +11,22 @@ use gate::journal::audit::{Filter, each};
 use gate::journal::{Journal, Micros, Status, Usage};
 use gate::policy::Policy;
 use gate::{
-    Admission, Attempt, Call, Caller, Clock, ControlKind, Gate, Origin, Outcome, Pass as _, PeerId,
-    Permit, Reason, Targets, World,
+    Admission, Attempt, Call, Caller, Clock, ClosedSet, ControlKind, Gate, Origin, Outcome,
+    Pass as _, PeerId, Permit, Reason, Targets, World,
 };
 use serde_json::{Value, json};
+
+/// What goes wrong at a peer of this test.
+#[derive(Clone, Copy)]
+struct Unreachable;
+
+impl ClosedSet for Unreachable {
+    const EVERY: &'static [Self] = &[Self];
+
+    fn word(self) -> &'static str {
+        "upstream_unreachable"
+    }
+}
 
 /// What is sent.
 #[derive(Debug, PartialEq)]
@@ -224,7 +236,7 @@ fn a_second_target_takes_over_and_both_attempts_stand_in_the_record() {
     flight.attempt(Attempt {
         peer: a(),
         status: Status::Failure,
-        reason: Some("upstream_unreachable"),
+        reason: Some(Unreachable.into()),
         duration: Micros::from_nanos(3 * MS),
     });
     let other = scene.permit(facts(), Targets::any([a(), b()]));

@@ -12,6 +12,7 @@ use super::parked::Lot;
 use super::server::{Reader, Server, Shown};
 use super::under_way::UnderWay;
 use crate::describe::Context;
+use crate::message::era;
 use crate::upstream::{News, Slot, taken};
 
 /// Longest id that is kept in the journal, in characters.
@@ -97,7 +98,7 @@ impl Asker {
         Origin {
             request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
             session_id: Arc::clone(&self.session_id),
-            era: self.era.map(Era::label),
+            era: self.era.map(|era| era::Spoken(era).into()),
             client_id: self.client_id.clone(),
             transport: self.server.pool.means().transport(),
             arguments_digest,

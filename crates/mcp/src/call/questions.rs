@@ -360,7 +360,7 @@ impl Run {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::REFUSED_CODE)),
-                reason: Some(refusal.reason.label()),
+                reason: Some(refusal.reason.into()),
                 ..Outcome::default()
             });
         }

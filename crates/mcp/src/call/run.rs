@@ -179,7 +179,7 @@ impl Run {
             flight.finish(Outcome {
                 status: Status::Failure,
                 error_code: Some(i64::from(frames::UPSTREAM_CODE)),
-                reason: Some(failure.fault.label()),
+                reason: Some(failure.fault.into()),
                 response,
             });
         }

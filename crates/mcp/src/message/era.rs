@@ -1,10 +1,23 @@
 //! Telling that client and server speak different eras, from what the server answers. Nothing here
 //! bridges them.
 
+use gate::ClosedSet;
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, Era, scan_reply};
 
 use crate::message::frames::{self, UpstreamFault};
+
+/// An era as records name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spoken(pub Era);
+
+impl ClosedSet for Spoken {
+    const EVERY: &'static [Self] = &[Self(Era::Legacy), Self(Era::Modern)];
+
+    fn word(self) -> &'static str {
+        self.0.label()
+    }
+}
 
 /// What was asked, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Frames that are ours to write: refusals, errors, and replies under the client's spelling of an id.
 
-use gate::Refusal;
+use gate::{ClosedSet, Refusal};
 use serde_json::json;
 use wire::WireError;
 use wire::jsonrpc::member;
@@ -194,6 +194,14 @@ impl From<UpstreamFault> for Failure {
             fault,
             detail: None,
         }
+    }
+}
+
+impl ClosedSet for UpstreamFault {
+    const EVERY: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.label()
     }
 }
 

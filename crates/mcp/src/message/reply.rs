@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use gate::journal::{ResponseSummary, Status};
-use gate::{Gate, Outcome};
+use gate::{ClosedSet, Gate, Outcome};
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::{Bounds, scan_reply, scan_request};
 
@@ -86,6 +86,23 @@ pub fn place(frame: &[u8], part: &str) -> Option<Range<usize>> {
     (end <= frame.len()).then_some(start..end)
 }
 
+/// What a reply may say against itself, beyond an error of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unhappy {
+    /// The tool says that it failed.
+    ToolError,
+}
+
+impl ClosedSet for Unhappy {
+    const EVERY: &'static [Self] = &[Self::ToolError];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::ToolError => "tool_error",
+        }
+    }
+}
+
 /// How a call ended whose reply this is.
 #[must_use]
 pub fn outcome(gate: &Gate, frame: &[u8], is_error: bool, payload: &str) -> Outcome {
@@ -101,7 +118,7 @@ pub fn outcome(gate: &Gate, frame: &[u8], is_error: bool, payload: &str) -> Outc
         } else {
             None
         },
-        reason: tool_error.then_some("tool_error"),
+        reason: tool_error.then(|| Unhappy::ToolError.into()),
         response: Some(ResponseSummary {
             size_bytes: u64::try_from(frame.len()).unwrap_or(u64::MAX),
             body_hash: Some(gate.digest(payload.as_bytes())),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gate::{ControlKind, Gate, PeerId};
+use gate::{ControlKind, Gate, PeerId, Transport};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::{Era, Revision};
 
@@ -50,10 +50,10 @@ impl Means {
 
     /// What records say of it.
     #[must_use]
-    pub fn transport(&self) -> &'static str {
+    pub fn transport(&self) -> Transport {
         match self {
-            Self::Command(_) => "stdio",
-            Self::Http(_) => "http",
+            Self::Command(_) => Transport::Stdio,
+            Self::Http(_) => Transport::Http,
         }
     }
 }

@@ -133,7 +133,7 @@ pub struct Operation<'a> {
     pub client_id: Option<&'a str>,
     /// Which server answered.
     pub backend_id: Option<&'a str>,
-    /// How it was reached: `stdio` or `http`.
+    /// How it was reached: `stdio`, `http` or `builtin`.
     pub transport: Option<&'a str>,
     /// The reply.
     pub response_summary: Option<ResponseSummary>,

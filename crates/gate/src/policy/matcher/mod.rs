@@ -11,7 +11,6 @@ pub(super) mod word;
 
 use std::sync::Arc;
 
-use super::conditions::Asked;
 use super::document::{Document, Entry, PolicyError};
 use super::pattern::Pattern;
 use super::seen::Seen;
@@ -103,21 +102,26 @@ impl Matcher {
 
     /// Makes ready what was read.
     pub(super) fn compile(
-        asked: &Asked,
+        self,
+        fact: Option<FactId>,
+        (texts, when): (&[String], Option<&Arc<When>>),
         effect: Effect,
         view: Option<&dyn PathView>,
     ) -> Result<Test, String> {
-        let texts = &asked.texts;
-        let fact = asked.row.fact.unwrap_or(FactId::ToolName);
-        Ok(match (asked.row.matcher, &asked.when) {
-            (Self::Name { fold }, _) => Test::Name(name::Names::new(texts, fact, fold)?),
-            (Self::Exact | Self::Word(..), _) => Test::Exact(exact::Texts::new(texts, fact)),
-            (Self::AnyOf(_), _) => Test::AnyOf(any_of::Members::new(texts, fact)),
-            (Self::Path(part), _) => Test::Path(path::Paths::new(texts, part, effect, view)?),
-            (Self::Extension, _) => Test::Extension(extension::Extensions::new(texts, effect)),
-            (Self::Scheme, _) => Test::Scheme(scheme::Schemes::new(texts, effect)),
-            (Self::Expression, Some(when)) => Test::Expression(Arc::clone(when)),
-            (Self::Expression, None) => return Err("an expression was not compiled".to_owned()),
+        if let (Self::Expression, Some(when)) = (self, when) {
+            return Ok(Test::Expression(Arc::clone(when)));
+        }
+        let Some(fact) = fact else {
+            return Err("a condition without a fact, and no expression".to_owned());
+        };
+        Ok(match self {
+            Self::Name { fold } => Test::Name(name::Names::new(texts, fact, fold)?),
+            Self::Exact | Self::Word(..) => Test::Exact(exact::Texts::new(texts, fact)),
+            Self::AnyOf(_) => Test::AnyOf(any_of::Members::new(texts, fact)),
+            Self::Path(part) => Test::Path(path::Paths::new(texts, part, effect, view)?),
+            Self::Extension => Test::Extension(extension::Extensions::new(texts, effect)),
+            Self::Scheme => Test::Scheme(scheme::Schemes::new(texts, effect)),
+            Self::Expression => return Err("an expression was not compiled".to_owned()),
         })
     }
 

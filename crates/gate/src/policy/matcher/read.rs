@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::policy::conditions::WHEN;
 use crate::policy::document::{Document, Entry, PolicyError};
 use crate::policy::glob::GlobError;
 use crate::policy::when::When;
@@ -57,7 +56,7 @@ pub(super) fn expression<'a>(
     doc: Document<'a>,
     entry: &Entry<'a>,
 ) -> Result<Arc<When>, PolicyError> {
-    let text = doc.string(entry.value, WHEN)?;
+    let text = doc.string(entry.value, &entry.name)?;
     When::compile(&text).map(Arc::new).map_err(|bad| {
         let at = Document::inside(entry.value.get(), bad.at);
         doc.error(at, bad.message, bad.hint)

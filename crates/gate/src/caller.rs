@@ -1,0 +1,39 @@
+//! Who calls. A leaf: it imports nothing of ours.
+
+use std::sync::Arc;
+
+/// What a caller's name rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Proof {
+    /// The operating system: the process belongs to this user.
+    #[default]
+    LocalUser,
+    /// An API key of ours.
+    ApiKey,
+}
+
+/// Somebody who was identified.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// The name in rules and in the journal.
+    pub subject: Arc<str>,
+    /// The groups that the caller belongs to.
+    pub groups: Arc<[Arc<str>]>,
+    /// What that rests on.
+    pub proof: Proof,
+    /// When that ends, in milliseconds since 1970.
+    pub until_ms: Option<i64>,
+    /// How long it took to find out for this request, in nanoseconds; 0 where it was known before.
+    pub identity_ns: u64,
+}
+
+impl Caller {
+    /// The user whom this process belongs to, or who is as good as that.
+    #[must_use]
+    pub fn local(user: &str) -> Self {
+        Self {
+            subject: user.into(),
+            ..Self::default()
+        }
+    }
+}
