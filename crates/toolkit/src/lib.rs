@@ -22,3 +22,6 @@ pub mod store;
 pub mod trial;
 
 pub use cancel::Cancel;
+
+#[cfg(test)]
+mod views;
