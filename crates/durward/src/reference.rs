@@ -8,7 +8,7 @@ use gate::policy::{CONDITIONS, Operation, effects, when};
 use gate::{ControlKind, Reason};
 use mcp::descriptions::finding::Event;
 use mcp::descriptions::suspicious::Suspicion;
-use mcp::message::frames::{REFUSED_CODE, UPSTREAM_CODE, UpstreamFault};
+use mcp::message::frames::{UPSTREAM_CODE, UpstreamFault};
 
 use crate::cli::Cli;
 
@@ -77,20 +77,7 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
         out,
         "# Reasons\n\nGenerated from the code (`cargo xtask docs`). Each label is closed: no other can appear.\n"
     )?;
-    writeln!(
-        out,
-        "## Refusals by the gate\n\nJSON-RPC code {REFUSED_CODE}, label in `data.reason`.\n"
-    )?;
-    writeln!(out, "| reason | retry can help | message |\n|---|---|---|")?;
-    for reason in Reason::ALL {
-        writeln!(
-            out,
-            "| `{}` | {} | {} |",
-            reason.label(),
-            yes(reason.is_retryable()),
-            reason.sentence("RULE")
-        )?;
-    }
+    refusals(out)?;
     writeln!(
         out,
         "\n## Faults of the server\n\nJSON-RPC code {UPSTREAM_CODE}, label in `data.reason`.\n"
@@ -134,6 +121,34 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
         out,
         "| {journal} | the journal failed |\n| {configuration} | wrong configuration |"
     )
+}
+
+/// The gate's refusals, with a column for each dialect.
+fn refusals(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "## Refusals by the gate\n\nAn MCP client is refused with a JSON-RPC error, label in `data.reason`; a built-in tool that is refused inside its call answers"
+    )?;
+    writeln!(
+        out,
+        "with `isError` and the label as `code` of its failure; a client over plain HTTP sees the status.\n"
+    )?;
+    writeln!(
+        out,
+        "| reason | retry can help | MCP error | MCP tool result | HTTP status | message |\n|---|---|---|---|---|---|"
+    )?;
+    for reason in Reason::ALL {
+        writeln!(
+            out,
+            "| `{label}` | {} | {} | `isError`, `{label}` | {} | {} |",
+            yes(reason.is_retryable()),
+            toolkit::reasons::mcp_error(reason),
+            toolkit::reasons::http_status(reason).as_u16(),
+            reason.sentence("RULE"),
+            label = reason.label(),
+        )?;
+    }
+    Ok(())
 }
 
 fn findings(out: &mut dyn Write) -> io::Result<()> {
@@ -259,4 +274,18 @@ fn when_page(out: &mut dyn Write) -> io::Result<()> {
         when::PATTERNS_MAX,
         when::PATTERN_BYTES_MAX
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp::message::frames::REFUSED_CODE;
+
+    use super::*;
+
+    #[test]
+    fn the_table_of_reasons_has_the_code_that_clients_get() {
+        for reason in Reason::ALL {
+            assert_eq!(toolkit::reasons::mcp_error(reason), REFUSED_CODE);
+        }
+    }
 }

@@ -12,6 +12,7 @@ pub mod cancel;
 pub mod face;
 pub mod jobs;
 pub mod mcp;
+pub mod outputs;
 pub mod reasons;
 pub mod results;
 pub mod schema;
@@ -21,3 +22,6 @@ pub mod store;
 pub mod trial;
 
 pub use cancel::Cancel;
+
+#[cfg(test)]
+mod views;

@@ -129,8 +129,12 @@ impl Builtin {
             return Err(Unfit::member("", format!("unknown tool {tool}")));
         };
         let members = read_arguments(arguments, &tool.input)?;
+        let mut stated = facts.clone();
+        tool.state(Args::new(&members), &mut stated);
         self.server
-            .describe(tool, Args::new(&members), session, facts)
+            .describe(tool, Args::new(&members), session, &mut stated)?;
+        *facts = stated;
+        Ok(())
     }
 
     /// A session for one client.

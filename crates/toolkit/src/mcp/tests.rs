@@ -463,5 +463,12 @@ async fn a_call_goes_through_the_gate_and_a_denied_one_does_not() {
     assert_eq!(done["content"][0]["text"], "to bob");
     let refused = trial.call(&session, "bob", "fail", json!({})).await;
     assert!(refused.unwrap_err().contains("not-fail"));
-    assert_eq!(probe.dropped.load(Ordering::SeqCst), 1);
+    // Judged by what the definition says, not by what the name looks like.
+    let policy =
+        r#"{"rules":[{"id":"reads","effect":"allow","conditions":{"operations":["read"]}}]}"#;
+    let server: Arc<dyn DynToolServer> = probe.clone();
+    let strict = Trial::new(server, Some(policy)).unwrap();
+    let session = strict.session("bob");
+    assert!(strict.call(&session, "bob", "say", json!({})).await.is_ok());
+    assert_eq!(probe.dropped.load(Ordering::SeqCst), 2);
 }

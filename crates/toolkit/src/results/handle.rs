@@ -177,6 +177,33 @@ impl Handles {
         Ok(target)
     }
 
+    /// The names of everything of a kind that a handle leads to.
+    pub(crate) fn names(&self, kind: &str) -> Result<Vec<String>, HandleError> {
+        let mut names = Vec::new();
+        let mut from = Vec::new();
+        loop {
+            let read = self
+                .store
+                .kv()
+                .read(|s| s.scan(HANDLES, &from, None, SWEPT_MAX));
+            let read: Vec<(Vec<u8>, Vec<u8>)> =
+                read.map_err(|error: KvError| HandleError::Store(error))?;
+            let Some((last, _)) = read.last() else {
+                return Ok(names);
+            };
+            from.clone_from(last);
+            from.push(0);
+            let targets = read
+                .iter()
+                .filter_map(|(_, bytes)| serde_json::from_slice::<Target>(bytes).ok());
+            names.extend(
+                targets
+                    .filter(|target| target.kind == kind)
+                    .map(|target| target.name),
+            );
+        }
+    }
+
     /// Ends the handles whose time is up, and tells what they led to.
     ///
     /// # Errors

@@ -18,6 +18,34 @@ pub struct SessionRef {
 
 /// A tool call that the gate has let through. Nobody but this crate makes one, and only out of a spent pass;
 /// it cannot be copied.
+///
+/// ```
+/// fn answer(call: toolkit::server::ToolCall) -> String {
+///     call.tool().to_owned()
+/// }
+/// ```
+///
+/// It is not made outside:
+///
+/// ```compile_fail,E0451
+/// fn make(session: toolkit::server::SessionRef) -> toolkit::server::ToolCall {
+///     toolkit::server::ToolCall {
+///         tool: "echo",
+///         arguments: Default::default(),
+///         session,
+///         op: gate::journal::OpId(0),
+///     }
+/// }
+/// ```
+///
+/// And it is used once:
+///
+/// ```compile_fail,E0382
+/// fn twice(call: toolkit::server::ToolCall) {
+///     drop(call);
+///     drop(call);
+/// }
+/// ```
 #[must_use = "a call that is dropped is not made"]
 #[derive(Debug)]
 pub struct ToolCall {

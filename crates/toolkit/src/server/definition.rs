@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use gate::policy::{Operation, effects::SIDE_EFFECTS};
+use gate::facts::{Fact, Facts, Operation, effects::SIDE_EFFECTS};
+use gate::paths::{self, PathArgument, meanings};
 use serde_json::{Map, Value, json};
 
+use super::arguments::Args;
 use crate::schema::{Schema, SchemaFault};
 
 /// Longest name of a tool, in bytes.
@@ -21,9 +23,7 @@ pub enum Role {
     Source,
     /// A path to which something goes.
     Destination,
-    /// A host that is reached.
-    Host,
-    /// Text that is data, whatever it looks like: no path is looked for in it.
+    /// Text that is data, whatever it looks like: an allow rule about paths does not ask it to match.
     Content,
 }
 
@@ -133,6 +133,22 @@ impl ToolDef {
         Value::Object(listed)
     }
 
+    /// States what the definition knows of a call: what it does, and which of its arguments are paths.
+    pub(crate) fn state(&self, args: Args<'_>, facts: &mut Facts) {
+        facts.operation = Some(self.operation);
+        facts.side_effects = Some(self.side_effects);
+        for (name, role) in self.roles {
+            let texts = match args.get(name) {
+                Some(Value::String(text)) => vec![text.as_str()],
+                Some(Value::Array(texts)) => texts.iter().filter_map(Value::as_str).collect(),
+                _ => continue,
+            };
+            for text in texts {
+                state_path(*role, text, facts);
+            }
+        }
+    }
+
     fn fault(&self) -> Option<String> {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
         if self.name.is_empty() || self.name.len() > NAME_BYTES_MAX || !self.name.chars().all(fits)
@@ -156,6 +172,42 @@ impl ToolDef {
             .iter()
             .find(|effect| !SIDE_EFFECTS.contains(effect))
             .map(|effect| format!("\"{effect}\" is no side effect"))
+    }
+}
+
+/// Says of one argument that it is a path, or that it is none.
+fn state_path(role: Role, text: &str, facts: &mut Facts) {
+    let role = match role {
+        Role::Path => Some(paths::Role::Path),
+        Role::Source => Some(paths::Role::Source),
+        Role::Destination => Some(paths::Role::Destination),
+        Role::Content => None,
+    };
+    if facts.paths == Fact::Absent {
+        facts.paths = Fact::Known(Vec::new());
+    }
+    // What is unknown stays so: it may be more than what is said here.
+    let Fact::Known(known) = &mut facts.paths else {
+        return;
+    };
+    let mut found = false;
+    for path in known.iter_mut().filter(|path| path.text == text) {
+        found = true;
+        match role {
+            Some(role) => (path.role, path.content) = (role, false),
+            // Only what looks like a path without being named one.
+            None if path.role == paths::Role::Shape => path.content = true,
+            None => {}
+        }
+    }
+    if let (Some(role), false) = (role, found) {
+        known.push(PathArgument {
+            text: text.to_owned(),
+            role,
+            content: false,
+            // Without a view: links and relative paths are where the server is.
+            meaning: meanings(text, None),
+        });
     }
 }
 
@@ -205,7 +257,7 @@ mod tests {
             ..tool("a")
         };
         let role = ToolDef {
-            roles: &[("p", Role::Path), ("q", Role::Host)],
+            roles: &[("p", Role::Path), ("q", Role::Source)],
             ..tool("a")
         };
         let effect = ToolDef {
@@ -229,6 +281,51 @@ mod tests {
         for (tools, wrong) in cases {
             assert_eq!(check(&tools).unwrap_err().wrong, wrong);
         }
+    }
+
+    #[test]
+    fn a_definition_states_what_it_knows_of_a_call() {
+        let tool = ToolDef {
+            operation: Operation::Delete,
+            side_effects: &["fs_write"],
+            roles: &[("p", Role::Destination), ("text", Role::Content)],
+            ..tool("a")
+        };
+        let members = json!({"p": ["/srv/x", "/srv/y"], "text": "/etc/passwd"});
+        let looks = PathArgument {
+            text: "/etc/passwd".into(),
+            role: paths::Role::Shape,
+            content: false,
+            meaning: meanings("/etc/passwd", None),
+        };
+        let mut facts = Facts {
+            paths: Fact::Known(vec![looks]),
+            ..Facts::default()
+        };
+        tool.state(Args::new(members.as_object().unwrap()), &mut facts);
+        assert_eq!(facts.operation, Some(Operation::Delete));
+        assert_eq!(facts.side_effects, Some(["fs_write"].as_slice()));
+        let found: Vec<_> = facts
+            .paths
+            .known()
+            .unwrap()
+            .iter()
+            .map(|path| (path.text.as_str(), path.role, path.content))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("/etc/passwd", paths::Role::Shape, true),
+                ("/srv/x", paths::Role::Destination, false),
+                ("/srv/y", paths::Role::Destination, false),
+            ]
+        );
+        let mut unknown = Facts {
+            paths: Fact::Unknown,
+            ..Facts::default()
+        };
+        tool.state(Args::new(members.as_object().unwrap()), &mut unknown);
+        assert_eq!(unknown.paths, Fact::Unknown);
     }
 
     #[test]
