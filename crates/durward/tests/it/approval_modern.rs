@@ -204,3 +204,97 @@ fn a_call_that_was_come_back_for_is_cancelled_by_either_name() {
         assert_eq!(journal.operation(id)["status"], "Cancelled");
     }
 }
+
+/// Tools pass and forms may be shown; the client's model may not be used; roots are asked about.
+const INPUT_RULES: &str = r#"{"rules":[
+    {"id":"tools","effect":"allow","conditions":{"tool_name":"*"}},
+    {"id":"forms","effect":"allow","conditions":{"mcp_method":"elicitation/create"}},
+    {"id":"no-model","effect":"deny","conditions":{"mcp_method":"sampling/createMessage"}},
+    {"id":"ask-roots","effect":"hitl","conditions":{"mcp_method":"roots/list"}}]}"#;
+
+fn input_call(client: &mut Client, id: u64, kind: &str) {
+    let capabilities = json!({"elicitation": {}, "sampling": {}, "roots": {}});
+    let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
+        "name": format!("test_input_required_result_{kind}"), "arguments": {}, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "m", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": capabilities}}});
+    let call = call.to_string();
+    client.process().send_line(call.as_bytes()).unwrap();
+}
+
+#[test]
+fn what_a_result_asks_of_the_client_is_judged() {
+    let place = Place::new();
+    place.write_policy(INPUT_RULES);
+    let mut client = place.guard_with(&[], &["conformance"]);
+    let mut asks = |id: u64, kind: &str| {
+        input_call(&mut client, id, kind);
+        line(&mut client)
+    };
+    let form = asks(1, "elicitation");
+    assert_eq!(form["result"]["resultType"], "input_required", "{form}");
+    for (id, kind) in [(2, "sampling"), (3, "multiple_inputs")] {
+        let refused = asks(id, kind);
+        let data = &refused["error"]["data"];
+        assert_eq!(data["final_rule"], "no-model", "{refused}");
+        assert!(!refused.to_string().contains("inputRequests"), "{refused}");
+    }
+    input_call(&mut client, 4, "list_roots");
+    eventually("the question waits and is allowed", || {
+        let listed = place.durward(&["approvals", "list", "--json"]);
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        listed.lines().next().is_some_and(|first| {
+            let first: Value = serde_json::from_str(first).unwrap();
+            let id = first["id"].as_str().unwrap();
+            place.durward(&["approvals", "once", id]).status.success()
+        })
+    });
+    let allowed = line(&mut client);
+    assert_eq!(
+        allowed["result"]["resultType"], "input_required",
+        "{allowed}"
+    );
+    // A call whose result waits for a person can be cancelled.
+    input_call(&mut client, 5, "list_roots");
+    let waits = || {
+        !place
+            .durward(&["approvals", "list", "--json"])
+            .stdout
+            .is_empty()
+    };
+    eventually("the next question waits", waits);
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}});
+    let cancel = cancel.to_string();
+    client.process().send_line(cancel.as_bytes()).unwrap();
+    eventually("the question is withdrawn", || !waits());
+    assert_eq!(end(client).code, Some(0));
+    let journal = place.journal();
+    let of = |method: &str, id: &str| {
+        let mut records = journal.0.iter();
+        let found = records.find(|r| {
+            r["kind"] == "decision" && r["mcp_method"] == method && r["request_id"] == id
+        });
+        found.unwrap_or_else(|| panic!("{method} of {id}")).clone()
+    };
+    assert_eq!(of("elicitation/create", "1")["decision"], "allow");
+    assert_eq!(of("elicitation/create", "1")["direction"], "to_client");
+    assert_eq!(
+        of("sampling/createMessage", "2")["reason"],
+        "denied_by_rule"
+    );
+    assert_eq!(of("roots/list", "4")["hitl_outcome"], "user_allowed");
+    assert_eq!(of("roots/list", "5")["hitl_outcome"], "withdrawn");
+    let ends = |id: &str| {
+        let mut records = journal.0.iter();
+        let is_end = |r: &&Value| {
+            r["kind"] == "operation" && r["request_id"] == id && r["tool_name"].is_string()
+        };
+        records.find(is_end).unwrap()["status"].clone()
+    };
+    assert_eq!(ends("1"), "Success");
+    assert_eq!(ends("2"), "Failure");
+    assert_eq!(ends("4"), "Success");
+    assert_eq!(ends("5"), "Cancelled");
+}

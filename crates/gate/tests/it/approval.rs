@@ -13,7 +13,9 @@ use gate::facts::{Fact, Facts, ResourceType};
 use gate::paths::canonical::Meaning;
 use gate::paths::{PathArgument, Role};
 use gate::policy::Policy;
-use gate::{Admission, Call, Clock, Gate, Origin, Pass as _, Reason, Ticket, World};
+use gate::{
+    Admission, Call, Caller, Clock, Gate, Origin, Pass as _, PeerId, Permit, Reason, Ticket, World,
+};
 
 const S: u64 = 1_000_000_000;
 const POLICY: &str = r#"{"rules":[
@@ -94,7 +96,9 @@ impl Scene {
 
     fn admit(&self, facts: &Facts, arguments: &str) -> Admission<Request> {
         now(self.gate.admit(Call {
+            caller: Caller::local(&facts.subject_id),
             facts: facts.clone(),
+            targets: PeerId::server("files").into(),
             origin: Origin {
                 arguments_digest: Some(self.gate.digest(arguments.as_bytes())),
                 ..Origin::default()
@@ -123,6 +127,13 @@ impl Scene {
         let resumed = self.gate.resume(ticket, facts.clone());
         assert!(matches!(resumed, Admission::Permit(_)), "{resumed:?}");
     }
+}
+
+/// What is sent of a permit.
+fn sent(permit: Permit<Request>) -> String {
+    let files = PeerId::server("files");
+    let (spent, _flight) = permit.spend(&files).unwrap();
+    spent.take(&files).unwrap().0
 }
 
 fn by(approver: &str, choice: Choice) -> Answer {
@@ -188,7 +199,7 @@ fn the_deadline_is_exact_whenever_it_is_looked_at() {
         Admission::Permit(permit) => permit,
         other => panic!("{other:?}"),
     };
-    assert_eq!(permit.spend().0.0, "1");
+    assert_eq!(sent(permit), "1");
     let reason = refused(scene.gate.resume(late, write()));
     assert_eq!(reason, Reason::ApprovalTimeout);
 }
@@ -551,7 +562,7 @@ fn sixty_four_callers_at_once_each_get_their_own_answer() {
                     block_on(ticket.settled());
                     match scene.gate.resume(ticket, facts.clone()) {
                         Admission::Permit(permit) => {
-                            assert_eq!(permit.spend().0.0, "yes");
+                            assert_eq!(sent(permit), "yes");
                             allowed.fetch_add(1, Ordering::SeqCst);
                         }
                         Admission::Refused(refusal) => {

@@ -12,7 +12,9 @@ use gate::journal::Journal;
 use gate::journal::audit::{Filter, Kind, each};
 use gate::limits::{Limits, Rate, Then};
 use gate::policy::Policy;
-use gate::{Admission, Call, Clock, ControlKind, Gate, Origin, Pass as _, Reason, World};
+use gate::{
+    Admission, Call, Caller, Clock, ControlKind, Gate, Origin, Pass as _, PeerId, Reason, World,
+};
 use serde_json::Value;
 
 const SECOND: u64 = 1_000_000_000;
@@ -76,8 +78,10 @@ impl Scene {
 
     fn admit_facts(&self, session: &str, facts: Facts) -> Admission<()> {
         let mut future = std::pin::pin!(self.gate.admit(Call {
+            caller: Caller::local(&facts.subject_id),
             facts,
             origin: origin(session),
+            targets: files().into(),
             request: (),
         }));
         let mut context = Context::from_waker(Waker::noop());
@@ -112,7 +116,7 @@ impl Scene {
 fn word(admission: Admission<()>) -> String {
     match admission {
         Admission::Permit(permit) => {
-            drop(permit.spend());
+            drop(permit.spend(&files()).unwrap());
             "permit".into()
         }
         Admission::Pending(ticket) if ticket.is_escalated() => "asked".into(),
@@ -131,6 +135,10 @@ fn facts(tool: &str) -> Facts {
         paths: Fact::Known(Vec::new()),
         ..Facts::default()
     }
+}
+
+fn files() -> PeerId {
+    PeerId::server("files")
 }
 
 fn origin(session: &str) -> Origin {
@@ -286,10 +294,10 @@ fn calls_under_way_end_in_every_way_and_make_room() {
     assert_eq!(scene.call("read"), "too_many_under_way");
     assert_eq!(word(scene.admit("another", "read")), "permit");
     drop(never_sent);
-    let ((), finished) = take().spend();
+    let (_, finished) = take().spend(&files()).unwrap();
     assert_eq!(scene.call("read"), "too_many_under_way");
     finished.finish(gate::Outcome::default());
-    let ((), cancelled) = sent.spend();
+    let (_, cancelled) = sent.spend(&files()).unwrap();
     drop(cancelled);
     let both = (take(), take());
     assert_eq!(scene.call("read"), "too_many_under_way");
@@ -336,7 +344,12 @@ fn lists_count_handshakes_and_notifications_do_not() {
     let (facts, origin) = (facts("read"), origin("s"));
     let passed = |kind| {
         (0..20)
-            .filter(|_| scene.gate.admit_control(kind, &facts, &origin, ()).is_ok())
+            .filter(|_| {
+                scene
+                    .gate
+                    .admit_control(kind, &facts, &origin, &files(), ())
+                    .is_ok()
+            })
             .count()
     };
     assert_eq!(passed(ControlKind::List), 5);

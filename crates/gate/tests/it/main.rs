@@ -17,6 +17,7 @@ mod journal_support;
 mod journal_tampering;
 mod journal_writers;
 mod limits;
+mod passes;
 mod policy;
 mod policy_index;
 mod policy_lint;

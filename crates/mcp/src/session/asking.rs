@@ -6,14 +6,14 @@ use std::task::{Context, Wake, Waker};
 
 use gate::approval::Channel;
 use gate::facts::Facts;
-use gate::{Admission, Pass as _, Reason, Ticket};
+use gate::{Admission, Reason, Refusal, Ticket};
 use tokio::sync::Notify;
 use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::{Bounds, scan_request};
 
 use crate::frames::{self, UpstreamFault};
-use crate::upstream::Frame;
+use crate::upstream::{Frame, taken};
 use crate::{ask_client, describe, request};
 
 use super::open::{Open, OpenKind};
@@ -29,6 +29,8 @@ pub(super) enum Side {
     Client,
     /// The server: sampling and the like.
     Server,
+    /// A result of the server, by its number: one of its `inputRequests`.
+    Input(u64),
 }
 
 /// A waiting request: each side counts its own ids.
@@ -117,14 +119,19 @@ impl Session {
         (side, key): Key,
         open: Open,
     ) -> Flow {
+        if let Side::Input(_) = side {
+            return self.input_admitted(admission, (side, key), open.id);
+        }
         let refusal = match admission {
             Admission::Permit(permit) if side == Side::Server => {
-                let (frame, flight) = permit.spend();
+                let Some((frame, flight)) = taken(permit, &self.client) else {
+                    return Flow::Go;
+                };
                 self.table.server_requests.insert(key, flight);
                 return self.tell_client(&frame.0);
             }
             Admission::Permit(permit) => {
-                return match self.upstream.send(permit) {
+                return match self.upstream.send_pass(permit) {
                     Ok(flight) => {
                         let kind = OpenKind::Call(flight);
                         self.table.insert(key, Open { kind, ..open });
@@ -140,14 +147,21 @@ impl Session {
             Admission::Refused(refusal) => refusal,
         };
         self.table.forget_other_id(&key);
-        self.answer(side, open.batch, frames::refused(&open.id, &refusal))
+        self.answer_refused(side, open.batch, &open.id, &refusal)
     }
 
-    /// An answer of ours, to whom it belongs.
-    fn answer(&mut self, side: Side, batch: Option<u64>, answer: Vec<u8>) -> Flow {
+    /// Tells whoever made the request that it is refused.
+    fn answer_refused(
+        &mut self,
+        side: Side,
+        batch: Option<u64>,
+        id: &str,
+        refusal: &Refusal,
+    ) -> Flow {
         match side {
-            Side::Client => self.deliver(batch, answer),
-            Side::Server => self.answer_server(answer),
+            Side::Client => self.deliver(batch, frames::refused(id, refusal)),
+            Side::Server => self.answer_server(frames::refused(id, refusal)),
+            Side::Input(number) => self.input_refused(number, refusal),
         }
     }
 
@@ -168,7 +182,7 @@ impl Session {
         let nobody = !by_client && ticket.approvers().iter().all(|c| *c == Channel::Client);
         if nobody {
             let refusal = self.gate.decline(*ticket, Reason::ApprovalUnreachable);
-            return self.answer(key.0, open.batch, frames::refused(&open.id, &refusal));
+            return self.answer_refused(key.0, open.batch, &open.id, &refusal);
         }
         let rope = Waker::from(Arc::new(Rope {
             bell: Arc::clone(&self.bell),
@@ -216,10 +230,14 @@ impl Session {
 
     pub(super) fn go_on(&mut self, key: Key, asking: Asking) -> Flow {
         let flow = self.close_elicitation(asking.elicitation.clone());
-        let now = asking
-            .ticket
-            .request()
-            .and_then(|frame| self.describe(key.0, frame));
+        let now = match key.0 {
+            // It has a method, but is no message of its own; the method stands for its id.
+            Side::Input(_) => Some(describe::server_request(&asking.id, &self.context())),
+            side => asking
+                .ticket
+                .request()
+                .and_then(|frame| self.describe(side, frame)),
+        };
         let Some(mut now) = now else {
             // It was described before, so it can be again.
             return self.refuse(key.0, asking, Reason::Undecidable).or(flow);
@@ -260,8 +278,7 @@ impl Session {
 
     fn refuse(&mut self, side: Side, asking: Asking, reason: Reason) -> Flow {
         let refusal = self.gate.decline(*asking.ticket, reason);
-        let answer = frames::refused(&asking.id, &refusal);
-        self.answer(side, asking.batch, answer)
+        self.answer_refused(side, asking.batch, &asking.id, &refusal)
     }
 
     /// Takes back a request that its sender no longer wants; `false` where none waits under this id.
@@ -343,7 +360,7 @@ impl Session {
             .iter()
             .all(|c| *c == Channel::Client);
         let name = asking.ticket.id().to_string();
-        let subject = &self.options.subject_id;
+        let subject = &self.options.caller.subject;
         match ask_client::answer(frame, subject, only_client) {
             ask_client::Said::Answer(answer) => {
                 // Where another channel was faster, its answer stands.

@@ -9,6 +9,7 @@ use crate::era::Asked;
 use crate::method::List;
 
 use super::asking::{Asking, Key, Side};
+use super::inputs::Judging;
 use super::parked::Lot;
 
 /// Most calls of the client under way at once.
@@ -86,6 +87,8 @@ pub struct Table {
     pub server_pings: VecDeque<IdKey>,
     /// Requests of either side that wait for a person.
     pub asking: HashMap<Key, Asking>,
+    /// Calls whose results ask something of the client, while that is judged, by a number of ours.
+    pub judging: HashMap<u64, Judging>,
     /// Calls that wait for their Modern client to come back.
     pub parked: Lot,
     /// Our own open questions to the client's person, and what they are about.
@@ -101,6 +104,7 @@ impl Table {
             || (!self.asking.is_empty() && self.asking.contains_key(&(Side::Client, key.clone())))
             || self.came_back_as.contains_key(key)
             || self.parked.values().any(|parked| parked.is(key))
+            || self.judging.values().any(|judging| judging.is(key))
     }
 
     /// The id that a call goes on under: another than its client's where that came back for it.
@@ -122,7 +126,8 @@ impl Table {
 
     /// Whether no further call may be under way.
     pub fn is_full(&self) -> bool {
-        self.calls.len() + self.asking.len() + self.parked.len() >= IN_FLIGHT_MAX
+        self.calls.len() + self.asking.len() + self.parked.len() + self.judging.len()
+            >= IN_FLIGHT_MAX
     }
 
     /// Whether no call is under way.

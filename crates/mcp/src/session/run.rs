@@ -128,8 +128,10 @@ impl Session {
     ) -> Event {
         let client_congested = self.client_writer.is_congested();
         let waiting = !self.table.asking.is_empty();
-        let client_paused =
-            client_congested || self.client_reader.has_ended() || self.upstream.is_congested();
+        // A client that has closed its side is read to the end whatever is congested: what is left is
+        // bounded by the descriptor's buffer, and its end must be seen.
+        let congested = client_congested || self.upstream.is_congested();
+        let client_paused = self.client_reader.has_ended() || (congested && !self.client_hung_up);
         // In no fixed order: a side that always has something to say must not silence the others.
         tokio::select! {
             turn = self.upstream.turn(!client_congested) => match turn {
@@ -313,6 +315,7 @@ impl Session {
     }
 
     fn on_tick(&mut self) -> Flow {
+        self.client_hung_up = self.client_hung_up || self.client_reader.has_hung_up();
         self.notes
             .flush(&self.gate, &self.session_id, &self.options.backend_id);
         // A journal that fails here fails the gate as well, at its next record.
@@ -326,8 +329,9 @@ impl Session {
         for open in overdue {
             let cancel = frames::cancel(open.sent_id.as_ref().unwrap_or(&open.id), "timeout");
             let frame = crate::upstream::Frame(cancel);
-            let pass = self.gate.control(gate::ControlKind::Cancel, frame);
-            let sent = self.upstream.send(pass);
+            let kind = gate::ControlKind::Cancel;
+            let pass = self.gate.control(kind, self.upstream.id(), frame);
+            let sent = self.upstream.send_pass(pass);
             flow = flow
                 .or(self.fail(open, &UpstreamFault::Timeout.into()))
                 .or(super::sent(sent));

@@ -1,7 +1,7 @@
 //! Frames from the server.
 
 use gate::journal::{ResponseSummary, Status};
-use gate::{Call, ControlKind, Origin, Outcome, Pass as _};
+use gate::{Call, ControlKind, Origin, Outcome};
 use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::scan::Scan;
@@ -9,10 +9,11 @@ use wire::{Bounds, Era, Id, scan_reply, scan_request};
 
 use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{self, Class, List};
-use crate::upstream::Frame;
+use crate::upstream::{Frame, taken};
 use crate::{ask_client, describe, descriptions, era, listing, reply, request};
 
 use super::asking::Side;
+use super::inputs::Answered;
 use super::open::{Open, OpenKind, SERVER_REQUESTS_MAX};
 use super::{Flow, Session, sent};
 
@@ -54,13 +55,11 @@ impl Session {
             Kind::Response {
                 id: Some(id),
                 is_error,
-            } => self.on_server_answer(
-                &frame,
-                &scan,
-                *id,
-                *is_error,
-                envelope.payload.unwrap_or_default(),
-            ),
+            } => {
+                let payload = envelope.payload.unwrap_or_default();
+                self.on_server_answer(&frame, &scan, *id, *is_error, payload)
+                    .await
+            }
             Kind::Response { id: None, .. } => {
                 self.note(
                     "server_error_without_id",
@@ -89,7 +88,7 @@ impl Session {
         }
     }
 
-    fn on_server_answer(
+    async fn on_server_answer(
         &mut self,
         frame: &[u8],
         scan: &Scan<'_>,
@@ -133,11 +132,18 @@ impl Session {
                     answer = Some(frames::upstream_fault(&wanted, UpstreamFault::Garbage));
                 }
             },
-            OpenKind::Call(mut flight) => {
-                flight.reply_arrived();
-                let flow = self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame));
-                flight.finish(reply::outcome(&self.gate, frame, is_error, payload));
-                return flow;
+            OpenKind::Call(flight) => {
+                let answered = Answered {
+                    flight,
+                    id: wanted,
+                    key,
+                    batch,
+                    frame,
+                    renamed: answer,
+                    is_error,
+                    payload,
+                };
+                return self.on_call_answer(answered).await;
             }
         }
         self.deliver_bytes(batch, answer.as_deref().unwrap_or(frame))
@@ -218,8 +224,11 @@ impl Session {
             self.dropped_notifications += 1;
             return Flow::Go;
         }
-        let (frame, ()) = self.gate.control(ControlKind::News, frame).spend();
-        self.tell_client(frame)
+        let pass = self.gate.control(ControlKind::News, &self.client, frame);
+        match taken(pass, &self.client) {
+            Some((frame, ())) => self.tell_client(frame),
+            None => Flow::Go,
+        }
     }
 
     /// A request of the server to its client: judged like any other call, in the other direction.
@@ -238,8 +247,11 @@ impl Session {
         }
         if let Class::Control(kind) = method::of_server_request(method) {
             self.table.server_pings.push_back(key);
-            let (frame, ()) = self.gate.control(kind, Frame(frame)).spend();
-            return self.tell_client(&frame.0);
+            let pass = self.gate.control(kind, &self.client, frame);
+            return match taken(pass, &self.client) {
+                Some((frame, ())) => self.tell_client(&frame),
+                None => Flow::Go,
+            };
         }
         let facts = describe::server_request(method, &self.context());
         let origin = Origin {
@@ -247,7 +259,7 @@ impl Session {
             session_id: self.session_id.clone(),
             era: self.era.map(Era::label),
             client_id: self.client_id.clone(),
-            transport: "stdio",
+            transport: self.upstream.transport(),
             arguments_digest: Some(self.gate.digest(&frame)),
             received_ns: self.gate.mono_ns(),
         };
@@ -262,8 +274,10 @@ impl Session {
         let admission = self
             .gate
             .admit(Call {
+                caller: self.options.caller.clone(),
                 facts,
                 origin,
+                targets: (&self.client).into(),
                 request,
             })
             .await;
@@ -272,8 +286,9 @@ impl Session {
 
     /// Tells the server that its request did not pass.
     pub(super) fn answer_server(&mut self, answer: Vec<u8>) -> Flow {
-        let pass = self.gate.control(ControlKind::Complaint, Frame(answer));
-        sent(self.upstream.send(pass))
+        let kind = ControlKind::Complaint;
+        let pass = self.gate.control(kind, self.upstream.id(), Frame(answer));
+        sent(self.upstream.send_pass(pass))
     }
 
     /// A frame of the server that is no message. Where it still shows the id of a call under way,

@@ -55,9 +55,44 @@ impl FrameReader {
         self.framer.remainder()
     }
 
+    /// Whether the other side has closed its end. What it wrote before may still be unread; that is
+    /// at most what the descriptor's buffer holds.
+    #[must_use]
+    pub fn has_hung_up(&self) -> bool {
+        self.ended || self.source.hung_up()
+    }
+
     /// Whether the stream has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[tokio::test]
+    async fn a_hang_up_is_seen_before_what_was_written_is_read() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut frames = FrameReader::new(Source::of(reader.into()).unwrap());
+        writer.write_all(b"unread\n").unwrap();
+        assert!(!frames.has_hung_up());
+        drop(writer);
+        assert!(frames.has_hung_up());
+        assert!(frames.fill().await.unwrap());
+        assert!(matches!(frames.next(), Some(FrameEvent::Frame(b"unread"))));
+    }
+
+    #[tokio::test]
+    async fn a_closed_socket_has_hung_up() {
+        let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let frames = FrameReader::new(Source::of(ours.into()).unwrap());
+        theirs.write_all(b"unread\n").unwrap();
+        assert!(!frames.has_hung_up());
+        theirs.shutdown(std::net::Shutdown::Write).unwrap();
+        assert!(frames.has_hung_up());
     }
 }

@@ -1,10 +1,11 @@
 //! A readable or writable descriptor of any kind.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -35,6 +36,22 @@ fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
     UnixStream::from_std(fd.into())
 }
 
+/// Asks the kernel without waiting.
+fn hung_up(fd: BorrowedFd<'_>) -> bool {
+    #[cfg(target_os = "linux")]
+    let wanted = PollFlags::HUP | PollFlags::RDHUP;
+    #[cfg(not(target_os = "linux"))]
+    let wanted = PollFlags::HUP;
+    let mut asked = [PollFd::from_borrowed_fd(fd, wanted)];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let gone = wanted | PollFlags::ERR;
+    poll(&mut asked, Some(&at_once)).is_ok_and(|count| count > 0)
+        && asked.iter().any(|fd| fd.revents().intersects(gone))
+}
+
 impl Source {
     pub(super) fn of(fd: OwnedFd) -> io::Result<Self> {
         match file_type(&fd)? {
@@ -43,6 +60,16 @@ impl Source {
             _ => Ok(Self::Slow(Box::pin(tokio::fs::File::from_std(
                 std::fs::File::from(fd),
             )))),
+        }
+    }
+
+    /// Whether the other side has closed its end, even if bytes that it wrote before are still unread.
+    /// A file has no other side.
+    pub(super) fn hung_up(&self) -> bool {
+        match self {
+            Self::Pipe(pipe) => hung_up(pipe.as_fd()),
+            Self::Socket(socket) => hung_up(socket.as_fd()),
+            Self::Slow(_) => false,
         }
     }
 

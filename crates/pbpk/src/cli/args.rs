@@ -49,9 +49,6 @@ pub struct ModelArgs {
     /// Refuse what the schema forbids but the genuine solver tolerates
     #[arg(long)]
     pub strict: bool,
-    /// Use the geometric deviation of log-normal parameters in version 3 files
-    #[arg(long)]
-    pub geometric_deviation: bool,
 }
 
 /// Which outputs.

@@ -26,7 +26,6 @@ const QUIET: Duration = Duration::from_secs(2);
 pub(super) fn open(args: &ModelArgs, err: &mut dyn Write) -> Result<Model, Failure> {
     let options = Options {
         strict: args.strict,
-        geometric_deviation: args.geometric_deviation,
         ..Options::default()
     };
     let model = read::file(&args.model, &options)?;

@@ -21,10 +21,6 @@ use crate::xml::{Node, Scanner};
 pub struct Options {
     /// Refuse what the schema forbids but the genuine solver tolerates: negative output times.
     pub strict: bool,
-    /// Also take the deviation of a log-normal parameter from a child named `GeometricDeviation`, as files of version 3
-    /// have it. Without this only `GSD` counts and such a parameter has its mean, which is what the reference numbers
-    /// were computed with; a warning counts them.
-    pub geometric_deviation: bool,
     /// Bounds of the document.
     pub limits: Limits,
 }
@@ -45,7 +41,7 @@ pub fn reader(input: impl BufRead, options: &Options) -> Result<Model, LoadError
         }
     };
     let model = match root.as_str() {
-        "SimulationTransfer" => pkml::read(&mut scanner, options.geometric_deviation)?,
+        "SimulationTransfer" => pkml::read(&mut scanner)?,
         "Simulation" => simmodel::read(&mut scanner)?,
         _ => return Err(LoadError::UnsupportedRoot { found: root }),
     };

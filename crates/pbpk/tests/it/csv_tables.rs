@@ -51,8 +51,7 @@ proptest! {
 
 #[test]
 fn files_of_the_suite_are_read() {
-    let folder =
-        std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/pbpk/data/csv");
+    let folder = crate::common::data("csv");
     // name, individuals, rows each, curves
     for (name, individuals, rows, curves) in [
         ("ospr_SimResults.csv", 1, 491, 1),

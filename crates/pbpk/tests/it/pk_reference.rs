@@ -1,17 +1,11 @@
 //! Every number of the published tables, at the tolerance stated for it, and the rule itself at 1e-6.
 
+use crate::common::data;
 use pbpk::csv::{self, Individual};
 use pbpk::pk::{
     Analysis, Application, CATALOGUE, Curve, CurveError, Dosing, Measure, Mode, UserParameter,
     analyse, parameter,
 };
-use std::path::PathBuf;
-
-fn data(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/pbpk/data")
-        .join(name)
-}
 
 fn results(name: &str) -> Vec<Individual> {
     let file = std::fs::File::open(data("csv").join(name)).unwrap();

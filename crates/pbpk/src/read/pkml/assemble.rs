@@ -25,9 +25,6 @@ struct Assembly<'a> {
     quantities: Vec<Quantity>,
     formulas: Vec<Formula>,
     warnings: Vec<String>,
-    geometric_deviation: bool,
-    /// Log-normal parameters that got their mean for want of a `GSD`.
-    by_mean: usize,
 }
 
 pub(super) fn assemble(raw: Raw) -> Result<Model, LoadError> {
@@ -38,7 +35,6 @@ pub(super) fn assemble(raw: Raw) -> Result<Model, LoadError> {
         formulas: cache,
         settings,
         warnings,
-        geometric_deviation,
         ..
     } = raw;
     let mut assembly = Assembly {
@@ -50,8 +46,6 @@ pub(super) fn assemble(raw: Raw) -> Result<Model, LoadError> {
         quantities: Vec::new(),
         formulas: Vec::new(),
         warnings,
-        geometric_deviation,
-        by_mean: 0,
     };
     assembly.quantities();
     assembly.sources()?;
@@ -61,14 +55,8 @@ pub(super) fn assemble(raw: Raw) -> Result<Model, LoadError> {
         quantities,
         formulas,
         mut warnings,
-        by_mean,
         ..
     } = assembly;
-    if by_mean > 0 {
-        warnings.push(format!(
-            "{by_mean} log-normal parameters have no child 'GSD' and were given their mean; their 'GeometricDeviation' counts on request only"
-        ));
-    }
     let mut solver = SolverSettings::default();
     if settings.solver.is_empty() {
         warnings.push("the file has no solver settings; the defaults apply".to_owned());
@@ -273,21 +261,9 @@ impl Assembly<'_> {
                 Ok(mean()? + deviation * normal::quantile(percentile()?))
             }
             RawKind::LogNormal => {
-                let old = || {
-                    self.geometric_deviation
-                        .then(|| part("GeometricDeviation"))
-                        .flatten()
-                };
-                let (mean, percentile) = (mean()?, percentile()?);
-                match part("GSD").or_else(old) {
-                    Some(deviation) => {
-                        Ok((mean.ln() + deviation.ln() * normal::quantile(percentile)).exp())
-                    }
-                    None => {
-                        self.by_mean += 1;
-                        Ok(mean)
-                    }
-                }
+                let deviation =
+                    part("GeometricDeviation").ok_or_else(|| missing("GeometricDeviation"))?;
+                Ok((mean()?.ln() + deviation.ln() * normal::quantile(percentile()?)).exp())
             }
             RawKind::Uniform => {
                 let (min, max) = (part("Minimum"), part("Maximum"));

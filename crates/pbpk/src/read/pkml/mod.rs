@@ -29,15 +29,11 @@ struct Raw {
     formulas: Cache,
     settings: Settings,
     has_model: bool,
-    geometric_deviation: bool,
     warnings: Vec<String>,
 }
 
 /// Reads the document whose `SimulationTransfer` tag was just read.
-pub(super) fn read(
-    scanner: &mut Scanner<impl BufRead>,
-    geometric_deviation: bool,
-) -> Result<Model, LoadError> {
+pub(super) fn read(scanner: &mut Scanner<impl BufRead>) -> Result<Model, LoadError> {
     let root = scanner.current()?;
     let text = root.attribute("version")?.unwrap_or_default();
     let line = root.line;
@@ -69,7 +65,6 @@ pub(super) fn read(
         formulas: Cache::default(),
         settings: Settings::default(),
         has_model: false,
-        geometric_deviation,
         warnings,
     };
     let mut simulations = 0;

@@ -10,8 +10,18 @@ use pbpk::compile::{Instance, Structure};
 use pbpk::model::Model;
 use pbpk::run::{Results, RunOptions};
 
+/// A file of the reference data.
 pub fn data(relative: &str) -> PathBuf {
-    root().join("../shared/pbpk/data").join(relative)
+    reference_folder().join("data").join(relative)
+}
+
+/// Where the reference data and the differential corpus lie: beside the repository, or where `PBPK_SHARED` says.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests are told by the environment where their data lies"
+)]
+pub fn reference_folder() -> PathBuf {
+    std::env::var_os("PBPK_SHARED").map_or_else(|| root().join("../shared/pbpk"), PathBuf::from)
 }
 
 /// The repository: the folder above with the workspace's manifest.
