@@ -7,8 +7,8 @@ use super::modules::roots;
 use super::tree::Tree;
 use crate::finding::Finding;
 
-/// The folder whose files `trybuild` compiles one by one.
-const ALONE: &str = "/tests/ui/";
+/// Files that `trybuild` tries to compile one by one, and that must not compile.
+const ALONE: &str = "/tests/ui/fail_";
 
 /// Rust files that no root of any package leads to.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -44,6 +44,7 @@ mod tests {
             ("a/tests/it/cases.rs", ""),
             ("a/tests/it/forgotten.rs", ""),
             ("a/tests/ui/fail_send.rs", ""),
+            ("a/tests/ui/twin_send.rs", ""),
         ];
         let found: Vec<String> = check(&Tree::of(&files))
             .iter()
@@ -54,6 +55,7 @@ mod tests {
             [
                 "a/src/left.rs:1: no crate includes this file; declare it as a module, or remove it",
                 "a/tests/it/forgotten.rs:1: no crate includes this file; declare it as a module, or remove it",
+                "a/tests/ui/twin_send.rs:1: no crate includes this file; declare it as a module, or remove it",
             ]
         );
     }

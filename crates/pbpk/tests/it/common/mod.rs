@@ -17,6 +17,10 @@ pub fn data(relative: &str) -> PathBuf {
 }
 
 /// Where the reference data and the differential corpus lie: beside the repository, or where `PBPK_SHARED` says.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests are told by the environment where their data lies"
+)]
 pub fn reference_folder() -> PathBuf {
     std::env::var_os("PBPK_SHARED").map_or_else(|| root().join("../shared/pbpk"), PathBuf::from)
 }
