@@ -16,7 +16,7 @@ PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy
 HTTP_PEERS = $(if $(wildcard $(MCP_PROXY)),--http-peer "mcp-proxy:mock/=http://127.0.0.1:{port}/ -- scripts/peers/mcp_proxy $(MCP_PROXY) {port}")
 
-.PHONY: help demo test check conformance soak bench bench-with-peers bench-check gate-selftest fuzz
+.PHONY: help demo test check conformance soak bench bench-with-peers bench-check gate-selftest fuzz differential
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -42,6 +42,10 @@ conformance: ## the official MCP suite, directly and through Durward; writes doc
 
 soak: ## 32 clients, 10,000 calls each, over stdio and HTTP, the server killed five times
 	cargo test --release --package durward --test it serve_soak:: -- --ignored --nocapture --test-threads 1
+
+differential: ## frames that two readers may read in two ways, to servers on four SDKs: executed is what was allowed (FRAMES, SEED)
+	scripts/setup-tests
+	cargo test --package durward --test differential -- --ignored --nocapture --test-threads 1
 
 bench: ## build as shipped, measure beside the peers, write BENCHMARKS.md again
 	scripts/setup-peers

@@ -14,7 +14,7 @@ const server = new McpServer({ name: 'differential', version: '1' });
 const inputSchema = { path: z.string(), text: z.string().optional(), count: z.number().optional() };
 for (const tool of ['read_note', 'delete_note']) {
 	server.registerTool(tool, { inputSchema }, async ({ path }) => {
-		appendFileSync(process.env.DIFFERENTIAL_LOG, JSON.stringify({ tool, path }) + '\n');
+		appendFileSync(process.env.DIFFERENTIAL_LOG, JSON.stringify({ tool, path: path.toWellFormed() }) + '\n');
 		return { content: [{ type: 'text', text: 'done' }] };
 	});
 }

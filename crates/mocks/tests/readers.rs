@@ -194,9 +194,9 @@ fn python_reads_in_a_canonical_frame_what_the_scan_reads() {
 
 /// Whether the reader reads each frame of a form as the scan does, as it came.
 fn reads_otherwise(make: impl Fn() -> Option<Command>, form: &str) {
-    let frames = Frames::new(1).take(4 * Frames::forms());
+    let frames = Frames::new(1).take(FRAMES);
     let frames: Vec<Ambiguous> = frames.filter(|frame| frame.form == form).collect();
-    assert_eq!(frames.len(), 4, "{form}");
+    assert!(frames.len() >= 4, "{form}");
     let differs = frames.iter().any(|frame| {
         let Some(reader) = make() else { return true };
         let scan = scan_request(&frame.bytes, &Bounds::default()).unwrap();

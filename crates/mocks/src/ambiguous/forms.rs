@@ -125,7 +125,8 @@ fn ping(call: &Call, members: &str) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"{members}}}"#).into_bytes()
 }
 
-type Form = (&'static str, fn(&Call, &mut Random) -> Vec<u8>);
+/// A form: its name, and what makes a frame of a call.
+pub(super) type Form = (&'static str, fn(&Call, &mut Random) -> Vec<u8>);
 
 fn quoted(text: &str) -> String {
     format!("\"{text}\"")

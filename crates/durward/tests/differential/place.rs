@@ -1,0 +1,97 @@
+//! The folder of one run: policy, state, and the book of what was executed.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use mocks::ambiguous::Call;
+use serde_json::{Value, json};
+
+/// The binary under test.
+pub fn binary() -> &'static str {
+    env!("CARGO_BIN_EXE_durward")
+}
+
+/// Limits that no run meets.
+pub const LIMITS: [&str; 8] = [
+    "--limit-requests",
+    "1000000/s",
+    "--limit-burst",
+    "1000000",
+    "--limit-tool-calls",
+    "1000000",
+    "--limit-concurrency",
+    "1000",
+];
+
+/// Dropping it removes it.
+pub struct Place {
+    pub dir: PathBuf,
+}
+
+impl Place {
+    /// A place whose policy allows one tool below one folder.
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("durward-differential-{}-{number}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(dir.join("runtime")).unwrap();
+        let conditions = json!({
+            "tool_name": Call::TOOL,
+            "path_pattern": format!("{}/**", Call::ALLOWED),
+        });
+        let rule = json!({ "id": "open-notes", "effect": "allow", "conditions": conditions });
+        let policy = json!({ "version": "1", "default_action": "deny", "rules": [rule] });
+        fs::write(dir.join("policy.json"), policy.to_string()).unwrap();
+        Self { dir }
+    }
+
+    /// Where the server writes what it executes.
+    pub fn book(&self) -> PathBuf {
+        self.dir.join("executed")
+    }
+
+    /// A command that runs here.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(&self.dir)
+            .env("XDG_RUNTIME_DIR", self.dir.join("runtime"))
+            .env("DIFFERENTIAL_LOG", self.book())
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// What was executed, in order.
+    pub fn executed(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.book()).unwrap_or_default();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines.collect()
+    }
+
+    /// The decisions in the journal.
+    pub fn decisions(&self) -> Vec<Value> {
+        let output = self
+            .command(binary())
+            .args(["audit", "--state-dir", "state", "show", "--json"])
+            .args(["--limit", "1000000"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let records = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        records
+            .filter(|record: &Value| record["kind"] == "decision")
+            .collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
