@@ -195,6 +195,9 @@ pub struct RunArgs {
     /// Pass this variable of the environment on to the server, or set it; repeatable
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub environment: Vec<net::environment::Extra>,
+    /// Limit what the server can reach to these directories (and the system's own); repeatable
+    #[arg(long, value_name = "read=DIR,write=DIR,exec=DIR,network=none")]
+    pub sandbox: Vec<crate::sandbox::SandboxFlag>,
     /// How long the server may take to answer a call, in seconds [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub call_timeout: Option<u64>,

@@ -25,6 +25,7 @@ mod policy;
 mod reference;
 mod reload;
 mod run;
+mod sandbox;
 mod screening;
 mod serve;
 mod status;

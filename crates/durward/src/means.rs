@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::config::server::{Http, Server};
 use crate::config::values::Transport;
 use crate::places::{self, Places};
 use crate::run::Failure;
+use crate::sandbox;
 
 /// Largest file of certificates or keys, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
@@ -39,6 +40,8 @@ pub struct Command {
     pub arguments: Vec<OsString>,
     pub directory: Option<PathBuf>,
     pub environment: Vec<Extra>,
+    /// What it may reach, where that is limited.
+    pub sandbox: Option<net::confine::Sandbox>,
 }
 
 /// A server that is reached over HTTP.
@@ -69,12 +72,15 @@ impl Command {
             arguments: arguments.iter().map(OsString::from).collect(),
             directory: None,
             environment: Vec::new(),
+            sandbox: None,
         })
     }
 
-    /// What is spawned.
-    pub fn spec(&self, places: &Places) -> ServerCommand {
+    /// What is spawned; `policy` is the file by which its calls are judged.
+    pub fn spec(&self, places: &Places, policy: Option<&Path>) -> ServerCommand {
+        let sandbox = self.sandbox.clone();
         ServerCommand {
+            confinement: sandbox::confinement(places, policy, &self.program, sandbox),
             program: self.program.clone(),
             args: self.arguments.clone(),
             environment: net::environment::for_child(places::environment(), &self.environment),
@@ -147,6 +153,7 @@ pub fn of_configuration(server: &Server) -> Option<Command> {
             .collect(),
         directory: command.directory.clone(),
         environment: command.environment.iter().map(extra).collect(),
+        sandbox: command.sandbox.clone(),
     })
 }
 

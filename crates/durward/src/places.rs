@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use net::confine::Confine;
+
 use crate::config::{Origin, Settings};
 
 /// Directories and files of this user.
@@ -26,6 +28,8 @@ pub struct Places {
     pub named: Vec<PathBuf>,
     /// How many files children may have open, where we have raised our own limit.
     pub files_of_children: Option<u64>,
+    /// Whether servers are kept off these places by the kernel.
+    pub confine: Confine,
 }
 
 impl Places {
@@ -59,6 +63,7 @@ impl Places {
             current,
             named: Vec::new(),
             files_of_children: None,
+            confine: Confine::default(),
         }
     }
 
@@ -68,6 +73,7 @@ impl Places {
             self.state.clone_from(&state.value);
             self.runtime = runtime(&self.state);
         }
+        self.confine = settings.confine.value;
         self.protect(settings);
     }
 

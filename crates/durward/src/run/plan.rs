@@ -12,7 +12,7 @@ use crate::config::server::Server;
 use crate::config::{Settings, values};
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::places::Places;
-use crate::screening;
+use crate::{sandbox, screening};
 
 /// What to run, by which rules.
 pub(super) struct Plan {
@@ -44,7 +44,7 @@ impl Plan {
             ),
             None => None,
         };
-        let command = command(args, server);
+        let command = command(args, server, places);
         let call_timeout_ms = args.call_timeout.map_or_else(
             || settings.call_timeout_of(server).0,
             |seconds| seconds.saturating_mul(1_000),
@@ -104,7 +104,7 @@ fn http_flags(args: &RunArgs) -> HttpFlags<'_> {
     }
 }
 
-fn command(args: &RunArgs, server: Option<&Server>) -> Option<Command> {
+fn command(args: &RunArgs, server: Option<&Server>, places: &Places) -> Option<Command> {
     let mut command = match server {
         Some(server) => of_configuration(server)?,
         None => {
@@ -114,9 +114,13 @@ fn command(args: &RunArgs, server: Option<&Server>) -> Option<Command> {
                 arguments: arguments.to_vec(),
                 directory: None,
                 environment: Vec::new(),
+                sandbox: None,
             }
         }
     };
+    if let Some(sandbox) = sandbox::joined(&args.sandbox, places) {
+        command.sandbox = Some(sandbox);
+    }
     command.environment.extend(args.environment.iter().cloned());
     Some(command)
 }

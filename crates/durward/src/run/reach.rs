@@ -32,7 +32,7 @@ pub(super) async fn reach(
 }
 
 fn start(command: &Command, plan: &Plan, places: &Places) -> Result<Upstream, Failure> {
-    Upstream::start(&command.spec(places), &plan.name).map_err(|e| {
+    Upstream::start(&command.spec(places, plan.policy.as_deref()), &plan.name).map_err(|e| {
         Failure::other(format!(
             "cannot start {}: {e}",
             command.program.to_string_lossy()
