@@ -42,7 +42,7 @@ conformance: ## the official MCP suite, directly and through Durward; writes doc
 	scripts/conformance --durward $(or $(CARGO_TARGET_DIR),target)/debug/durward --write
 
 soak: ## 32 clients, 10,000 calls each, over stdio and HTTP, the server killed five times
-	cargo test --release --package durward --test serve_soak -- --ignored --nocapture --test-threads 1
+	cargo test --release --package durward --test it serve_soak:: -- --ignored --nocapture --test-threads 1
 
 bench: ## build as shipped, measure beside the peers, write BENCHMARKS.md again
 	scripts/setup-peers

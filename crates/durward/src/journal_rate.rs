@@ -147,7 +147,7 @@ fn decision<'a>(op: OpId, id: &'a str) -> Decision<'a> {
         backend_id: Some("files"),
         side_effects: &["fs_read"],
         operations: &["read"],
-        direction: Some("client_to_server"),
+        direction: Some("to_server"),
         policy_version: Some("v1"),
         policy_eval_us: Some(Micros::from_nanos(1_800)),
         request_id: Some(id),

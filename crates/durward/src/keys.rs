@@ -44,6 +44,9 @@ enum Command {
         /// A server that it is good for; repeatable [default: all]
         #[arg(long = "scope", value_name = "SERVER", value_parser = server_name)]
         servers: Vec<String>,
+        /// A group that its caller belongs to; repeatable [default: none]
+        #[arg(long = "group", value_name = "GROUP", value_parser = group_name)]
+        groups: Vec<String>,
     },
     /// List the keys, without their texts
     List {
@@ -78,6 +81,15 @@ fn some_time(text: &str) -> Result<Span, String> {
     match text.parse::<Span>()? {
         Span(0) => Err("is no time at all".to_owned()),
         span => Ok(span),
+    }
+}
+
+fn group_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if (1..=64).contains(&text.len()) && text.chars().all(plain) {
+        Ok(text.to_owned())
+    } else {
+        Err("a group's name has 1 to 64 letters, digits, - _ or .".to_owned())
     }
 }
 
@@ -126,12 +138,14 @@ fn act(
             name,
             expires,
             servers,
+            groups,
         } => {
             let expires_ms = expires.map(later);
             let new = NewKey {
                 name: name.clone(),
                 expires_ms,
                 servers: servers.clone(),
+                groups: groups.clone(),
             };
             ring.create(new, now_ms, random).map(|text| text + "\n")
         }
@@ -176,6 +190,7 @@ fn object(entry: &Entry, now_ms: i64) -> serde_json::Value {
         "revoked_ms": entry.revoked_ms,
         "overlap_until_ms": entry.overlap_until_ms().filter(|end| now_ms < *end),
         "servers": entry.servers,
+        "groups": entry.groups,
     })
 }
 
@@ -190,6 +205,11 @@ fn list(entries: &[Entry], now_ms: i64) -> String {
         } else {
             entry.servers.join(", ")
         };
+        let groups = if entry.groups.is_empty() {
+            String::new()
+        } else {
+            format!("  in {}", entry.groups.join(", "))
+        };
         let until = entry.expires_ms.map_or_else(String::new, |end| {
             format!("  until {}", gate::journal::format_utc(end))
         });
@@ -200,7 +220,7 @@ fn list(entries: &[Entry], now_ms: i64) -> String {
         });
         let made = gate::journal::format_utc(entry.created_ms);
         text.push_str(&format!(
-            "{}  {}  {servers}  made {made}{until}{overlap}\n",
+            "{}  {}  {servers}{groups}  made {made}{until}{overlap}\n",
             entry.name,
             state(entry, now_ms)
         ));

@@ -158,7 +158,7 @@ fn session_options(plan: &Plan, places: &Places, session: String) -> SessionOpti
     let view: Arc<dyn PathView> = Arc::new(LocalView::new(places));
     SessionOptions {
         backend_id: plan.name.clone(),
-        subject_id: places.user.clone(),
+        caller: gate::Caller::local(&places.user),
         session_id: session.into(),
         call_timeout_ms: plan.call_timeout_ms,
         tool_timeouts_ms: plan.tool_timeouts_ms.clone(),

@@ -199,7 +199,7 @@ fn decision(op: u128) -> Decision<'static> {
         backend_id: Some("files"),
         side_effects: &["fs_read"],
         operations: &["read"],
-        direction: Some("client_to_server"),
+        direction: Some("to_server"),
         era: Some("classic"),
         policy_version: Some("4"),
         policy_digest: Some("0f343b0931126a20f133d67c2b018a3b"),

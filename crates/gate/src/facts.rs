@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::identity::Caller;
 use crate::paths::PathArgument;
 use crate::pins::Quarantine;
 
@@ -114,4 +115,13 @@ pub struct Facts {
     pub definition: Fact<Arc<str>>,
     /// Set where the tool may not be shown or called, whatever the policy says.
     pub quarantine: Option<Quarantine>,
+}
+
+impl Facts {
+    /// States who calls: what an authenticator has found, not what a face has written.
+    pub(crate) fn state_caller(&mut self, caller: &Caller) {
+        if *self.subject_id != *caller.subject {
+            caller.subject.as_ref().clone_into(&mut self.subject_id);
+        }
+    }
 }

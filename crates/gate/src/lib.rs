@@ -14,11 +14,14 @@ pub mod journal;
 pub mod limits;
 pub mod names;
 pub mod paths;
+pub mod peer;
 pub mod pins;
 pub mod policy;
 
 pub use admit::{
-    Admission, Answer, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass, Permit,
-    Reason, Refusal, Ticket, World,
+    Admission, Answer, Attempt, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass,
+    Permit, Reason, Refusal, Spent, Ticket, World,
 };
 pub use clock::Clock;
+pub use identity::Caller;
+pub use peer::{PeerId, Targets};

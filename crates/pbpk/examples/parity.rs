@@ -1,6 +1,14 @@
 //! Writes `docs/parity.md`: the measured deviation of every case from the reference numbers.
 
-#[path = "../tests/common/mod.rs"]
+#[expect(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the tests use the rest, and a failure here ends the example as it ends a test"
+)]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use std::io::Write;

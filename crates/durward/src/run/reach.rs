@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gate::Gate;
+use gate::{Gate, PeerId};
 use mcp::upstream::Upstream;
 use mcp::upstream::http::{HttpSession, HttpUpstream, Link};
 
@@ -20,10 +20,10 @@ pub(super) async fn reach(
 ) -> Result<Upstream, Failure> {
     match &plan.server {
         Means::Command(command) => start(command, plan, places),
-        Means::Http(reached) => Ok(linked(&reached.upstream, gate)),
+        Means::Http(reached) => Ok(linked(&plan.name, &reached.upstream, gate)),
         Means::Either(reached, command) => {
             if reached.is_there(command, gate, err).await? {
-                Ok(linked(&reached.upstream, gate))
+                Ok(linked(&plan.name, &reached.upstream, gate))
             } else {
                 start(command, plan, places)
             }
@@ -40,7 +40,8 @@ fn start(command: &Command, plan: &Plan, places: &Places) -> Result<Upstream, Fa
     })
 }
 
-fn linked(upstream: &Arc<HttpUpstream>, gate: &Arc<Gate>) -> Upstream {
-    let session = HttpSession::new(Arc::clone(upstream), Arc::clone(gate));
+fn linked(name: &str, upstream: &Arc<HttpUpstream>, gate: &Arc<Gate>) -> Upstream {
+    let id = PeerId::server(name);
+    let session = HttpSession::new(id, Arc::clone(upstream), Arc::clone(gate));
     Upstream::over_http(Link::new(Arc::new(session)))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gate::Gate;
-use gate::identity::KeyFault;
+use gate::identity::IdentityFault;
 use http::header::{ALLOW, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use mcp::serve::Face;
@@ -65,14 +65,14 @@ impl Door {
 }
 
 /// The answer to a caller whose key is not good.
-fn refused(fault: KeyFault) -> Response {
+fn refused(fault: IdentityFault) -> Response {
     let (status, challenge) = match fault {
-        KeyFault::Missing => (StatusCode::UNAUTHORIZED, "Bearer realm=\"durward\""),
-        KeyFault::Unknown | KeyFault::Expired | KeyFault::Revoked => (
+        IdentityFault::Missing => (StatusCode::UNAUTHORIZED, "Bearer realm=\"durward\""),
+        IdentityFault::Unknown | IdentityFault::Expired | IdentityFault::Revoked => (
             StatusCode::UNAUTHORIZED,
             "Bearer realm=\"durward\", error=\"invalid_token\"",
         ),
-        KeyFault::OutOfScope => (
+        IdentityFault::OutOfScope => (
             StatusCode::FORBIDDEN,
             "Bearer realm=\"durward\", error=\"insufficient_scope\"",
         ),

@@ -3,15 +3,21 @@
 use std::sync::Arc;
 
 use crate::facts::Facts;
+use crate::identity::Caller;
 use crate::journal::Digest;
+use crate::peer::Targets;
 
 /// A request and what is known of it. The gate owns the request from here on.
 #[derive(Debug)]
 pub struct Call<R> {
+    /// Who calls. The fact `subject_id` is the caller's, whatever the face has stated.
+    pub caller: Caller,
     /// What the call is about.
     pub facts: Facts,
     /// Where it came from.
     pub origin: Origin,
+    /// Where it may be sent.
+    pub targets: Targets,
     /// What will be sent, if it may.
     pub request: R,
 }

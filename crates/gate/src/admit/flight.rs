@@ -2,48 +2,59 @@
 
 use std::sync::Arc;
 
-use crate::journal::{Micros, OpId, Operation, Record, ResponseSummary, Stages, Status};
-
+use crate::facts::{Direction, Facts};
+use crate::journal::{
+    Micros, OpId, Operation, Record, RecordedAttempt, ResponseSummary, Stages, Status, Usage,
+};
 use crate::limits::Slot;
+use crate::peer::{PeerId, Targets};
 
-use super::pass::Answer;
+use super::World;
+use super::call::Origin;
+use super::pass::{Answer, Spent};
 use super::recorder::Recorder;
+
+/// Most attempts that one operation record lists; further ones are counted.
+pub const ATTEMPTS_MAX: usize = 16;
 
 /// A call between its decision and its end. It always ends: finished, or by being dropped, which
 /// settles it as *cancelled* (as *aborted* where it was never sent).
 #[must_use = "a flight that is dropped is settled as cancelled"]
 pub struct InFlight {
-    state: Option<Box<State>>,
+    pub(super) state: Option<Box<State>>,
 }
 
 pub(super) struct State {
     pub recorder: Arc<Recorder>,
     pub op: OpId,
-    pub about: About,
-    pub received_ns: u64,
+    /// What the call was judged by.
+    pub world: Arc<World>,
+    pub facts: Facts,
+    pub origin: Origin,
+    pub targets: Targets,
+    /// When the call began, identification included.
+    pub begun_ns: u64,
     pub stages: Stages,
     pub sent_ns: Option<u64>,
+    pub answered_here: bool,
     /// The call's place among those under way, until it is settled.
     pub slot: Option<Slot>,
+    pub attempts: Vec<Attempt>,
+    pub attempts_omitted: u64,
+    pub usage: Usage,
 }
 
-/// What the operation record repeats of the call.
-#[derive(Debug, Clone, Default)]
-pub struct About {
-    /// The client's own id of the request, as spelled.
-    pub request_id: String,
-    /// The session.
-    pub session_id: Arc<str>,
-    /// The method.
-    pub method: String,
-    /// The tool.
-    pub tool_name: Option<String>,
-    /// The server.
-    pub backend_id: String,
-    /// The client program, where it named itself.
-    pub client_id: Option<Arc<str>>,
-    /// How the server is reached.
-    pub transport: &'static str,
+/// One try of a call at one peer, where a call may have several.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// Where.
+    pub peer: PeerId,
+    /// How it ended.
+    pub status: Status,
+    /// A closed label where it failed.
+    pub reason: Option<&'static str>,
+    /// How long it took.
+    pub duration: Micros,
 }
 
 /// How a call ended.
@@ -72,17 +83,72 @@ impl InFlight {
         }
     }
 
+    pub(super) fn mark_answered_here(&mut self) {
+        if let Some(state) = &mut self.state {
+            state.answered_here = true;
+        }
+    }
+
+    pub(super) fn targets(&self) -> &[PeerId] {
+        self.state
+            .as_ref()
+            .map_or(&[], |state| state.targets.peers())
+    }
+
+    /// Whether this peer asked: a server's request is answered to that server, a client's to its
+    /// session.
+    pub(super) fn was_asked_by(&self, peer: &PeerId) -> bool {
+        self.state
+            .as_ref()
+            .is_some_and(|state| match state.facts.direction {
+                Direction::ToServer => peer.is_client() && *peer.name() == *state.origin.session_id,
+                Direction::ToClient => {
+                    !peer.is_client() && peer.name() == state.facts.backend_id.as_str()
+                }
+            })
+    }
+
     /// The call's name, for logs.
     #[must_use]
     pub fn op(&self) -> OpId {
         self.state.as_ref().map_or(OpId(0), |state| state.op)
     }
 
-    /// Ties the answer to this open request to it, so that it may be sent.
+    /// Ties the answer to this open request to it, so that it may be sent to whoever asked.
     pub fn answer<R>(self, request: R) -> Answer<R> {
         Answer {
             request,
             flight: self,
+        }
+    }
+
+    /// A request of this call that a peer gave back unsent goes to another of its targets.
+    ///
+    /// # Errors
+    /// The request as it was, where it belongs to another call or `at` is none of the targets.
+    pub fn redirect<R>(&self, unsent: Spent<R>, at: &PeerId) -> Result<Spent<R>, Spent<R>> {
+        if unsent.op() == self.op() && self.targets().contains(at) {
+            Ok(unsent.moved_to(at.clone()))
+        } else {
+            Err(unsent)
+        }
+    }
+
+    /// Notes one try at one peer. Beyond [`ATTEMPTS_MAX`] they are only counted.
+    pub fn attempt(&mut self, attempt: Attempt) {
+        if let Some(state) = &mut self.state {
+            if state.attempts.len() < ATTEMPTS_MAX {
+                state.attempts.push(attempt);
+            } else {
+                state.attempts_omitted += 1;
+            }
+        }
+    }
+
+    /// Adds what the call has used.
+    pub fn used(&mut self, usage: Usage) {
+        if let Some(state) = &mut self.state {
+            state.usage.add(usage);
         }
     }
 
@@ -113,7 +179,7 @@ impl std::fmt::Debug for InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
-            let status = if state.sent_ns.is_some() {
+            let status = if state.sent_ns.is_some() || state.answered_here {
                 Status::Cancelled
             } else {
                 Status::Aborted
@@ -136,26 +202,41 @@ fn settle(state: State, outcome: Outcome) {
     if let (Some(sent), true) = (state.sent_ns, stages.upstream_us == Micros::default()) {
         stages.upstream_us = Micros::from_nanos(now.saturating_sub(sent));
     }
-    let total = Micros::from_nanos(now.saturating_sub(state.received_ns));
-    let about = &state.about;
+    let total = Micros::from_nanos(now.saturating_sub(state.begun_ns));
+    let (facts, origin) = (&state.facts, &state.origin);
+    let attempts: Vec<RecordedAttempt<'_>> = state.attempts.iter().map(Attempt::borrowed).collect();
     let record = Operation {
         op: state.op,
         status: outcome.status,
-        request_id: Some(&about.request_id),
-        session_id: Some(&about.session_id),
-        method: Some(&about.method),
-        tool_name: about.tool_name.as_deref(),
+        request_id: Some(&origin.request_id),
+        session_id: Some(&origin.session_id),
+        method: Some(&facts.method),
+        tool_name: facts.tool_name.known().map(String::as_str),
         error_code: outcome.error_code,
         reason: outcome.reason,
-        client_id: about.client_id.as_deref(),
-        backend_id: Some(&about.backend_id),
-        transport: Some(about.transport),
+        client_id: origin.client_id.as_deref(),
+        backend_id: Some(&facts.backend_id),
+        transport: Some(origin.transport),
         response_summary: outcome.response,
         duration_us: total,
         stages,
         unexplained_us: stages.unexplained(total),
         config_version: None,
+        attempts: &attempts,
+        attempts_omitted: state.attempts_omitted,
+        usage: state.usage,
     };
     // The call is over; a journal that fails here stops the next one at its decision.
     drop(state.recorder.write(&Record::Operation(&record)));
+}
+
+impl Attempt {
+    fn borrowed(&self) -> RecordedAttempt<'_> {
+        RecordedAttempt {
+            peer: self.peer.name(),
+            status: self.status,
+            reason: self.reason,
+            duration_us: self.duration,
+        }
+    }
 }

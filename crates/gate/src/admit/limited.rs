@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::facts::{Direction, Facts, ResourceType};
 use crate::journal::{JournalError, Record};
 use crate::limits::{Lane, Limits, Slot, Standing, Stop, Who};
+use crate::peer::PeerId;
 
 use super::call::{Call, Origin};
 use super::decide::Decided;
@@ -119,6 +120,7 @@ impl Gate {
         kind: ControlKind,
         facts: &Facts,
         origin: &Origin,
+        to: &PeerId,
         request: R,
     ) -> Result<Control<R>, Box<Refusal>> {
         let lane = match kind {
@@ -127,12 +129,12 @@ impl Gate {
             ControlKind::Handshake
             | ControlKind::Cancel
             | ControlKind::News
-            | ControlKind::Complaint => return Ok(self.control(kind, request)),
+            | ControlKind::Complaint => return Ok(self.control(kind, to, request)),
         };
         let world = self.world();
         self.arrive(&world, lane, &who(facts, origin), self.mono_ns())
             .map_err(|why| Box::new(self.turn_away(&world, facts, origin, why)))?;
-        Ok(self.control(kind, request))
+        Ok(self.control(kind, to, request))
     }
 
     /// Counts a request that is answered here, without a judgement, as a call is counted.

@@ -5,6 +5,7 @@ mod call;
 mod decide;
 mod flight;
 mod limited;
+mod narrow;
 mod pass;
 mod path_facts;
 mod reason;
@@ -21,13 +22,14 @@ use arc_swap::ArcSwap;
 use crate::approval::{self, Approvals, Shown};
 use crate::clock::Clock;
 use crate::facts::Facts;
-use crate::journal::{Digest, Journal, JournalError, Record, Stages};
+use crate::journal::{Digest, Journal, JournalError, Record, Stages, Usage};
 use crate::limits::{Counters, Limits};
+use crate::peer::PeerId;
 use crate::policy::{Effect, Policy};
 
 pub use call::{Call, Origin};
-pub use flight::{About, InFlight, Outcome};
-pub use pass::{Answer, Control, ControlKind, Pass, Permit};
+pub use flight::{ATTEMPTS_MAX, Attempt, InFlight, Outcome};
+pub use pass::{Answer, Control, ControlKind, Pass, Permit, Spent};
 pub use reason::{Reason, Refusal};
 pub use tally::{TIME_CLASSES_US, Tallied};
 pub use ticket::Ticket;
@@ -126,15 +128,17 @@ impl Gate {
         clippy::unused_async,
         reason = "identity and shared limits will wait here; callers are written for it"
     )]
-    pub async fn admit<R: Shown>(&self, call: Call<R>) -> Admission<R> {
+    pub async fn admit<R: Shown>(&self, mut call: Call<R>) -> Admission<R> {
         let clock = &self.recorder.clock;
         let arrived = clock.mono_ns();
         let world = self.world();
         let mut stages = Stages {
             edge_us: micros(arrived.saturating_sub(call.origin.received_ns)),
+            identity_us: micros(call.caller.identity_ns),
             ..Stages::default()
         };
-        // identity: the face has authenticated the caller; `subject_id` is a fact of the call.
+        // identity: an authenticator has found the caller; nobody else says whose call it is.
+        call.facts.state_caller(&call.caller);
         let standing = match self.within_limits(&world, &call.facts, &call.origin, arrived) {
             Ok(standing) => standing,
             Err(stop) => {
@@ -157,7 +161,7 @@ impl Gate {
                 deadline_ns: None,
             });
         }
-        self.conclude(call, decided, &world, stages, judged)
+        self.conclude(call, decided, world, stages, judged)
     }
 
     /// What the rules say, where nothing forbids asking them.
@@ -176,12 +180,12 @@ impl Gate {
         &self,
         call: Call<R>,
         mut decided: Decided,
-        world: &World,
+        world: Arc<World>,
         mut stages: Stages,
         judged: u64,
     ) -> Admission<R> {
-        let slot = self.enter(world, &call.facts, &call.origin, &mut decided);
-        let Ok(op) = decided.write(&self.recorder, world, &call.facts, &call.origin) else {
+        let slot = self.enter(&world, &call.facts, &call.origin, &mut decided);
+        let Ok(op) = decided.write(&self.recorder, &world, &call.facts, &call.origin) else {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
         if let Some(reason) = decided.reason {
@@ -189,18 +193,27 @@ impl Gate {
         }
         stages.journal_us = micros(self.recorder.clock.mono_ns().saturating_sub(judged));
         let Call {
+            caller,
             facts,
             origin,
+            targets,
             request,
         } = call;
         let flight = InFlight::new(State {
             recorder: Arc::clone(&self.recorder),
             op,
-            about: about(facts, &origin),
-            received_ns: origin.received_ns,
+            world,
+            facts,
+            targets,
+            begun_ns: origin.received_ns.saturating_sub(caller.identity_ns),
+            origin,
             stages,
             sent_ns: None,
+            answered_here: false,
             slot,
+            attempts: Vec::new(),
+            attempts_omitted: 0,
+            usage: Usage::default(),
         });
         Admission::Permit(Permit { request, flight })
     }
@@ -211,10 +224,13 @@ impl Gate {
         facts.quarantine.is_none() && self.world.load().policy.judge(facts).may_be_listed()
     }
 
-    /// A pass for the protocol's own traffic.
-    pub fn control<R>(&self, kind: ControlKind, request: R) -> Control<R> {
+    /// A pass for the protocol's own traffic, to this peer.
+    pub fn control<R>(&self, kind: ControlKind, to: &PeerId, request: R) -> Control<R> {
         self.recorder.count(kind);
-        Control { request }
+        Control {
+            request,
+            to: to.clone(),
+        }
     }
 
     /// How often each kind of the protocol's own traffic has passed.
@@ -285,18 +301,6 @@ impl Gate {
 
 fn micros(nanos: u64) -> crate::journal::Micros {
     crate::journal::Micros::from_nanos(nanos)
-}
-
-fn about(facts: Facts, origin: &Origin) -> About {
-    About {
-        request_id: origin.request_id.clone(),
-        session_id: Arc::clone(&origin.session_id),
-        method: facts.method,
-        tool_name: facts.tool_name.known().cloned(),
-        backend_id: facts.backend_id,
-        client_id: origin.client_id.clone(),
-        transport: origin.transport,
-    }
 }
 
 impl std::fmt::Debug for Gate {

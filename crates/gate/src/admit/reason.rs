@@ -45,11 +45,15 @@ pub enum Reason {
     ToolRateLimit,
     /// Too many calls are under way.
     UnderWayLimit,
+    /// What became known after the decision wants a person, who can no longer be asked.
+    ApprovalTooLate,
+    /// What became known after the decision contradicts what was judged.
+    FactsChanged,
 }
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -69,6 +73,8 @@ impl Reason {
         Self::RateLimit,
         Self::ToolRateLimit,
         Self::UnderWayLimit,
+        Self::ApprovalTooLate,
+        Self::FactsChanged,
     ];
 
     /// The label.
@@ -94,6 +100,8 @@ impl Reason {
             Self::RateLimit => "rate_limited",
             Self::ToolRateLimit => "tool_rate_limited",
             Self::UnderWayLimit => "too_many_under_way",
+            Self::ApprovalTooLate => "approval_too_late",
+            Self::FactsChanged => "facts_changed",
         }
     }
 
@@ -150,6 +158,12 @@ impl Reason {
             Self::UnderWayLimit => {
                 "refused: too many calls are under way; try again when one of them has ended".into()
             }
+            Self::ApprovalTooLate => format!(
+                "refused: rule \"{rule}\" asks for a person's approval of what became known after the decision, and it is too late to ask"
+            ),
+            Self::FactsChanged => {
+                "refused: what became known of this call contradicts what was judged".into()
+            }
         }
     }
 
@@ -175,6 +189,8 @@ impl Reason {
             | Self::DefinitionChanged
             | Self::PinsUnreadable
             | Self::UnseenName
+            | Self::ApprovalTooLate
+            | Self::FactsChanged
             | Self::Journal => false,
         }
     }

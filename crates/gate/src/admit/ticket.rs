@@ -164,7 +164,7 @@ impl Gate {
         let binding = binding.flatten();
         if let Some(grant) = binding.and_then(|b| self.approvals.granted(&b)) {
             decided.hitl = Some(Hitl::remembered(grant.channel, grant.approver));
-            return self.conclude(call, decided, &world, stages, self.mono_ns());
+            return self.conclude(call, decided, world, stages, self.mono_ns());
         }
         let rules = world.policy.rules();
         let rule = rules.iter().find(|rule| rule.id == decided.final_rule);
@@ -191,7 +191,7 @@ impl Gate {
                     Full::Caller => Reason::ApprovalTooManyWaiting,
                     Full::Rate => Reason::ApprovalTooManyAsked,
                 });
-                return self.conclude(call, decided, &world, stages, self.mono_ns());
+                return self.conclude(call, decided, world, stages, self.mono_ns());
             }
         };
         let approvers = approvers.to_vec();
@@ -221,7 +221,7 @@ impl Gate {
     /// Where the policy has changed meanwhile, the current one judges: a deny wins, an allow passes,
     /// and where a person still has to be asked they are asked anew, until the first question's
     /// deadline.
-    pub fn resume<R: Shown>(&self, mut ticket: Box<Ticket<R>>, now: Facts) -> Admission<R> {
+    pub fn resume<R: Shown>(&self, mut ticket: Box<Ticket<R>>, mut now: Facts) -> Admission<R> {
         let Some(outcome) = ticket.slot.outcome() else {
             return Admission::Pending(ticket);
         };
@@ -229,6 +229,7 @@ impl Gate {
         let Some(mut held) = ticket.held.take() else {
             return Admission::Pending(ticket);
         };
+        now.state_caller(&held.call.caller);
         let waited = held.waited();
         held.stages.approval_us = waited;
         let answer = match outcome {
@@ -264,7 +265,7 @@ impl Gate {
                 self.conclude(
                     held.call,
                     held.decided,
-                    &held.world,
+                    held.world,
                     held.stages,
                     self.mono_ns(),
                 )
@@ -293,13 +294,13 @@ impl Gate {
         let mut decided = self.judge(&world, &held.call.facts).joined_by(standing);
         decided.policy_us = micros(self.recorder.clock.mono_ns().saturating_sub(now_ns));
         if decided.effect != Effect::Hitl {
-            return self.conclude(held.call, decided, &world, held.stages, self.mono_ns());
+            return self.conclude(held.call, decided, world, held.stages, self.mono_ns());
         }
         if deadline_ns <= now_ns {
             let waited = held.stages.approval_us;
             decided.hitl = Some(Hitl::without_answer("timeout", waited));
             decided.reason = Some(Reason::ApprovalTimeout);
-            return self.conclude(held.call, decided, &world, held.stages, self.mono_ns());
+            return self.conclude(held.call, decided, world, held.stages, self.mono_ns());
         }
         self.ask(ToAsk {
             call: held.call,

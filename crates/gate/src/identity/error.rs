@@ -8,9 +8,9 @@ use state::DirectoryError;
 
 use crate::journal::KeysError;
 
-/// Why a key opens nothing: a closed set.
+/// Why nobody is let in: a closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyFault {
+pub enum IdentityFault {
     /// A key is needed and none was given.
     Missing,
     /// What was given is no key of ours.
@@ -23,7 +23,7 @@ pub enum KeyFault {
     OutOfScope,
 }
 
-impl KeyFault {
+impl IdentityFault {
     /// All, in the order of the reference page.
     pub const ALL: [Self; 5] = [
         Self::Missing,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use state::{DirectoryLock, directory};
 
-use super::error::{KeyFault, RingError};
+use super::error::{IdentityFault, RingError};
 use crate::journal::hex;
 use crate::journal::keys::secret;
 
@@ -44,6 +44,9 @@ pub struct Entry {
     /// The servers that it is good for; empty: all.
     #[serde(default)]
     pub servers: Vec<String>,
+    /// The groups that its caller belongs to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
     /// The text before it was rotated, while that is good beside the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous: Option<Previous>,
@@ -76,12 +79,12 @@ impl Entry {
     /// Whether it is good for this server.
     ///
     /// # Errors
-    /// [`KeyFault::OutOfScope`].
-    pub fn good_for(&self, server: &str) -> Result<(), KeyFault> {
+    /// [`IdentityFault::OutOfScope`].
+    pub fn good_for(&self, server: &str) -> Result<(), IdentityFault> {
         if self.servers.is_empty() || self.servers.iter().any(|name| name == server) {
             Ok(())
         } else {
-            Err(KeyFault::OutOfScope)
+            Err(IdentityFault::OutOfScope)
         }
     }
 
@@ -89,12 +92,12 @@ impl Entry {
     ///
     /// # Errors
     /// Why not.
-    pub fn good_at(&self, now_ms: i64) -> Result<(), KeyFault> {
+    pub fn good_at(&self, now_ms: i64) -> Result<(), IdentityFault> {
         if self.revoked_ms.is_some() {
-            return Err(KeyFault::Revoked);
+            return Err(IdentityFault::Revoked);
         }
         match self.expires_ms {
-            Some(end) if end <= now_ms => Err(KeyFault::Expired),
+            Some(end) if end <= now_ms => Err(IdentityFault::Expired),
             _ => Ok(()),
         }
     }
@@ -109,6 +112,8 @@ pub struct NewKey {
     pub expires_ms: Option<i64>,
     /// The servers that it is good for; empty: all.
     pub servers: Vec<String>,
+    /// The groups that its caller belongs to.
+    pub groups: Vec<String>,
 }
 
 /// How a key is to be rotated.
@@ -199,10 +204,10 @@ impl KeyRing {
     /// compared, each without an early end.
     ///
     /// # Errors
-    /// A [`KeyFault`].
-    pub fn check(&self, text: &str, now_ms: i64) -> Result<&Entry, KeyFault> {
+    /// An [`IdentityFault`].
+    pub fn check(&self, text: &str, now_ms: i64) -> Result<&Entry, IdentityFault> {
         if !text.starts_with(PREFIX) || text.len() > KEY_BYTES_MAX {
-            return Err(KeyFault::Unknown);
+            return Err(IdentityFault::Unknown);
         }
         let digest = self.digest(text);
         let mut found = None;
@@ -217,7 +222,7 @@ impl KeyRing {
                 found = Some(entry);
             }
         }
-        let entry = found.ok_or(KeyFault::Unknown)?;
+        let entry = found.ok_or(IdentityFault::Unknown)?;
         entry.good_at(now_ms)?;
         Ok(entry)
     }
@@ -249,6 +254,7 @@ impl KeyRing {
                 expires_ms: new.expires_ms,
                 revoked_ms: None,
                 servers: new.servers,
+                groups: new.groups,
                 previous: None,
             });
             Ok(text)
@@ -436,6 +442,7 @@ mod tests {
             name: name.to_owned(),
             expires_ms: None,
             servers: Vec::new(),
+            groups: Vec::new(),
         }
     }
 
@@ -447,15 +454,16 @@ mod tests {
         let expiring = NewKey {
             expires_ms: Some(100),
             servers: vec!["files".into()],
+            groups: Vec::new(),
             ..new("a")
         };
         let text = ring.create(expiring, 1, &mut random).unwrap();
         let other = ring.create(new("b"), 1, &mut random).unwrap();
         assert_eq!(ring.check(&text, 99).unwrap().name, "a");
-        assert_eq!(ring.check(&text, 100).unwrap_err(), KeyFault::Expired);
+        assert_eq!(ring.check(&text, 100).unwrap_err(), IdentityFault::Expired);
         let entry = ring.check(&text, 1).unwrap();
         assert_eq!(entry.good_for("files"), Ok(()));
-        assert_eq!(entry.good_for("other"), Err(KeyFault::OutOfScope));
+        assert_eq!(entry.good_for("other"), Err(IdentityFault::OutOfScope));
         for wrong in [
             "",
             "dw_",
@@ -466,17 +474,17 @@ mod tests {
         ] {
             assert_eq!(
                 ring.check(wrong, 1).unwrap_err(),
-                KeyFault::Unknown,
+                IdentityFault::Unknown,
                 "{wrong}"
             );
         }
         let rotated = ring
             .rotate("b", Rotation::default(), 2, &mut random)
             .unwrap();
-        assert_eq!(ring.check(&other, 2).unwrap_err(), KeyFault::Unknown);
+        assert_eq!(ring.check(&other, 2).unwrap_err(), IdentityFault::Unknown);
         assert!(ring.check(&rotated, 2).is_ok());
         ring.revoke("b", 3).unwrap();
-        assert_eq!(ring.check(&rotated, 3).unwrap_err(), KeyFault::Revoked);
+        assert_eq!(ring.check(&rotated, 3).unwrap_err(), IdentityFault::Revoked);
         assert!(matches!(ring.revoke("b", 3), Err(RingError::Revoked(_))));
         assert!(matches!(ring.revoke("c", 3), Err(RingError::NoSuchKey(_))));
         assert!(matches!(
@@ -501,17 +509,17 @@ mod tests {
         assert!(before.goes_on_as(&ring.entries()[0]));
         assert_eq!(ring.entries()[0].overlap_until_ms(), Some(50));
         assert!(ring.check(&first, 49).is_ok() && ring.check(&second, 49).is_ok());
-        assert_eq!(ring.check(&first, 50).unwrap_err(), KeyFault::Unknown);
+        assert_eq!(ring.check(&first, 50).unwrap_err(), IdentityFault::Unknown);
         // A second rotation leaves two texts at most.
         let third = ring.rotate("a", overlap, 3, &mut random).unwrap();
-        assert_eq!(ring.check(&first, 4).unwrap_err(), KeyFault::Unknown);
+        assert_eq!(ring.check(&first, 4).unwrap_err(), IdentityFault::Unknown);
         assert!(ring.check(&second, 4).is_ok() && ring.check(&third, 4).is_ok());
         assert!(!before.goes_on_as(&ring.entries()[0]));
         let expired = ring.rotate("a", Rotation::default(), 100, &mut random);
         assert!(matches!(expired, Err(RingError::Expired(_))));
         ring.revoke("a", 5).unwrap();
-        assert_eq!(ring.check(&second, 6).unwrap_err(), KeyFault::Unknown);
-        assert_eq!(ring.check(&third, 6).unwrap_err(), KeyFault::Revoked);
+        assert_eq!(ring.check(&second, 6).unwrap_err(), IdentityFault::Unknown);
+        assert_eq!(ring.check(&third, 6).unwrap_err(), IdentityFault::Revoked);
         assert!(ring.has_keys(), "a revoked key keeps the door shut");
     }
 

@@ -36,7 +36,7 @@ pub use keys::{
 pub use options::{Cadence, JournalOptions};
 pub use record::{
     Auth, Config, Decision, Effect, MatchedRule, Micros, Oidc, OpId, Operation, Record,
-    RecordedPath, ResponseSummary, Stages, Status, System, Verdict,
+    RecordedAttempt, RecordedPath, ResponseSummary, Stages, Status, System, Usage, Verdict,
 };
 pub use state::SyncPolicy;
 pub use writer::{Appended, Journal};

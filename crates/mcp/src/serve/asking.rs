@@ -149,7 +149,7 @@ impl Asker {
         if let Some(guard) = guard {
             guard.waits(&cancelled);
         }
-        let stay = face.stay(&self.caller);
+        let stay = face.stay(&self.caller.subject);
         tokio::select! {
             () = ticket.settled() => {}
             () = async {
@@ -333,7 +333,7 @@ impl Face {
             ticket,
             marks: marks.clone(),
             server: Arc::clone(&asker.server),
-            caller: Arc::clone(&asker.caller),
+            caller: Arc::clone(&asker.caller.subject),
             essence,
         };
         parked.insert(state, kept);
@@ -353,7 +353,7 @@ impl Face {
         let essence = essence(frame);
         let mut parked = self.parked.parked();
         let found = parked.get(state).filter(|parked| {
-            parked.caller == asker.caller && Arc::ptr_eq(&parked.server, &asker.server)
+            parked.caller == asker.caller.subject && Arc::ptr_eq(&parked.server, &asker.server)
         });
         match found {
             None => return Err(Stray::Unknown),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use gate::facts::Facts;
 use gate::journal::{ResponseSummary, Status};
-use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass, Reason, Ticket};
+use gate::{
+    Admission, Call, Caller, ControlKind, InFlight, Origin, Outcome, Pass, PeerId, Reason, Ticket,
+};
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 use wire::{Era, Id, Revision};
@@ -22,7 +24,7 @@ use crate::input_required::{Return, take_answer};
 use crate::method::{Class, List};
 use crate::reply::{self, Reply};
 use crate::request;
-use crate::upstream::Frame;
+use crate::upstream::{Frame, taken};
 
 /// Longest id that is kept in the journal, in characters.
 pub(super) const REQUEST_ID_CHARS_MAX: usize = 256;
@@ -31,7 +33,7 @@ pub(super) const REQUEST_ID_CHARS_MAX: usize = 256;
 #[derive(Debug, Clone)]
 pub(super) struct Asker {
     pub server: Arc<Server>,
-    pub caller: Arc<str>,
+    pub caller: Caller,
     pub session_id: Arc<str>,
     pub client_id: Option<Arc<str>>,
     pub era: Era,
@@ -183,9 +185,14 @@ impl Asker {
         Step::Return(back, Box::new(facts), Box::new(origin))
     }
 
+    /// The client's name as a destination.
+    pub(super) fn peer(&self) -> PeerId {
+        PeerId::client(Arc::clone(&self.session_id))
+    }
+
     fn reader(&self) -> Reader<'_> {
         Reader {
-            caller: &self.caller,
+            caller: &self.caller.subject,
             session_id: &self.session_id,
             era: self.era,
             shown: &self.shown,
@@ -194,7 +201,7 @@ impl Asker {
 
     pub(super) fn with_context<T>(&self, describe: impl FnOnce(&Context<'_>) -> T) -> T {
         self.server
-            .with_context(&self.caller, &self.shown, describe)
+            .with_context(&self.caller.subject, &self.shown, describe)
     }
 
     fn origin(&self, id: &str, scan: &Scan<'_>, received_ns: u64) -> Origin {
@@ -238,10 +245,9 @@ impl Asker {
         let sent = match step {
             Step::Refuse(answer) => return Begun::Answered(answer),
             Step::Pass(kind, after, facts, origin) => {
-                let asked = self
-                    .server
-                    .gate
-                    .admit_control(kind, &facts, &origin, Frame(frame));
+                let gate = &self.server.gate;
+                let to = self.server.peer();
+                let asked = gate.admit_control(kind, &facts, &origin, &to, Frame(frame));
                 match asked {
                     Ok(pass) => {
                         let sent = self.dispatch(pass, &marks, deadline_ns).await;
@@ -254,8 +260,10 @@ impl Asker {
             }
             Step::Judge(facts, origin) => {
                 let call = Call {
+                    caller: self.caller.clone(),
                     facts: *facts,
                     origin: *origin,
+                    targets: self.server.peer().into(),
                     request: Frame(frame),
                 };
                 let admission = self.server.gate.admit(call).await;
@@ -289,7 +297,7 @@ impl Asker {
         names: Names,
     ) -> Begun {
         let answer = back.answer.as_ref();
-        let ended = take_answer(&self.server.gate, &self.caller, &ticket, answer);
+        let ended = take_answer(&self.server.gate, &self.caller.subject, &ticket, answer);
         let admission = match ended {
             Some(reason) => Admission::Refused(self.server.gate.decline(*ticket, reason)),
             None => self.approved(face, ticket, None).await,
@@ -393,6 +401,7 @@ impl Asker {
             link.has_room().await?;
             match link.request(pass, marks, deadline_ns) {
                 Ok(sent) => return Ok(sent),
+                Err(Unsent::Elsewhere(_)) => return Err(UpstreamFault::Unreachable.into()),
                 Err(Unsent::Busy) => return Err(UpstreamFault::Busy.into()),
                 Err(Unsent::Ended(unspent)) => pass = unspent,
             }
@@ -482,9 +491,12 @@ impl Run {
                     return Said::Gone;
                 }
                 Incoming::Notification { frame, tie } => {
-                    let pass = self.asker.server.gate.control(ControlKind::News, frame);
-                    let (frame, ()) = pass.spend();
-                    return Said::Emit(self.respelled(frame, tie));
+                    let client = self.asker.peer();
+                    let gate = &self.asker.server.gate;
+                    let pass = gate.control(ControlKind::News, &client, frame);
+                    if let Some((frame, ())) = taken(pass, &client) {
+                        return Said::Emit(self.respelled(frame, tie));
+                    }
                 }
                 Incoming::Request { id, method, frame } => {
                     let link = Arc::clone(exchange.link());

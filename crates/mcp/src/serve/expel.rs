@@ -67,7 +67,7 @@ impl Face {
     /// wait for a person, and what was remembered of earlier answers.
     pub fn expel(&self, subject_id: &str) {
         for session in self.sessions.all() {
-            if *session.caller == *subject_id {
+            if *session.caller.subject == *subject_id {
                 self.end(&session, "auth_expired");
             }
         }

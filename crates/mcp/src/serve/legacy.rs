@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
-use gate::ControlKind;
 use gate::journal::{Auth, Record};
+use gate::{ControlKind, PeerId};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use net::http::server::{Request, Response, single};
 use wire::Era;
@@ -22,7 +22,7 @@ use super::{Caller, Face};
 use crate::era;
 use crate::frames::{self, UpstreamFault};
 use crate::reply::Reply;
-use crate::upstream::Frame;
+use crate::upstream::taken;
 use crate::{ask_client, request};
 
 /// What a client says of itself in `initialize`.
@@ -67,7 +67,7 @@ impl Face {
             return answer::fault(status, -32603, "no_randomness", "no session id can be made");
         }
         let session_id: Arc<str> = format!("{:032x}", u128::from_be_bytes(random)).into();
-        let subject = &caller.subject_id;
+        let subject = &caller.subject;
         let slot = server.pool.slot(Era::Legacy, subject, Some(&session_id));
         let opening = Abandoned {
             server,
@@ -87,7 +87,11 @@ impl Face {
                     Opening {
                         id: session_id,
                         server: Arc::clone(server),
-                        caller: Arc::clone(subject),
+                        caller: Caller {
+                            // What it took belongs to this request alone.
+                            identity_ns: 0,
+                            ..caller.clone()
+                        },
                         client_id: client.id,
                         elicits: client.elicits,
                         revision: request::version_of(&result),
@@ -154,7 +158,7 @@ impl Face {
             Ok(_) => {}
             Err(message) => return refuse(bad, "protocol_version", message),
         }
-        let Some(session) = self.sessions.find(id, &caller.subject_id, &server.name) else {
+        let Some(session) = self.sessions.find(id, &caller.subject, &server.name) else {
             let message = "there is no such session, or it has ended; open one with initialize";
             return refuse(StatusCode::NOT_FOUND, "session_unknown", message);
         };
@@ -229,7 +233,7 @@ impl Face {
         let record = Auth {
             event,
             status: Some("Success"),
-            subject_id: Some(&session.caller),
+            subject_id: Some(&session.caller.subject),
             mcp_session_id: Some(&session.id),
             end_reason,
             ..Auth::default()
@@ -282,10 +286,14 @@ async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
 
 impl Face {
     async fn tell_all(&self, slot: &Arc<Slot>, frame: Vec<u8>) {
-        use gate::Pass as _;
-        let (frame, ()) = self.gate.control(ControlKind::News, frame).spend();
         for session in self.sessions.at(slot) {
-            session.streams.emit(NEWS, &frame).await;
+            let client = PeerId::client(Arc::clone(&session.id));
+            let pass = self
+                .gate
+                .control(ControlKind::News, &client, frame.as_slice());
+            if let Some((frame, ())) = taken(pass, &client) {
+                session.streams.emit(NEWS, frame).await;
+            }
         }
     }
 
@@ -295,9 +303,8 @@ impl Face {
             let message =
                 "nobody can answer this request: it could belong to any of several clients";
             let refused = frames::error(&question.id, -32603, message, None);
-            let pass = self.gate.control(ControlKind::Complaint, Frame(refused));
             // A server that is gone needs no answer.
-            let _ = link.send(pass);
+            let _ = link.refuse(refused);
             return;
         };
         if let Some(frame) = session.asker().pass_on(link, question, None).await {

@@ -30,6 +30,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
+pub use gate::Caller;
 use gate::Gate;
 use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
@@ -67,13 +68,6 @@ impl Default for FaceOptions {
 
 /// Fills its argument with secret, uniform bytes.
 pub type Random = dyn Fn(&mut [u8]) -> io::Result<()> + Send + Sync;
-
-/// Who asks, as the edge has found out.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// The name in rules and in the journal.
-    pub subject_id: Arc<str>,
-}
 
 /// What is there, for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

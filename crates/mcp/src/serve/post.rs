@@ -155,14 +155,14 @@ impl Face {
                 }
                 let asker = Asker {
                     server: Arc::clone(server),
-                    caller: Arc::clone(&caller.subject_id),
+                    caller: caller.clone(),
                     session_id: Arc::clone(&self.no_session),
                     client_id: meta.client_id,
                     era: Era::Modern,
                     session: None,
                     elicits: meta.elicits,
-                    slot: server.pool.slot(Era::Modern, &caller.subject_id, None),
-                    shown: server.shown_to(&caller.subject_id),
+                    slot: server.pool.slot(Era::Modern, &caller.subject, None),
+                    shown: server.shown_to(&caller.subject),
                 };
                 let mut asked = asker.read(self, frame, &scan, *id, method, received_ns);
                 asked.mirror(headers);
@@ -174,7 +174,7 @@ impl Face {
                 client: Client::of(&scan),
             },
             kind => match self.session(server, caller, headers) {
-                Ok(session) => self.in_session(&session, kind, frame, &scan, received_ns),
+                Ok(session) => self.in_session(&session, caller, kind, frame, &scan, received_ns),
                 Err(response) => Message::Answered(*response),
             },
         }
@@ -184,6 +184,7 @@ impl Face {
     fn in_session(
         &self,
         session: &Arc<Session>,
+        caller: &Caller,
         kind: &Kind<'_>,
         frame: &[u8],
         scan: &Scan<'_>,
@@ -196,7 +197,8 @@ impl Face {
                     let frame = frames::error(id.raw(), -32600, request::ID_IN_USE, None);
                     return Message::Answered(answer::json(StatusCode::OK, frame));
                 };
-                let asker = session.asker();
+                let mut asker = session.asker();
+                asker.caller = caller.clone();
                 let asked = asker.read(self, frame, scan, *id, method, received_ns);
                 Message::Request(asker, asked, Some(guard))
             }
@@ -239,7 +241,8 @@ impl Face {
             Some(kind) => {
                 if let Some(link) = session.slot.current() {
                     // A server that has ended needs no news.
-                    let _ = link.send(self.gate.control(kind, crate::upstream::Frame(frame)));
+                    let frame = crate::upstream::Frame(frame);
+                    let _ = link.send(self.gate.control(kind, &link.id, frame));
                 }
             }
         }
@@ -307,7 +310,14 @@ impl Face {
     ) -> Option<Vec<u8>> {
         let read = scan_request(&frame, &Bounds::default()).and_then(|scan| {
             let envelope = Envelope::of(&scan)?;
-            Ok(self.in_session(session, &envelope.kind, &frame, &scan, received_ns))
+            Ok(self.in_session(
+                session,
+                &session.caller,
+                &envelope.kind,
+                &frame,
+                &scan,
+                received_ns,
+            ))
         });
         match read {
             Err(fault) => {
@@ -456,7 +466,7 @@ async fn modern_stream(mut run: Box<Run>, sender: StreamSender, first: Vec<u8>) 
     alive.tick().await;
     let mut frame = Some(first);
     let mut quiet = Box::pin(run.quiet());
-    let stay = run.face.stay(&run.asker.caller);
+    let stay = run.face.stay(&run.asker.caller.subject);
     loop {
         if let Some(frame) = frame.take()
             && sender.send(event(&frame)).await.is_err()

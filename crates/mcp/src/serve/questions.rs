@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gate::journal::Status;
-use gate::{Admission, Call, ControlKind, InFlight, Origin, Outcome, Pass as _, Reason, Ticket};
+use gate::{Admission, Call, InFlight, Origin, Outcome, Reason, Ticket};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use wire::jsonrpc::member;
@@ -21,7 +21,7 @@ use crate::frames::{self, UpstreamFault};
 use crate::input_required::only_client;
 use crate::method::Class;
 use crate::reply::Reply;
-use crate::upstream::Frame;
+use crate::upstream::{Frame, taken};
 
 /// Most questions that wait to be written on a call's stream; further ones wait for these.
 const LATE_MAX: usize = 16;
@@ -98,7 +98,8 @@ impl Asker {
             return None;
         };
         if let Class::Control(kind) = crate::method::of_server_request(&method) {
-            let (frame, ()) = self.server.gate.control(kind, frame).spend();
+            let client = self.peer();
+            let (frame, ()) = taken(self.server.gate.control(kind, &client, frame), &client)?;
             place.ping();
             return Some(frame);
         }
@@ -132,8 +133,10 @@ impl Asker {
             received_ns: self.server.gate.mono_ns(),
         };
         let call = Call {
+            caller: self.caller.clone(),
             facts,
             origin,
+            targets: self.peer().into(),
             request,
         };
         self.server.gate.admit(call).await
@@ -161,7 +164,7 @@ impl Asker {
     ) -> Option<Vec<u8>> {
         let refusal = match decided {
             Admission::Permit(permit) => {
-                let (frame, flight) = permit.spend();
+                let (frame, flight) = taken(permit, &self.peer())?;
                 place.judged(flight);
                 return Some(frame.0);
             }
@@ -174,10 +177,8 @@ impl Asker {
     }
 
     fn refuse(&self, link: &Link, answer: Vec<u8>) {
-        let gate = &self.server.gate;
-        let pass = gate.control(ControlKind::Complaint, Frame(answer));
         // A server that is gone needs no answer.
-        let _ = link.send(pass);
+        let _ = link.refuse(answer);
     }
 }
 
@@ -379,8 +380,10 @@ impl Run {
     ) -> Result<(), Said> {
         let refusal = match admission {
             Admission::Permit(permit) => {
-                let (_, flight) = permit.spend();
-                judging.permitted.push(flight);
+                // It goes to the client as part of the result that asks for it.
+                if let Some((_, flight)) = taken(permit, &self.asker.peer()) {
+                    judging.permitted.push(flight);
+                }
                 return Ok(());
             }
             Admission::Pending(ticket) if only_client(&ticket) && !ticket.is_settled() => {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use gate::Gate;
 use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::pins::PinOptions;
+use gate::{Gate, PeerId};
 use http::HeaderMap;
 use wire::Era;
 use wire::jsonrpc::{member, string};
@@ -161,6 +161,11 @@ impl Server {
         for shown in all.into_values() {
             shown.close();
         }
+    }
+
+    /// Its name as a destination.
+    pub fn peer(&self) -> PeerId {
+        PeerId::server(Arc::clone(&self.name))
     }
 
     /// How long it may take to answer a call of this tool, or anything else, in nanoseconds.

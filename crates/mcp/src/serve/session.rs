@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use gate::journal::Status;
-use gate::{ControlKind, InFlight, Outcome, Ticket};
+use gate::{Caller, ControlKind, InFlight, Outcome, Ticket};
 use tokio::sync::{Notify, watch};
 use wire::id::IdKey;
 use wire::{Id, Revision};
@@ -50,7 +50,7 @@ impl Stage {
 pub(super) struct Session {
     pub id: Arc<str>,
     pub server: Arc<Server>,
-    pub caller: Arc<str>,
+    pub caller: Caller,
     pub client_id: Option<Arc<str>>,
     pub revision: Option<Revision>,
     /// Whether the client can show its person a form.
@@ -98,7 +98,7 @@ enum AskKind {
 pub(super) struct Opening {
     pub id: Arc<str>,
     pub server: Arc<Server>,
-    pub caller: Arc<str>,
+    pub caller: Caller,
     pub client_id: Option<Arc<str>>,
     pub revision: Option<Revision>,
     pub elicits: bool,
@@ -129,7 +129,7 @@ impl Session {
     pub fn asker(self: &Arc<Self>) -> Asker {
         Asker {
             server: Arc::clone(&self.server),
-            caller: Arc::clone(&self.caller),
+            caller: self.caller.clone(),
             session_id: Arc::clone(&self.id),
             client_id: self.client_id.clone(),
             era: wire::Era::Legacy,
@@ -232,7 +232,7 @@ impl Session {
         let Some(open) = self.forms().remove(key) else {
             return false;
         };
-        match ask_client::answer(frame, &self.caller, open.only_client) {
+        match ask_client::answer(frame, &self.caller.subject, open.only_client) {
             Said::Answer(answer) => {
                 // Where another channel was faster, its answer stands.
                 drop(self.server.gate.approvals().answer(&open.name, answer));
@@ -256,7 +256,7 @@ impl Session {
         match kind {
             AskKind::Open => return false,
             AskKind::Ping => {
-                let pass = gate.control(ControlKind::Ping, Frame(frame));
+                let pass = gate.control(ControlKind::Ping, &link.id, Frame(frame));
                 // A server that has ended needs no answer.
                 let _ = link.send(pass);
             }
@@ -294,7 +294,7 @@ impl Session {
         if let Some(shown) = self.shown.get() {
             shown.close();
         }
-        self.server.pool.leave(&self.caller, &self.id);
+        self.server.pool.leave(&self.caller.subject, &self.id);
     }
 }
 
@@ -384,7 +384,7 @@ impl Sessions {
     /// it exists.
     pub fn find(&self, id: &str, caller: &str, server: &str) -> Option<Arc<Session>> {
         let session = self.read().get(id).cloned()?;
-        (*session.caller == *caller && *session.server.name == *server).then_some(session)
+        (*session.caller.subject == *caller && *session.server.name == *server).then_some(session)
     }
 
     /// Those who share this place.

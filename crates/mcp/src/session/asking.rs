@@ -6,14 +6,14 @@ use std::task::{Context, Wake, Waker};
 
 use gate::approval::Channel;
 use gate::facts::Facts;
-use gate::{Admission, Pass as _, Reason, Refusal, Ticket};
+use gate::{Admission, Reason, Refusal, Ticket};
 use tokio::sync::Notify;
 use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::{Bounds, scan_request};
 
 use crate::frames::{self, UpstreamFault};
-use crate::upstream::Frame;
+use crate::upstream::{Frame, taken};
 use crate::{ask_client, describe, request};
 
 use super::open::{Open, OpenKind};
@@ -124,12 +124,14 @@ impl Session {
         }
         let refusal = match admission {
             Admission::Permit(permit) if side == Side::Server => {
-                let (frame, flight) = permit.spend();
+                let Some((frame, flight)) = taken(permit, &self.client) else {
+                    return Flow::Go;
+                };
                 self.table.server_requests.insert(key, flight);
                 return self.tell_client(&frame.0);
             }
             Admission::Permit(permit) => {
-                return match self.upstream.send(permit) {
+                return match self.upstream.send_pass(permit) {
                     Ok(flight) => {
                         let kind = OpenKind::Call(flight);
                         self.table.insert(key, Open { kind, ..open });
@@ -358,7 +360,7 @@ impl Session {
             .iter()
             .all(|c| *c == Channel::Client);
         let name = asking.ticket.id().to_string();
-        let subject = &self.options.subject_id;
+        let subject = &self.options.caller.subject;
         match ask_client::answer(frame, subject, only_client) {
             ask_client::Said::Answer(answer) => {
                 // Where another channel was faster, its answer stands.

@@ -133,13 +133,14 @@ impl Session {
                 match step {
                     RequestStep::Refuse(answer) => self.deliver(batch, answer),
                     RequestStep::Pass(control, kind, facts, origin) => {
-                        let asked = self
-                            .gate
-                            .admit_control(control, &facts, &origin, Frame(frame));
+                        let to = self.upstream.id();
+                        let asked =
+                            self.gate
+                                .admit_control(control, &facts, &origin, to, Frame(frame));
                         match asked {
                             Ok(pass) => {
                                 self.table.insert(key, open(kind, deadline_ns));
-                                sent(self.upstream.send(pass))
+                                sent(self.upstream.send_pass(pass))
                             }
                             Err(refusal) => self.deliver(batch, frames::refused(&id, &refusal)),
                         }
@@ -150,8 +151,10 @@ impl Session {
                     }
                     RequestStep::Judge(facts, origin) => {
                         let call = Call {
+                            caller: self.options.caller.clone(),
                             facts: *facts,
                             origin: *origin,
+                            targets: self.upstream.id().into(),
                             request: Frame(frame),
                         };
                         self.judge(call, key, open(OpenKind::Plain, deadline_ns))
@@ -185,8 +188,8 @@ impl Session {
         if kind == ControlKind::Handshake {
             self.lists.client_is_ready();
         }
-        let pass = self.gate.control(kind, Frame(frame));
-        sent(self.upstream.send(pass))
+        let pass = self.gate.control(kind, self.upstream.id(), Frame(frame));
+        sent(self.upstream.send_pass(pass))
     }
 
     /// Through the gate: sent and noted as open, kept until a person has answered, or refused.
@@ -371,8 +374,9 @@ impl Session {
     fn on_client_answer(&mut self, key: &IdKey, frame: Vec<u8>) -> Flow {
         if let Some(at) = self.table.server_pings.iter().position(|k| k == key) {
             self.table.server_pings.remove(at);
-            let pass = self.gate.control(ControlKind::Ping, Frame(frame));
-            return sent(self.upstream.send(pass));
+            let to = self.upstream.id();
+            let pass = self.gate.control(ControlKind::Ping, to, Frame(frame));
+            return sent(self.upstream.send_pass(pass));
         }
         if let Some(about) = self.table.elicitations.get(key).cloned() {
             return self.on_elicited(key, &about, &frame);
@@ -386,7 +390,7 @@ impl Session {
         };
         let mut flight = flight;
         flight.reply_arrived();
-        match self.upstream.send(flight.answer(Frame(frame))) {
+        match self.upstream.send_pass(flight.answer(Frame(frame))) {
             Ok(flight) => {
                 flight.finish(Outcome {
                     status: Status::Success,

@@ -2,13 +2,13 @@
 //! like any other call towards the client, before the client sees the result.
 
 use gate::journal::Status;
-use gate::{Admission, Call, InFlight, Origin, Outcome, Pass as _, Refusal};
+use gate::{Admission, Call, InFlight, Origin, Outcome, Refusal};
 use wire::Era;
 use wire::id::IdKey;
 
 use crate::frames::{self, UpstreamFault};
 use crate::serve::questions::inputs;
-use crate::upstream::Frame;
+use crate::upstream::{Frame, taken};
 use crate::{describe, reply};
 
 use super::asking::{Key, Side};
@@ -123,6 +123,8 @@ impl Session {
         let facts = describe::server_request(method, &self.context());
         self.gate
             .admit(Call {
+                caller: self.options.caller.clone(),
+                targets: (&self.client).into(),
                 facts,
                 origin,
                 request,
@@ -141,8 +143,8 @@ impl Session {
         };
         match admission {
             Admission::Permit(permit) => {
-                let (_, flight) = permit.spend();
-                self.input_judged(number, Some(flight))
+                let flight = taken(permit, &self.client).map(|(_, flight)| flight);
+                self.input_judged(number, flight)
             }
             Admission::Pending(ticket) => {
                 let open = Open {

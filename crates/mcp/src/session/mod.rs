@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use gate::Gate;
 use gate::paths::PathView;
+use gate::{Caller, Gate, PeerId};
 use net::stdio::{FrameReader, FrameWriter};
 use wire::{Era, Revision};
 
@@ -37,7 +37,7 @@ pub struct SessionOptions {
     /// The server's name in policies and in the journal.
     pub backend_id: String,
     /// The caller.
-    pub subject_id: String,
+    pub caller: Caller,
     /// 128 random bits in hex.
     pub session_id: Arc<str>,
     /// How long a server may take to answer, in milliseconds.
@@ -85,6 +85,8 @@ pub struct Session {
     gate: Arc<Gate>,
     options: SessionOptions,
     session_id: Arc<str>,
+    /// The client as a destination.
+    client: PeerId,
     client_reader: FrameReader,
     client_writer: FrameWriter,
     /// The client has closed its input; what it wrote before may be unread.
@@ -141,6 +143,7 @@ impl Session {
             lists: Lists::new(gate.world()),
             gate,
             session_id: Arc::clone(&options.session_id),
+            client: PeerId::client(Arc::clone(&options.session_id)),
             options,
             client_reader: client.0,
             client_writer: client.1,
@@ -165,7 +168,7 @@ impl Session {
     fn context(&self) -> Context<'_> {
         Context {
             backend_id: &self.options.backend_id,
-            subject_id: &self.options.subject_id,
+            subject_id: &self.options.caller.subject,
             view: self.options.view.as_deref(),
             schemas: &self.schemas,
             definitions: Some(&self.definitions),

@@ -96,7 +96,7 @@ impl Session {
             key: sent_as,
             ..
         } = parked;
-        let (answer, subject) = (back.answer.as_ref(), &self.options.subject_id);
+        let (answer, subject) = (back.answer.as_ref(), &self.options.caller.subject);
         let ended = input_required::take_answer(&self.gate, subject, &ticket, answer);
         if let Some(reason) = ended {
             let refusal = self.gate.decline(*ticket, reason);

@@ -329,8 +329,9 @@ impl Session {
         for open in overdue {
             let cancel = frames::cancel(open.sent_id.as_ref().unwrap_or(&open.id), "timeout");
             let frame = crate::upstream::Frame(cancel);
-            let pass = self.gate.control(gate::ControlKind::Cancel, frame);
-            let sent = self.upstream.send(pass);
+            let kind = gate::ControlKind::Cancel;
+            let pass = self.gate.control(kind, self.upstream.id(), frame);
+            let sent = self.upstream.send_pass(pass);
             flow = flow
                 .or(self.fail(open, &UpstreamFault::Timeout.into()))
                 .or(super::sent(sent));

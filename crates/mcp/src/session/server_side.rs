@@ -1,7 +1,7 @@
 //! Frames from the server.
 
 use gate::journal::{ResponseSummary, Status};
-use gate::{Call, ControlKind, Origin, Outcome, Pass as _};
+use gate::{Call, ControlKind, Origin, Outcome};
 use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::scan::Scan;
@@ -9,7 +9,7 @@ use wire::{Bounds, Era, Id, scan_reply, scan_request};
 
 use crate::frames::{self, Failure, UpstreamFault};
 use crate::method::{self, Class, List};
-use crate::upstream::Frame;
+use crate::upstream::{Frame, taken};
 use crate::{ask_client, describe, descriptions, era, listing, reply, request};
 
 use super::asking::Side;
@@ -224,8 +224,11 @@ impl Session {
             self.dropped_notifications += 1;
             return Flow::Go;
         }
-        let (frame, ()) = self.gate.control(ControlKind::News, frame).spend();
-        self.tell_client(frame)
+        let pass = self.gate.control(ControlKind::News, &self.client, frame);
+        match taken(pass, &self.client) {
+            Some((frame, ())) => self.tell_client(frame),
+            None => Flow::Go,
+        }
     }
 
     /// A request of the server to its client: judged like any other call, in the other direction.
@@ -244,8 +247,11 @@ impl Session {
         }
         if let Class::Control(kind) = method::of_server_request(method) {
             self.table.server_pings.push_back(key);
-            let (frame, ()) = self.gate.control(kind, Frame(frame)).spend();
-            return self.tell_client(&frame.0);
+            let pass = self.gate.control(kind, &self.client, frame);
+            return match taken(pass, &self.client) {
+                Some((frame, ())) => self.tell_client(&frame),
+                None => Flow::Go,
+            };
         }
         let facts = describe::server_request(method, &self.context());
         let origin = Origin {
@@ -268,8 +274,10 @@ impl Session {
         let admission = self
             .gate
             .admit(Call {
+                caller: self.options.caller.clone(),
                 facts,
                 origin,
+                targets: (&self.client).into(),
                 request,
             })
             .await;
@@ -278,8 +286,9 @@ impl Session {
 
     /// Tells the server that its request did not pass.
     pub(super) fn answer_server(&mut self, answer: Vec<u8>) -> Flow {
-        let pass = self.gate.control(ControlKind::Complaint, Frame(answer));
-        sent(self.upstream.send(pass))
+        let kind = ControlKind::Complaint;
+        let pass = self.gate.control(kind, self.upstream.id(), Frame(answer));
+        sent(self.upstream.send_pass(pass))
     }
 
     /// A frame of the server that is no message. Where it still shows the id of a call under way,

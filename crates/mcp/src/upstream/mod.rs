@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::io;
 use std::process::ExitStatus;
 
-use gate::Pass;
 use gate::approval::Shown;
+use gate::{Pass, PeerId, Spent};
 use net::outbound::ChildSpec;
 use wire::jsonrpc::{Envelope, member};
 use wire::{Bounds, FrameEvent, scan_request};
@@ -37,6 +37,7 @@ pub type ServerCommand = ChildSpec;
 
 /// One MCP server for one client: a child of ours, or one that is reached over HTTP.
 pub struct Upstream {
+    id: PeerId,
     kind: Kind,
 }
 
@@ -74,6 +75,7 @@ impl Upstream {
     /// Where the process cannot be started.
     pub fn start(command: &ServerCommand, name: &str) -> io::Result<Self> {
         Ok(Self {
+            id: PeerId::server(name),
             kind: Kind::Stdio(Box::new(Stdio::start(command, name)?)),
         })
     }
@@ -82,23 +84,30 @@ impl Upstream {
     #[must_use]
     pub fn over_http(link: Link) -> Self {
         Self {
+            id: link.id().clone(),
             kind: Kind::Http(link),
         }
     }
 
-    /// Sends what the pass holds, exactly that. What remains open is the caller's.
+    /// The name that passes for it are made out to.
+    #[must_use]
+    pub fn id(&self) -> &PeerId {
+        &self.id
+    }
+
+    /// Sends what was spent here, exactly that.
     ///
     /// # Errors
-    /// `BrokenPipe` where the server no longer reads; the pass is spent all the same, and what was
-    /// open is settled as cancelled. Over HTTP what goes wrong arrives later, as [`Arrival::Failed`].
-    pub fn send<P: Pass<Request = Frame>>(&mut self, pass: P) -> io::Result<P::Open> {
+    /// `BrokenPipe` where the server no longer reads. Over HTTP what goes wrong arrives later, as
+    /// [`Arrival::Failed`]. `InvalidInput` where it was spent at another peer; nothing is sent then.
+    pub fn send(&mut self, spent: Spent<Frame>) -> io::Result<()> {
+        let frame = spent.take(&self.id).map_err(elsewhere)?;
         match &mut self.kind {
-            Kind::Stdio(stdio) => {
-                let (frame, open) = pass.spend();
-                stdio.send(&frame.0)?;
-                Ok(open)
+            Kind::Stdio(stdio) => stdio.send(&frame.0),
+            Kind::Http(link) => {
+                link.send(frame);
+                Ok(())
             }
-            Kind::Http(link) => Ok(link.send(pass)),
         }
     }
 
@@ -109,6 +118,16 @@ impl Upstream {
             Kind::Stdio(_) => "stdio",
             Kind::Http(_) => "http",
         }
+    }
+
+    /// Spends a pass here and sends what it holds. What remains open is the caller's.
+    ///
+    /// # Errors
+    /// As [`Upstream::send`]; what was open is settled then.
+    pub fn send_pass<P: Pass<Request = Frame>>(&mut self, pass: P) -> io::Result<P::Open> {
+        let (spent, open) = pass.spend(&self.id).map_err(elsewhere)?;
+        self.send(spent)?;
+        Ok(open)
     }
 
     /// What is sent from now on leaves together, with [`Upstream::release`].
@@ -200,6 +219,18 @@ impl Upstream {
             Kind::Http(_) => None,
         }
     }
+}
+
+/// What a pass holds, taken out at its destination; nothing where it is made out to another.
+pub(crate) fn taken<P: Pass>(pass: P, here: &PeerId) -> Option<(P::Request, P::Open)> {
+    let (spent, open) = pass.spend(here).ok()?;
+    Some((spent.take(here).ok()?, open))
+}
+
+/// A pass for another peer came this way. It is dropped, which settles its call as aborted.
+pub(crate) fn elsewhere<P>(_unspent: P) -> io::Error {
+    let message = "the pass is made out to another peer";
+    io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
 /// How a server ended, in words.

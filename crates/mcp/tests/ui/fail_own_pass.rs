@@ -1,18 +1,21 @@
-use gate::Pass;
+use gate::{Pass, PeerId, Spent};
 use mcp::upstream::{Frame, Upstream};
 
-struct Forged(Frame);
+struct Forged(Spent<Frame>);
 
 impl Pass for Forged {
     type Request = Frame;
     type Open = ();
-    fn spend(self) -> (Frame, ()) {
-        (self.0, ())
+    fn is_for(&self, _: &PeerId) -> bool {
+        true
+    }
+    fn spend(self, _: &PeerId) -> Result<(Spent<Frame>, ()), Self> {
+        Ok((self.0, ()))
     }
 }
 
-fn send(upstream: &mut Upstream, frame: Frame) {
-    let _ = upstream.send(Forged(frame));
+fn send(upstream: &mut Upstream, spent: Spent<Frame>) {
+    let _ = upstream.send_pass(Forged(spent));
 }
 
 fn main() {

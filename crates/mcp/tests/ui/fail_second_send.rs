@@ -2,8 +2,8 @@ use gate::Permit;
 use mcp::upstream::{Frame, Upstream};
 
 fn send(upstream: &mut Upstream, permit: Permit<Frame>) {
-    let _ = upstream.send(permit);
-    let _ = upstream.send(permit);
+    let _ = upstream.send_pass(permit);
+    let _ = upstream.send_pass(permit);
 }
 
 fn main() {

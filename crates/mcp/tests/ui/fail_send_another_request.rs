@@ -3,7 +3,7 @@ use mcp::upstream::{Frame, Upstream};
 
 fn send(upstream: &mut Upstream, mut permit: Permit<Frame>, other: Frame) {
     *permit.request() = other;
-    let _ = upstream.send(permit);
+    let _ = upstream.send_pass(permit);
 }
 
 fn main() {

@@ -2,7 +2,8 @@ use gate::{ControlKind, Gate};
 use mcp::upstream::{Frame, Upstream};
 
 fn ping(gate: &Gate, upstream: &mut Upstream, frame: Frame) {
-    let _ = upstream.send(gate.control(ControlKind::Ping, frame));
+    let pass = gate.control(ControlKind::Ping, upstream.id(), frame);
+    let _ = upstream.send_pass(pass);
 }
 
 fn main() {

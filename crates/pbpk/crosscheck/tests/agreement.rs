@@ -7,7 +7,8 @@
     missing_docs
 )]
 
-#[path = "../../tests/common/mod.rs"]
+#[expect(dead_code, reason = "the tests of the library use the rest")]
+#[path = "../../tests/it/common/mod.rs"]
 mod common;
 
 use std::cell::RefCell;

@@ -96,7 +96,7 @@ pub struct Decision<'a> {
     pub side_effects: &'a [&'a str],
     /// Which operations its name implies.
     pub operations: &'a [&'a str],
-    /// Who asks whom: `client_to_server` or `server_to_client`.
+    /// Who asks whom: `to_server` or `to_client`.
     pub direction: Option<&'a str>,
     /// Protocol era.
     pub era: Option<&'a str>,

@@ -103,14 +103,19 @@ impl<'a> Members<'a> {
     /// An object as the value of a member.
     pub(super) fn object(&mut self, name: &str, members: impl FnOnce(&mut Members<'_>)) {
         self.name(name);
-        let start = self.out.len();
-        members(&mut Members::behind(self.out));
-        match self.out.get_mut(start) {
-            Some(comma) => *comma = b'{',
-            None => self.out.push(b'{'),
-        }
-        self.out.push(b'}');
+        push_object(self.out, members);
     }
+}
+
+/// Appends a JSON object.
+pub(super) fn push_object(out: &mut Vec<u8>, members: impl FnOnce(&mut Members<'_>)) {
+    let start = out.len();
+    members(&mut Members::behind(out));
+    match out.get_mut(start) {
+        Some(comma) => *comma = b'{',
+        None => out.push(b'{'),
+    }
+    out.push(b'}');
 }
 
 pub(super) fn push_number(out: &mut Vec<u8>, number: i64) {

@@ -21,7 +21,7 @@ use serde::{Serialize, Serializer};
 pub use auth::{Auth, Oidc};
 pub use config::Config;
 pub use decision::{Decision, Effect, MatchedRule, RecordedPath, Verdict};
-pub use operation::{Operation, ResponseSummary, Stages, Status};
+pub use operation::{Operation, RecordedAttempt, ResponseSummary, Stages, Status, Usage};
 pub use system::System;
 
 use super::keys::Digest;

@@ -1,6 +1,6 @@
 //! What became of a call.
 
-use super::members::Members;
+use super::members::{Members, push_object};
 use super::{Digest, Micros, OpId};
 
 /// How a call ended.
@@ -65,6 +65,51 @@ impl Stages {
     }
 }
 
+/// One try of a call at one peer. Class: plain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordedAttempt<'a> {
+    /// Where.
+    pub peer: &'a str,
+    /// How it ended.
+    pub status: Status,
+    /// The closed label of the reason.
+    pub reason: Option<&'a str>,
+    /// How long it took.
+    pub duration_us: Micros,
+}
+
+/// What a call has used, where that is known. Class: plain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Tokens that a model has read.
+    pub input_tokens: Option<u64>,
+    /// Tokens that it has written.
+    pub output_tokens: Option<u64>,
+    /// How many of the tokens read came from the provider's cache.
+    pub cached_tokens: Option<u64>,
+    /// How many of the tokens written were reasoning.
+    pub reasoning_tokens: Option<u64>,
+    /// What it cost, in millionths of the configured currency's unit.
+    pub cost_micros: Option<u64>,
+}
+
+impl Usage {
+    /// Adds what another part of the call has used.
+    pub fn add(&mut self, more: Self) {
+        for (sum, more) in [
+            (&mut self.input_tokens, more.input_tokens),
+            (&mut self.output_tokens, more.output_tokens),
+            (&mut self.cached_tokens, more.cached_tokens),
+            (&mut self.reasoning_tokens, more.reasoning_tokens),
+            (&mut self.cost_micros, more.cost_micros),
+        ] {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0).saturating_add(more));
+            }
+        }
+    }
+}
+
 /// The operation record: written when the reply ends. All text is class plain; bodies appear as a size and a digest only.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Operation<'a> {
@@ -100,6 +145,12 @@ pub struct Operation<'a> {
     pub unexplained_us: Micros,
     /// The configuration's version.
     pub config_version: Option<&'a str>,
+    /// The tries, where there were several or they say more than the whole.
+    pub attempts: &'a [RecordedAttempt<'a>],
+    /// How many more there were.
+    pub attempts_omitted: u64,
+    /// What was used.
+    pub usage: Usage,
 }
 
 impl Operation<'_> {
@@ -123,6 +174,40 @@ impl Operation<'_> {
         self.stages.write(members);
         members.micros("unexplained_us", self.unexplained_us);
         members.maybe("config_version", self.config_version);
+        members.each("attempts", self.attempts, RecordedAttempt::push);
+        if self.attempts_omitted > 0 {
+            members.count("attempts_omitted", self.attempts_omitted);
+        }
+        if self.usage != Usage::default() {
+            members.object("usage", |inner| self.usage.write(inner));
+        }
+    }
+}
+
+impl RecordedAttempt<'_> {
+    fn push(out: &mut Vec<u8>, attempt: &Self) {
+        push_object(out, |members| {
+            members.text("peer", attempt.peer);
+            members.text("status", attempt.status.name());
+            members.maybe("reason", attempt.reason);
+            members.micros("duration_us", attempt.duration_us);
+        });
+    }
+}
+
+impl Usage {
+    fn write(&self, members: &mut Members<'_>) {
+        for (name, number) in [
+            ("input_tokens", self.input_tokens),
+            ("output_tokens", self.output_tokens),
+            ("cached_tokens", self.cached_tokens),
+            ("reasoning_tokens", self.reasoning_tokens),
+            ("cost_micros", self.cost_micros),
+        ] {
+            if let Some(number) = number {
+                members.count(name, number);
+            }
+        }
     }
 }
 

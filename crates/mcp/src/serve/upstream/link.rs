@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gate::{ControlKind, Gate, Pass};
+use gate::{ControlKind, Gate, Pass, PeerId};
 
 use super::exchange::{Exchange, Incoming, Mailbox};
 use super::process::Process;
@@ -14,7 +14,7 @@ use super::remote::Remote;
 use crate::frames::{self, Failure, UpstreamFault};
 use crate::notes::Notes;
 use crate::serve::splice::Marks;
-use crate::upstream::Frame;
+use crate::upstream::{Frame, elsewhere};
 
 /// Most requests under way at one server process or session.
 pub const IN_FLIGHT_MAX: usize = 1_024;
@@ -22,6 +22,8 @@ pub const IN_FLIGHT_MAX: usize = 1_024;
 /// A running server, or a session with one over HTTP.
 pub struct Link {
     pub(super) name: Arc<str>,
+    /// The name that passes for it are made out to.
+    pub(in crate::serve) id: PeerId,
     pub(super) gate: Arc<Gate>,
     pub(super) way: Way,
     table: Mutex<Table>,
@@ -58,12 +60,15 @@ pub enum Unsent<P> {
     Ended(P),
     /// Too much is under way.
     Busy,
+    /// The pass is made out to another server.
+    Elsewhere(P),
 }
 
 impl Link {
     pub(super) fn new(name: &Arc<str>, gate: &Arc<Gate>, exclusive: bool, way: Way) -> Self {
         Self {
             name: Arc::clone(name),
+            id: PeerId::server(Arc::clone(name)),
             gate: Arc::clone(gate),
             way,
             table: Mutex::default(),
@@ -141,6 +146,9 @@ impl Link {
         marks: &Marks,
         deadline_ns: u64,
     ) -> Result<(Exchange, P::Open), Unsent<P>> {
+        if !pass.is_for(&self.id) {
+            return Err(Unsent::Elsewhere(pass));
+        }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mailbox = Arc::new(Mailbox::default());
         {
@@ -158,18 +166,19 @@ impl Link {
             table.open.insert(number, entry);
         }
         let text = number.to_string();
-        let (http, open) = match &self.way {
+        let (spent, open) = pass.spend(&self.id).map_err(Unsent::Elsewhere)?;
+        let http = match &self.way {
             Way::Process(process) => {
-                let (Frame(frame), open) = pass.spend();
+                let Frame(frame) = spent.take(&self.id).map_err(|_| Unsent::Busy)?;
                 if process.write(&marks.renamed(&frame, &text)).is_err() {
                     // Some of it may have left: nobody may send it again.
                     self.close(number, Incoming::Fault(UpstreamFault::Died.into()));
                 }
-                (None, open)
+                None
             }
             Way::Http(remote) => {
-                let (exchange, open) = remote.exchange(pass, marks, &text);
-                (Some(exchange), open)
+                let exchange = remote.exchange(spent, marks, &text);
+                Some(exchange.map_err(|_| Unsent::Busy)?)
             }
         };
         let exchange = Exchange {
@@ -188,14 +197,24 @@ impl Link {
     /// `BrokenPipe` where the server no longer reads, `WouldBlock` where too much is on its way. What
     /// goes wrong later is noted.
     pub fn send<P: Pass<Request = Frame>>(&self, pass: P) -> io::Result<P::Open> {
+        let (spent, open) = pass.spend(&self.id).map_err(elsewhere)?;
         match &self.way {
             Way::Process(process) => {
-                let (Frame(frame), open) = pass.spend();
+                let Frame(frame) = spent.take(&self.id).map_err(elsewhere)?;
                 process.write(&[&frame])?;
-                Ok(open)
             }
-            Way::Http(remote) => remote.send(pass, &self.notes),
+            Way::Http(remote) => remote.send(spent, &self.notes)?,
         }
+        Ok(open)
+    }
+
+    /// Tells the server that its request does not pass.
+    ///
+    /// # Errors
+    /// As [`Link::send`].
+    pub fn refuse(&self, answer: Vec<u8>) -> io::Result<()> {
+        let kind = ControlKind::Complaint;
+        self.send(self.gate.control(kind, &self.id, Frame(answer)))
     }
 
     /// Tells the server that its client is ready, and listens to what it says by itself.
@@ -210,7 +229,8 @@ impl Link {
             Way::Process(_) => self.send(pass),
             Way::Http(remote) => {
                 // A call that overtook it would be refused.
-                let open = remote.deliver(pass, &self.notes).await;
+                let (spent, open) = pass.spend(&self.id).map_err(elsewhere)?;
+                remote.deliver(spent, &self.notes).await?;
                 remote.listen(self);
                 Ok(open)
             }
@@ -242,7 +262,10 @@ impl Link {
         wire::text::push_string(&mut text, reason);
         text.extend_from_slice(b"}}");
         // A server that is gone needs no word of it.
-        let _ = self.send(self.gate.control(ControlKind::Cancel, Frame(text)));
+        let _ = self.send(
+            self.gate
+                .control(ControlKind::Cancel, &self.id, Frame(text)),
+        );
     }
 
     /// Ends an exchange; `false` where it has ended before.

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gate::{Gate, Pass};
+use gate::{Gate, PeerId, Spent};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::AbortHandle;
@@ -15,8 +15,8 @@ use super::link::{Link, Way, flush_notes, note};
 use crate::frames::UpstreamFault;
 use crate::notes::Notes;
 use crate::serve::splice::Marks;
-use crate::upstream::Frame;
 use crate::upstream::http::{self, HttpSession, HttpUpstream, lost};
+use crate::upstream::{Frame, elsewhere};
 
 /// Most notifications and answers of clients on their way at once, in one session.
 pub const ASIDES_MAX: usize = 64;
@@ -41,47 +41,38 @@ impl Remote {
         self.session.era() == Some(Era::Modern)
     }
 
-    pub fn exchange<P: Pass<Request = Frame>>(
+    pub fn exchange(
         &self,
-        pass: P,
+        spent: Spent<Frame>,
         marks: &Marks,
         number: &str,
-    ) -> (http::Exchange, P::Open) {
+    ) -> Result<http::Exchange, Spent<Frame>> {
         let respell = |frame: &[u8]| marks.renamed(frame, number).concat();
         let mirrored = marks.mirrored.as_deref().cloned().unwrap_or_default();
-        self.session.exchange_as(pass, respell, mirrored)
+        self.session.exchange_as(spent, respell, mirrored)
     }
 
-    pub fn send<P: Pass<Request = Frame>>(
-        &self,
-        pass: P,
-        notes: &Arc<Mutex<Notes>>,
-    ) -> io::Result<P::Open> {
+    pub fn send(&self, spent: Spent<Frame>, notes: &Arc<Mutex<Notes>>) -> io::Result<()> {
         if self.is_modern() {
             // That era has neither answers nor cancellations of clients: a closed stream says it.
-            let (_, open) = pass.spend();
-            return Ok(open);
+            return Ok(());
         }
         let handle = Handle::try_current().map_err(|_| io::ErrorKind::BrokenPipe)?;
         let place = Arc::clone(&self.asides).try_acquire_owned();
         let place = place.map_err(|_| io::ErrorKind::WouldBlock)?;
-        let (exchange, open) = self.session.exchange(pass);
+        let exchange = self.session.exchange(spent).map_err(elsewhere)?;
         let notes = Arc::clone(notes);
         handle.spawn(async move {
             carry(exchange, &notes).await;
             drop(place);
         });
-        Ok(open)
+        Ok(())
     }
 
-    pub async fn deliver<P: Pass<Request = Frame>>(
-        &self,
-        pass: P,
-        notes: &Mutex<Notes>,
-    ) -> P::Open {
-        let (exchange, open) = self.session.exchange(pass);
+    pub async fn deliver(&self, spent: Spent<Frame>, notes: &Mutex<Notes>) -> io::Result<()> {
+        let exchange = self.session.exchange(spent).map_err(elsewhere)?;
         carry(exchange, notes).await;
-        open
+        Ok(())
     }
 
     /// Reads the stream of what belongs to no call, for as long as the link is there.
@@ -165,7 +156,11 @@ impl Link {
         exclusive: bool,
         place: OwnedSemaphorePermit,
     ) -> Arc<Self> {
-        let session = HttpSession::new(Arc::clone(upstream), Arc::clone(gate));
+        let session = HttpSession::new(
+            PeerId::server(Arc::clone(name)),
+            Arc::clone(upstream),
+            Arc::clone(gate),
+        );
         let way = Way::Http(Remote {
             session: Arc::new(session),
             asides: Arc::new(Semaphore::new(ASIDES_MAX)),

@@ -1,6 +1,5 @@
 //! Where each frame of a server belongs.
 
-use gate::ControlKind;
 use wire::jsonrpc::{Envelope, Kind};
 use wire::scan::Scan;
 use wire::{Bounds, Id, scan_reply, scan_request};
@@ -11,7 +10,6 @@ use crate::frames::{self, UpstreamFault};
 use crate::method;
 use crate::reply::{Reply, place};
 use crate::serve::splice::{Tie, number_of};
-use crate::upstream::Frame;
 
 impl Link {
     /// Takes one frame of the server.
@@ -158,7 +156,7 @@ impl Link {
                 "a request of the server had no reader and was refused",
             );
             // A server that is gone needs no answer.
-            let _ = self.send(self.gate.control(ControlKind::Complaint, Frame(refused)));
+            let _ = self.refuse(refused);
         }
     }
 }

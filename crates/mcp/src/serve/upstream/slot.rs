@@ -125,7 +125,8 @@ impl Slot {
             hello.initialized = Some(frame.clone());
         }
         if let Some(link) = self.current() {
-            let pass = link.gate.control(ControlKind::Handshake, Frame(frame));
+            let frame = Frame(frame);
+            let pass = link.gate.control(ControlKind::Handshake, &link.id, frame);
             // A server that has ended is told again when it is started again.
             let _ = link.initialized(pass).await;
         }
@@ -142,9 +143,8 @@ impl Slot {
             return Err(UpstreamFault::Died.into());
         }
         if let Some(initialized) = hello.initialized {
-            let pass = link
-                .gate
-                .control(ControlKind::Handshake, Frame(initialized));
+            let frame = Frame(initialized);
+            let pass = link.gate.control(ControlKind::Handshake, &link.id, frame);
             let told = link.initialized(pass).await;
             told.map_err(|_| UpstreamFault::Died)?;
         }
@@ -175,12 +175,13 @@ async fn answer(link: &Arc<Link>, kind: ControlKind, frame: Vec<u8>) -> Result<R
         let scan = scan_request(&frame, &Bounds::default()).map_err(|_| UpstreamFault::Garbage)?;
         Marks::of(&frame, &scan).ok_or(UpstreamFault::Garbage)?
     };
-    let pass = link.gate.control(kind, Frame(frame));
+    let pass = link.gate.control(kind, &link.id, Frame(frame));
     let (mut exchange, ()) =
         link.request(pass, &marks, u64::MAX)
             .map_err(|unsent| match unsent {
                 Unsent::Ended(_) => UpstreamFault::Died,
                 Unsent::Busy => UpstreamFault::Busy,
+                Unsent::Elsewhere(_) => UpstreamFault::Unreachable,
             })?;
     loop {
         match exchange.next().await {
@@ -192,8 +193,7 @@ async fn answer(link: &Arc<Link>, kind: ControlKind, frame: Vec<u8>) -> Result<R
             Incoming::Request { id, .. } => {
                 let text = "no session is open yet";
                 let refused = crate::frames::error(&id, -32603, text, None);
-                let pass = link.gate.control(ControlKind::Complaint, Frame(refused));
-                let _ = link.send(pass);
+                let _ = link.refuse(refused);
             }
         }
     }

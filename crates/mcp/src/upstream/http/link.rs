@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use gate::Pass;
+use gate::PeerId;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use wire::Era;
@@ -61,9 +61,13 @@ impl Link {
         }
     }
 
-    pub(in crate::upstream) fn send<P: Pass<Request = Frame>>(&mut self, pass: P) -> P::Open {
+    /// The name that passes for its server are made out to.
+    pub(in crate::upstream) fn id(&self) -> &PeerId {
+        self.session.id()
+    }
+
+    pub(in crate::upstream) fn send(&mut self, frame: Frame) {
         while self.tasks.try_join_next().is_some() {}
-        let (frame, open) = pass.spend();
         let outline = Outline::of(&frame.0);
         if let Some(key) = &outline.cancels {
             if let Some(call) = self.calls.remove(key) {
@@ -71,7 +75,7 @@ impl Link {
             }
             if self.session.era() == Some(Era::Modern) {
                 // There, the closed stream is the cancellation.
-                return open;
+                return;
             }
         }
         let key = outline.id.as_ref().map(|(_, key)| key.clone());
@@ -91,7 +95,7 @@ impl Link {
                 initialized.send_replace(true);
                 listen(session, sender).await;
             });
-            return open;
+            return;
         }
         let mut initialized = self.initialized.subscribe();
         let call = self.tasks.spawn(async move {
@@ -102,7 +106,6 @@ impl Link {
         if let Some(key) = key {
             self.calls.insert(key, call);
         }
-        open
     }
 
     /// Waits for something to come. Cancel-safe.

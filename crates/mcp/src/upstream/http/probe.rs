@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gate::{ControlKind, Gate};
+use gate::{ControlKind, Gate, Pass as _, PeerId};
 
 use super::{HttpSession, HttpUpstream, Incoming};
 use crate::frames::{Failure, UpstreamFault as Fault};
@@ -26,12 +26,18 @@ impl HttpUpstream {
     /// # Errors
     /// What is wrong instead.
     pub async fn probe(self: &Arc<Self>, gate: &Arc<Gate>) -> Result<(), Failure> {
-        let mut session = HttpSession::new(Arc::clone(self), Arc::clone(gate));
+        let mut session = HttpSession::new(
+            PeerId::server(self.place()),
+            Arc::clone(self),
+            Arc::clone(gate),
+        );
         session.call_ms_max = PROBE_MS_MAX;
         session.reconnect_ms_max = 0;
         let session = Arc::new(session);
         let frame = Frame(INITIALIZE.as_bytes().to_vec());
-        let (mut exchange, ()) = session.exchange(gate.control(ControlKind::Handshake, frame));
+        let pass = gate.control(ControlKind::Handshake, session.id(), frame);
+        let (spent, ()) = pass.spend(session.id()).map_err(|_| Fault::Unreachable)?;
+        let mut exchange = session.exchange(spent).map_err(|_| Fault::Unreachable)?;
         let outcome = loop {
             match exchange.next().await {
                 Some(Incoming::Response(_)) => break Ok(()),

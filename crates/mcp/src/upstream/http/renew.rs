@@ -1,7 +1,7 @@
 //! Opening a session again that the server has forgotten, with the client's own opening messages.
 
 use bytes::Bytes;
-use gate::{ControlKind, Pass as _};
+use gate::ControlKind;
 use wire::jsonrpc::{Envelope, Kind, member, string};
 use wire::{Bounds, scan_reply};
 
@@ -9,7 +9,7 @@ use super::open::{Events, failure_of, send};
 use super::outline::Outline;
 use super::session::{HttpSession, session_id_of};
 use crate::frames::{Failure, UpstreamFault as Fault};
-use crate::upstream::Frame;
+use crate::upstream::{Frame, taken};
 
 /// Opens the session again, unless somebody has done so since `generation` was read.
 pub(super) async fn renew(session: &HttpSession, generation: u64) -> Result<(), Failure> {
@@ -21,7 +21,7 @@ pub(super) async fn renew(session: &HttpSession, generation: u64) -> Result<(), 
         return Err(Fault::SessionLost.into());
     };
     let outline = Outline::of(&initialize);
-    let body = passed(session, &initialize);
+    let body = passed(session, &initialize)?;
     let mut reply = send(session, &outline, &body)
         .await
         .map_err(|fault| failure_of(&fault))?;
@@ -49,7 +49,7 @@ pub(super) async fn renew(session: &HttpSession, generation: u64) -> Result<(), 
     };
     session.is_open(id, Some(&version));
     if let Some(initialized) = initialized {
-        let body = passed(session, &initialized);
+        let body = passed(session, &initialized)?;
         let outline = Outline::of(&initialized);
         let accepted = send(session, &outline, &body).await;
         let mut accepted = accepted.map_err(|fault| failure_of(&fault))?;
@@ -59,12 +59,13 @@ pub(super) async fn renew(session: &HttpSession, generation: u64) -> Result<(), 
 }
 
 /// The message goes out once more, so the gate counts it once more.
-fn passed(session: &HttpSession, frame: &Bytes) -> Bytes {
+fn passed(session: &HttpSession, frame: &Bytes) -> Result<Bytes, Failure> {
+    let frame = Frame(frame.to_vec());
     let pass = session
         .gate
-        .control(ControlKind::Handshake, Frame(frame.to_vec()));
-    let (frame, ()) = pass.spend();
-    Bytes::from(frame.0)
+        .control(ControlKind::Handshake, session.id(), frame);
+    let (frame, ()) = taken(pass, session.id()).ok_or(Fault::SessionLost)?;
+    Ok(Bytes::from(frame.0))
 }
 
 fn is_events(reply: &net::outbound::http::Reply) -> bool {

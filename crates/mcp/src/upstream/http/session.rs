@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use gate::{Gate, Pass};
+use gate::{Gate, PeerId, Spent};
 use net::outbound::http::{
     HeaderMap, HeaderName, HeaderValue, HttpFault, Lane, Method, Outgoing, Reply, header,
 };
@@ -27,6 +27,7 @@ const SESSION_ID_BYTES_MAX: usize = 1_024;
 /// stands for what belongs to one caller.
 #[derive(Debug)]
 pub struct HttpSession {
+    id: PeerId,
     pub(super) upstream: Arc<HttpUpstream>,
     pub(super) gate: Arc<Gate>,
     state: Mutex<State>,
@@ -50,10 +51,12 @@ struct State {
 }
 
 impl HttpSession {
-    /// A session of which nothing is known yet. `gate` gives the passes for opening it again.
+    /// A session with the server `id`, of which nothing is known yet. `gate` gives the passes for
+    /// opening it again.
     #[must_use]
-    pub fn new(upstream: Arc<HttpUpstream>, gate: Arc<Gate>) -> Self {
+    pub fn new(id: PeerId, upstream: Arc<HttpUpstream>, gate: Arc<Gate>) -> Self {
         Self {
+            id,
             call_ms_max: upstream.call_ms_max,
             reconnect_ms_max: RECONNECT_MS_MAX,
             upstream,
@@ -64,27 +67,39 @@ impl HttpSession {
         }
     }
 
-    /// Sends what the pass holds; what comes back is read from the exchange, and nothing happens
-    /// while nobody reads. What remains open is the caller's.
-    pub fn exchange<P: Pass<Request = Frame>>(self: &Arc<Self>, pass: P) -> (Exchange, P::Open) {
-        let (frame, open) = pass.spend();
+    /// The name that passes for its server are made out to.
+    #[must_use]
+    pub fn id(&self) -> &PeerId {
+        &self.id
+    }
+
+    /// Sends what was spent here; what comes back is read from the exchange, and nothing happens
+    /// while nobody reads.
+    ///
+    /// # Errors
+    /// What was spent, where that was at another peer.
+    pub fn exchange(self: &Arc<Self>, spent: Spent<Frame>) -> Result<Exchange, Spent<Frame>> {
+        let frame = spent.take(&self.id)?;
         let outline = Outline::of(&frame.0);
-        (self.outlined(outline, frame), open)
+        Ok(self.outlined(outline, frame))
     }
 
     /// The same, under other names: `respell` may change how the id and the progress token are
     /// spelled, and nothing else. `mirrored` are the headers that repeat arguments (Modern).
-    pub fn exchange_as<P: Pass<Request = Frame>>(
+    ///
+    /// # Errors
+    /// What was spent, where that was at another peer.
+    pub fn exchange_as(
         self: &Arc<Self>,
-        pass: P,
+        spent: Spent<Frame>,
         respell: impl FnOnce(&[u8]) -> Vec<u8>,
         mirrored: HeaderMap,
-    ) -> (Exchange, P::Open) {
-        let (Frame(frame), open) = pass.spend();
+    ) -> Result<Exchange, Spent<Frame>> {
+        let Frame(frame) = spent.take(&self.id)?;
         let frame = respell(&frame);
         let mut outline = Outline::of(&frame);
         outline.mirrored = Some(mirrored);
-        (self.outlined(outline, Frame(frame)), open)
+        Ok(self.outlined(outline, Frame(frame)))
     }
 
     pub(super) fn outlined(self: &Arc<Self>, outline: Outline, frame: Frame) -> Exchange {

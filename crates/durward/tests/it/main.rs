@@ -1,0 +1,65 @@
+//! What a user sees, on the real binary, and the real components beside it.
+//!
+//! One binary for the whole crate: a module is a subject, and `cargo test -p durward approval_calls::` runs one of them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a test fails where its helpers do, and reads what it was started with"
+)]
+
+mod approval_calls;
+mod approval_client;
+mod approval_control;
+mod approval_many;
+mod approval_modern;
+mod bounds;
+mod config_file;
+mod conformance;
+mod decisions;
+mod descriptions_screened;
+mod faults_client;
+mod faults_journal;
+mod faults_kill;
+mod faults_orphans;
+mod faults_server;
+mod faults_start;
+mod http_upstream_faults;
+mod http_upstream_real;
+mod http_upstream_sessions;
+mod http_upstream_start;
+mod init_command;
+mod install_command;
+mod lab_hitl;
+mod lab_http;
+mod lab_report;
+mod lab_standard;
+mod limits_session;
+mod logs_command;
+mod pins_command;
+mod pins_held;
+mod policy_command;
+mod policy_replay;
+mod reload_configuration;
+mod reload_lists;
+mod reload_policy;
+mod reload_serving;
+mod serve_approval;
+mod serve_bounds;
+mod serve_callers;
+mod serve_clients;
+mod serve_end;
+mod serve_headers;
+mod serve_http;
+mod serve_keys;
+mod serve_questions;
+mod serve_reach;
+mod serve_reach_faults;
+mod serve_soak;
+mod serve_streams;
+mod serve_tls;
+mod support;

@@ -1,0 +1,129 @@
+//! `durward pins`: what is said, to whom, with which exit code.
+
+use crate::support::guarded::{LATEST, Place, end};
+use serde_json::{Value, json};
+
+fn pins(place: &Place, words: &[&str]) -> (Option<i32>, String, String) {
+    let output = place.durward(&[&["--state-dir", "state", "pins"], words].concat());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+fn said(place: &Place, words: &[&str]) -> Value {
+    let (_, out, err) = pins(place, words);
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"))
+}
+
+/// A place where the tool of `victim` waits with another description.
+fn waiting() -> Place {
+    let place = Place::new();
+    let mock = ["hostile", "--behaviour", "rug-pull", "--at", "2"];
+    let mut client = place.guard_with(&["--name", "victim"], &mock);
+    client.handshake(LATEST).unwrap();
+    for _ in 0..2 {
+        client.request("tools/list", json!({})).unwrap();
+    }
+    assert_eq!(end(client).code, Some(0));
+    place
+}
+
+#[test]
+fn without_pins_every_command_says_so() {
+    let place = Place::new();
+    let (code, out, _) = pins(&place, &["list"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("no pins yet"), "{out}");
+    assert_eq!(pins(&place, &["diff"]).0, Some(0));
+    for words in [
+        &["approve", "x", "--all"][..],
+        &["forget", "x"],
+        &["diff", "x"],
+        &["list", "x"],
+    ] {
+        let (code, out, err) = pins(&place, words);
+        assert_eq!(code, Some(2), "{words:?} {out}");
+        assert!(err.contains("there are none yet"), "{err}");
+    }
+    assert!(!place.path("state/pins").exists());
+}
+
+#[test]
+fn what_is_named_wrongly_is_told_and_changes_nothing() {
+    let place = waiting();
+    let before = said(&place, &["list", "victim", "--json"]);
+    for (words, says) in [
+        (&["list", "victm"][..], "there are pins of: victim"),
+        (&["diff", "victim", "nothing"], "never listed a tool named"),
+        (&["approve", "victim"], "required"),
+        (
+            &["approve", "victim", "--all", "echo"],
+            "cannot be used with",
+        ),
+        (&["approve", "victim", "echo", "--digest", "xyz"], "8 to 64"),
+        (
+            &["approve", "../victim", "--all"],
+            "no pins of a server named",
+        ),
+    ] {
+        let (code, out, err) = pins(&place, words);
+        assert_eq!(code, Some(2), "{words:?} {out} {err}");
+        assert!(err.contains(says), "{words:?}: {err}");
+    }
+    let (code, out, _) = pins(&place, &["approve", "victim", "nothing"]);
+    assert_eq!(code, Some(2), "{out}");
+    assert!(out.contains("never listed such a tool"), "{out}");
+    assert_eq!(said(&place, &["list", "victim", "--json"]), before);
+}
+
+#[test]
+fn only_the_definition_that_was_looked_at_is_approved() {
+    let place = waiting();
+    let diff = said(&place, &["diff", "--json"]);
+    let waits = &diff["waiting"][0];
+    assert_eq!(waits["server"], "victim");
+    assert_eq!(waits["changes"][0]["field"], "description");
+    assert_eq!(waits["changes"][0]["old"], "Returns its text.");
+    let digest = waits["waiting"].as_str().unwrap();
+    let (code, out, _) = pins(
+        &place,
+        &["approve", "victim", "echo", "--digest", "00000000"],
+    );
+    assert_eq!(code, Some(2), "{out}");
+    assert!(out.contains(&digest[..12]), "{out}");
+    let (code, out, _) = pins(
+        &place,
+        &["approve", "victim", "echo", "--digest", &digest[..12]],
+    );
+    assert_eq!(code, Some(0), "{out}");
+    let (code, out, _) = pins(&place, &["approve", "victim", "echo"]);
+    assert_eq!((code, out.as_str()), (Some(0), "echo: nothing waits\n"));
+    assert_eq!(
+        pins(&place, &["diff"]),
+        (Some(0), "nothing waits\n".into(), String::new())
+    );
+}
+
+#[test]
+fn lists_show_what_waits() {
+    let place = waiting();
+    let (code, out, _) = pins(&place, &["list"]);
+    assert_eq!(code, Some(0));
+    assert!(
+        out.starts_with("victim  1 tool, 1 waiting\n  echo  CHANGED  approved "),
+        "{out}"
+    );
+    assert_eq!(pins(&place, &["approve", "victim", "--all"]).0, Some(0));
+    assert_eq!(pins(&place, &["list"]).1, "victim  1 tool, 0 waiting\n");
+    assert!(
+        pins(&place, &["list", "victim"])
+            .1
+            .contains("  echo  approved ")
+    );
+    let (code, out, _) = pins(&place, &["forget", "victim"]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(pins(&place, &["list"]).1.contains("no pins yet"));
+}

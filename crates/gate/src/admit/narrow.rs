@@ -1,0 +1,81 @@
+//! A permit under facts that became known after the decision: it may only be taken back by them.
+
+use crate::facts::{Fact, Facts};
+use crate::journal::Status;
+use crate::policy::Effect;
+
+use super::decide::Decided;
+use super::flight::{Outcome, State};
+use super::pass::Permit;
+use super::reason::{Reason, Refusal};
+
+impl<R> Permit<R> {
+    /// Judges the call again, now that more is known of it, by the rules that it was judged by first.
+    /// What was known must still stand there: facts can be added, and unknown ones become known.
+    ///
+    /// A refusal is a decision of its own in the journal, and the call that was permitted is settled as
+    /// *aborted* for the same reason. Where the rules now want a person, the call is refused: nobody
+    /// can be asked any more.
+    ///
+    /// # Errors
+    /// The refusal; nothing was sent, and nothing can be.
+    pub fn narrow(mut self, tighter: Facts) -> Result<Self, Box<Refusal>> {
+        let Some(state) = &mut self.flight.state else {
+            return Ok(self);
+        };
+        let Some(refusal) = state.narrowed(tighter) else {
+            return Ok(self);
+        };
+        let Self { flight, .. } = self;
+        flight.finish(Outcome {
+            status: Status::Aborted,
+            reason: Some(refusal.reason.label()),
+            ..Outcome::default()
+        });
+        Err(Box::new(refusal))
+    }
+}
+
+impl State {
+    /// Takes the facts over, or says why they end the call.
+    fn narrowed(&mut self, tighter: Facts) -> Option<Refusal> {
+        let mut decided = if !is_narrower(&self.facts, &tighter) {
+            Decided::refused(Reason::FactsChanged)
+        } else if let Some(quarantine) = tighter.quarantine {
+            Decided::refused(quarantine.reason())
+        } else {
+            Decided::by_policy(&self.world, &tighter)
+        };
+        if decided.effect == Effect::Hitl {
+            decided.reason = Some(Reason::ApprovalTooLate);
+        }
+        let Some(reason) = decided.reason else {
+            self.facts = tighter;
+            return None;
+        };
+        let written = decided.write(&self.recorder, &self.world, &tighter, &self.origin);
+        let reason = written.map_or(Reason::Journal, |_| reason);
+        Some(decided.refusal(&tighter, reason))
+    }
+}
+
+/// Whether nothing that was known has become something else.
+fn is_narrower(wide: &Facts, narrow: &Facts) -> bool {
+    fn kept<T: PartialEq>(wide: &Fact<T>, narrow: &Fact<T>) -> bool {
+        wide.known().is_none() || wide == narrow
+    }
+    let paths_kept = match (&wide.paths, &narrow.paths) {
+        (Fact::Known(wide), Fact::Known(narrow)) => wide.iter().all(|path| narrow.contains(path)),
+        (Fact::Known(_), _) => false,
+        (Fact::Unknown | Fact::Absent, _) => true,
+    };
+    paths_kept
+        && wide.direction == narrow.direction
+        && wide.method == narrow.method
+        && wide.backend_id == narrow.backend_id
+        && wide.resource_type == narrow.resource_type
+        && wide.subject_id == narrow.subject_id
+        && kept(&wide.tool_name, &narrow.tool_name)
+        && kept(&wide.uri, &narrow.uri)
+        && kept(&wide.definition, &narrow.definition)
+}

@@ -1,0 +1,208 @@
+//! Who may call: whoever shows a good key, where there are keys; else the local user.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use super::caller::{Authenticate, Caller, Credential, LocalUser, Proof, Shown};
+use super::error::{IdentityFault, RingError};
+use super::ring::{Entry, KeyRing};
+
+/// The keys, and what was refused since it was last taken.
+pub struct KeyHolders {
+    ring: RwLock<KeyRing>,
+    /// Nobody is answered without a key. Never taken back: whoever removes the last key wants a caller
+    /// out, not everybody in.
+    required: AtomicBool,
+    local: LocalUser,
+    refused: Mutex<[u64; IdentityFault::ALL.len()]>,
+    /// The keys that were good when they were last looked at, by name.
+    good: Mutex<BTreeMap<String, Entry>>,
+}
+
+/// What a look at the keys has shown.
+#[derive(Debug, Default)]
+pub struct Looked {
+    /// Whether the file was read again, and what was wrong with it.
+    pub read: Option<Result<(), RingError>>,
+    /// The callers (by subject) that were welcome before and are no longer.
+    pub gone: Vec<Arc<str>>,
+}
+
+impl KeyHolders {
+    /// The holders of these keys; without any, and where none is `required`, everybody is `local`.
+    #[must_use]
+    pub fn new(ring: KeyRing, local: Caller, required: bool, now_ms: i64) -> Self {
+        Self {
+            required: AtomicBool::new(required || ring.has_keys()),
+            good: Mutex::new(good(&ring, now_ms)),
+            ring: RwLock::new(ring),
+            local: LocalUser(local),
+            refused: Mutex::default(),
+        }
+    }
+
+    /// Whether nobody is answered without a key.
+    #[must_use]
+    pub fn need_keys(&self) -> bool {
+        self.required.load(Ordering::Acquire)
+    }
+
+    /// Reads the keys again where they have changed. To be called now and then.
+    pub fn look(&self, now_ms: i64) -> Looked {
+        let mut looked = Looked::default();
+        if !self.ring().is_current() {
+            let mut ring = self.ring.write().unwrap_or_else(PoisonError::into_inner);
+            let read = ring.reload();
+            if read.is_ok() && ring.has_keys() && !self.required.swap(true, Ordering::AcqRel) {
+                // Whoever came in without a key comes in no more.
+                looked.gone.push(Arc::clone(&self.local.0.subject));
+            }
+            looked.read = Some(read);
+        }
+        looked.gone.extend(self.gone(now_ms));
+        looked
+    }
+
+    /// How often each fault was met since this was last asked; those that were not met are left out.
+    pub fn take_refused(&self) -> Vec<(IdentityFault, u64)> {
+        let counts = std::mem::take(&mut *self.refused());
+        let all = IdentityFault::ALL.into_iter().zip(counts);
+        all.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// The callers whose key is good no longer. A key that another has the place of is no longer good,
+    /// unless the two overlap.
+    fn gone(&self, now_ms: i64) -> Vec<Arc<str>> {
+        let now = good(&self.ring(), now_ms);
+        let mut before = self.good.lock().unwrap_or_else(PoisonError::into_inner);
+        let goes_on = |entry: &Entry| now.get(&entry.name).is_some_and(|n| entry.goes_on_as(n));
+        let gone = before.values().filter(|entry| !goes_on(entry));
+        let gone = gone.map(subject_of).collect();
+        *before = now;
+        gone
+    }
+
+    fn find(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
+        if !self.need_keys() {
+            return self.local.identify(shown, now_ms);
+        }
+        self.ring().identify(shown, now_ms)
+    }
+
+    fn ring(&self) -> RwLockReadGuard<'_, KeyRing> {
+        self.ring.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refused(&self) -> MutexGuard<'_, [u64; IdentityFault::ALL.len()]> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Authenticate for KeyHolders {
+    fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
+        let found = self.find(shown, now_ms);
+        if let Err(fault) = &found {
+            for (known, count) in IdentityFault::ALL.iter().zip(self.refused().iter_mut()) {
+                *count += u64::from(known == fault);
+            }
+        }
+        found
+    }
+}
+
+impl Authenticate for KeyRing {
+    fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
+        let text = match shown.shown() {
+            Shown::Bearer(text) => text,
+            Shown::Nothing => return Err(IdentityFault::Missing),
+            Shown::Other | Shown::Unfit => return Err(IdentityFault::Unknown),
+        };
+        let entry = self.check(text, now_ms)?;
+        if let Some(server) = shown.server() {
+            entry.good_for(server)?;
+        }
+        Ok(Caller {
+            subject: subject_of(entry),
+            groups: entry
+                .groups
+                .iter()
+                .map(|name| name.as_str().into())
+                .collect(),
+            proof: Proof::ApiKey,
+            until_ms: entry.expires_ms,
+            identity_ns: 0,
+        })
+    }
+}
+
+/// What a key's caller is called in rules and records.
+fn subject_of(entry: &Entry) -> Arc<str> {
+    format!("key:{}", entry.name).into()
+}
+
+/// The keys that are good now, by name.
+fn good(ring: &KeyRing, now_ms: i64) -> BTreeMap<String, Entry> {
+    let good = ring.entries().iter().filter(|e| e.good_at(now_ms).is_ok());
+    good.map(|entry| (entry.name.clone(), entry.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::NewKey;
+
+    fn ring() -> (std::path::PathBuf, KeyRing, String) {
+        let place = std::env::temp_dir().join(format!("durward-holders-{}", std::process::id()));
+        let mut next = 0_u8;
+        let mut random = move |bytes: &mut [u8]| {
+            for byte in bytes {
+                next = next.wrapping_add(1);
+                *byte = next;
+            }
+        };
+        let mut ring = KeyRing::open(&place, &mut random).unwrap();
+        let new = NewKey {
+            name: "ci".into(),
+            expires_ms: Some(100),
+            servers: vec!["files".into()],
+            groups: vec!["robots".into(), "night".into()],
+        };
+        let text = ring.create(new, 1, &mut random).unwrap();
+        (place, ring, text)
+    }
+
+    #[test]
+    fn a_key_gives_its_name_its_groups_and_its_end() {
+        let (place, ring, text) = ring();
+        let holders = KeyHolders::new(ring, Caller::local("ada"), false, 1);
+        let shown = Credential::bearer(&text).for_server(Some("files"));
+        let caller = holders.identify(&shown, 50).unwrap();
+        let groups: Vec<&str> = caller.groups.iter().map(|g| &**g).collect();
+        assert_eq!((&*caller.subject, caller.proof), ("key:ci", Proof::ApiKey));
+        assert_eq!(
+            (groups, caller.until_ms),
+            (vec!["robots", "night"], Some(100))
+        );
+        let faults = [
+            (Credential::none(), 50, IdentityFault::Missing),
+            (Credential::unfit(), 50, IdentityFault::Unknown),
+            (Credential::other(), 50, IdentityFault::Unknown),
+            (
+                shown.for_server(Some("other")),
+                50,
+                IdentityFault::OutOfScope,
+            ),
+            (shown, 100, IdentityFault::Expired),
+        ];
+        for (shown, now_ms, fault) in faults {
+            assert_eq!(holders.identify(&shown, now_ms).map(drop), Err(fault));
+        }
+        assert_eq!(holders.take_refused().len(), 4);
+        assert!(holders.need_keys());
+        assert_eq!(holders.take_refused().len(), 0);
+        assert_eq!(holders.look(100).gone, ["key:ci".into()]);
+        drop(std::fs::remove_dir_all(place));
+    }
+}

@@ -1,0 +1,24 @@
+//! The gate from outside: tables of policy, limits, questions to a person, and a journal that is harmed.
+//!
+//! One binary for the whole crate: a module is a subject, and `cargo test -p gate approval::` runs one of them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails where its helpers do"
+)]
+
+mod approval;
+mod journal_basic;
+mod journal_bytes;
+mod journal_faults;
+mod journal_support;
+mod journal_tampering;
+mod journal_writers;
+mod limits;
+mod passes;
+mod policy;
+mod policy_index;
+mod policy_lint;
+mod policy_when;

@@ -1,0 +1,9 @@
+use gate::identity::Credential;
+
+fn print(shown: &Credential<'_>) -> String {
+    shown.to_string()
+}
+
+fn main() {
+    let _ = print;
+}

@@ -1,0 +1,10 @@
+use gate::Permit;
+use mcp::upstream::{Frame, Upstream};
+
+fn send(upstream: &mut Upstream, permit: Permit<Frame>) {
+    let _ = upstream.send(permit);
+}
+
+fn main() {
+    let _ = send;
+}

@@ -1,0 +1,501 @@
+//! The server's bounds, each crossed over a real socket.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use net::http::server::{Drained, Handler, Options, Request, Response, plain, serve, stream};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Default)]
+struct Answers {
+    /// Requests that were handled to their end.
+    answered: AtomicUsize,
+    /// Requests or streams that were dropped by a client that went away.
+    dropped: Arc<AtomicUsize>,
+    /// Lets `/wait` go on.
+    go: Notify,
+    /// Parts that `/endless` could hand over.
+    parts: Arc<AtomicUsize>,
+}
+
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Handler for Answers {
+    async fn handle(&self, mut request: Request) -> Response {
+        let response = match request.head.uri.path() {
+            "/wait" => {
+                let guard = Counted(Arc::clone(&self.dropped));
+                self.go.notified().await;
+                std::mem::forget(guard);
+                plain(http::StatusCode::OK, "waited")
+            }
+            "/endless" => {
+                let (sender, body) = stream(4);
+                let (dropped, parts) = (Arc::clone(&self.dropped), Arc::clone(&self.parts));
+                tokio::spawn(async move {
+                    let part = bytes::Bytes::from(vec![b'x'; 64 * 1024]);
+                    while sender.send(part.clone()).await.is_ok() {
+                        parts.fetch_add(1, Ordering::SeqCst);
+                    }
+                    dropped.fetch_add(1, Ordering::SeqCst);
+                });
+                http::Response::new(body)
+            }
+            _ => match request.read_body().await {
+                Ok(body) => http::Response::new(body.into()),
+                Err(fault) => plain(fault.status(), fault.sentence()),
+            },
+        };
+        self.answered.fetch_add(1, Ordering::SeqCst);
+        response
+    }
+}
+
+struct Running {
+    address: std::net::SocketAddr,
+    answers: Arc<Answers>,
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<Drained>,
+}
+
+async fn start(options: Options) -> Running {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let answers = Arc::new(Answers::default());
+    let (stop, stopped) = oneshot::channel();
+    let handler = Arc::clone(&answers);
+    let ended = tokio::spawn(async move {
+        let stopped = async {
+            drop(stopped.await);
+        };
+        serve(listener, options, handler, stopped, std::future::pending()).await
+    });
+    Running {
+        address,
+        answers,
+        stop,
+        ended,
+    }
+}
+
+impl Running {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Sends this on a fresh connection and reads until the server closes.
+    async fn exchange(&self, sent: &[u8]) -> String {
+        let mut client = self.connect().await;
+        // The server may close while we still send.
+        let _ = client.write_all(sent).await;
+        rest(&mut client).await
+    }
+
+    async fn stop(self) -> Drained {
+        drop(self.stop);
+        tokio::time::timeout(PATIENCE, self.ended)
+            .await
+            .unwrap()
+            .unwrap()
+    }
+}
+
+async fn rest(client: &mut TcpStream) -> String {
+    let mut text = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, client.read_to_end(&mut text)).await;
+    // A reset after the answer is as good as an end.
+    let _ = read.expect("the server did not close the connection");
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+async fn read_until(client: &mut TcpStream, mark: &str) -> String {
+    let mut text = String::new();
+    let mut buffer = [0; 4096];
+    while !text.contains(mark) {
+        let count = tokio::time::timeout(PATIENCE, client.read(&mut buffer)).await;
+        let count = count.unwrap().unwrap();
+        assert!(count > 0, "closed before {mark:?}: {text:?}");
+        text.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    }
+    text
+}
+
+async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting)
+        .await
+        .unwrap_or_else(|_| panic!("never: {what}"));
+}
+
+fn head(path: &str, further: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\nhost: localhost\r\n{further}\r\n")
+}
+
+#[tokio::test]
+async fn a_kept_connection_answers_one_request_after_the_other() {
+    let server = start(Options::default()).await;
+    let mut client = server.connect().await;
+    for number in 0..50 {
+        let body = format!("body {number};");
+        let request = head("/", &format!("content-length: {}\r\n", body.len())) + &body;
+        client.write_all(request.as_bytes()).await.unwrap();
+        read_until(&mut client, &body).await;
+    }
+    drop(client);
+    assert_eq!(server.answers.answered.load(Ordering::SeqCst), 50);
+    assert_eq!(server.stop().await, Drained { cut_off: 0 });
+}
+
+#[tokio::test]
+async fn a_head_that_comes_too_slowly_is_not_waited_for() {
+    let server = start(Options {
+        header_wait_ms_max: 100,
+        ..Options::default()
+    })
+    .await;
+    // A byte now and then does not extend the time.
+    let mut client = server.connect().await;
+    let mut sent = 0;
+    for byte in head("/", "x-slow: 1\r\n").bytes().cycle() {
+        if client.write_all(&[byte]).await.is_err() {
+            break;
+        }
+        sent += 1;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(sent < 1_000, "the server never closed");
+        let mut probe = [0; 1];
+        if matches!(client.try_read(&mut probe), Ok(0)) {
+            break;
+        }
+    }
+    assert_eq!(server.answers.answered.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn heads_beyond_the_bounds_are_refused() {
+    let server = start(Options::default()).await;
+    let long = head("/", &format!("x-long: {}\r\n", "x".repeat(17 * 1024)));
+    assert!(
+        server
+            .exchange(long.as_bytes())
+            .await
+            .starts_with("HTTP/1.1 431")
+    );
+    let many: String = (0..100).map(|n| format!("x-{n}: 1\r\n")).collect();
+    let many = head("/", &many);
+    assert!(
+        server
+            .exchange(many.as_bytes())
+            .await
+            .starts_with("HTTP/1.1 431")
+    );
+    let split = head("/", "x: a\rb\r\n");
+    assert!(
+        server
+            .exchange(split.as_bytes())
+            .await
+            .starts_with("HTTP/1.1 400")
+    );
+    assert_eq!(server.answers.answered.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn bodies_beyond_the_bound_are_refused() {
+    let server = start(Options {
+        body_bytes_max: 1_000,
+        ..Options::default()
+    })
+    .await;
+    let announced = head("/", "content-length: 1001\r\n");
+    assert!(
+        server
+            .exchange(announced.as_bytes())
+            .await
+            .starts_with("HTTP/1.1 413")
+    );
+    // Endless: chunk after chunk until the server has had enough.
+    let mut endless = head("/", "transfer-encoding: chunked\r\n");
+    for _ in 0..3 {
+        endless.push_str(&format!("200\r\n{}\r\n", "x".repeat(0x200)));
+    }
+    assert!(
+        server
+            .exchange(endless.as_bytes())
+            .await
+            .starts_with("HTTP/1.1 413")
+    );
+    let fits = head("/", "content-length: 1000\r\nconnection: close\r\n") + &"y".repeat(1_000);
+    assert!(
+        server
+            .exchange(fits.as_bytes())
+            .await
+            .ends_with(&"y".repeat(1_000))
+    );
+}
+
+#[tokio::test]
+async fn a_body_that_comes_too_slowly_is_refused() {
+    let server = start(Options {
+        body_wait_ms_max: 50,
+        ..Options::default()
+    })
+    .await;
+    let begun = head("/", "content-length: 10\r\n") + "12345";
+    assert!(
+        server
+            .exchange(begun.as_bytes())
+            .await
+            .starts_with("HTTP/1.1 408")
+    );
+}
+
+#[tokio::test]
+async fn a_connection_without_requests_is_closed_and_one_at_work_is_not() {
+    let server = start(Options {
+        idle_ms_max: 100,
+        header_wait_ms_max: 100,
+        ..Options::default()
+    })
+    .await;
+    assert_eq!(rest(&mut server.connect().await).await, "");
+    let mut after = server.connect().await;
+    after.write_all(head("/", "").as_bytes()).await.unwrap();
+    assert!(rest(&mut after).await.starts_with("HTTP/1.1 200"));
+    // Longer at work than it might be idle.
+    let mut busy = server.connect().await;
+    busy.write_all(head("/wait", "").as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    server.answers.go.notify_one();
+    read_until(&mut busy, "waited").await;
+}
+
+#[tokio::test]
+async fn a_body_that_comes_after_its_head_does_not_count_as_the_next_head() {
+    let server = start(Options {
+        header_wait_ms_max: 50,
+        ..Options::default()
+    })
+    .await;
+    let mut client = server.connect().await;
+    for _ in 0..2 {
+        client
+            .write_all(head("/", "content-length: 4\r\n").as_bytes())
+            .await
+            .unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        client.write_all(b"late").await.unwrap();
+        read_until(&mut client, "late").await;
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_told_so() {
+    let server = start(Options {
+        connections_max: 2,
+        ..Options::default()
+    })
+    .await;
+    let mut first = server.connect().await;
+    let second = server.connect().await;
+    first.write_all(head("/", "").as_bytes()).await.unwrap();
+    read_until(&mut first, "200 OK").await;
+    assert!(server.exchange(b"").await.starts_with("HTTP/1.1 503"));
+    // A place that becomes free is given again.
+    drop(second);
+    let mut tries = 0;
+    while !server
+        .exchange(head("/", "connection: close\r\n").as_bytes())
+        .await
+        .starts_with("HTTP/1.1 200")
+    {
+        tries += 1;
+        assert!(tries < 1_000);
+    }
+}
+
+#[tokio::test]
+async fn foreign_names_never_reach_the_handler() {
+    let server = start(Options::default()).await;
+    let cases = [
+        ("host: evil.example\r\n", "403"),
+        ("host: localhost\r\norigin: http://evil.example\r\n", "403"),
+        ("host: localhost\r\nhost: localhost\r\n", "400"),
+        ("", "400"),
+        ("host: localhost\r\norigin: http://localhost:5\r\n", "200"),
+    ];
+    for (headers, status) in cases {
+        let request = format!("POST / HTTP/1.1\r\nconnection: close\r\n{headers}\r\n");
+        let answer = server.exchange(request.as_bytes()).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{headers} {answer}"
+        );
+    }
+    let absolute =
+        b"POST http://evil.example/ HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    assert!(server.exchange(absolute).await.starts_with("HTTP/1.1 403"));
+    assert_eq!(server.answers.answered.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_ends_its_request() {
+    let server = start(Options::default()).await;
+    let mut client = server.connect().await;
+    client
+        .write_all(head("/wait", "").as_bytes())
+        .await
+        .unwrap();
+    let mut streamed = server.connect().await;
+    streamed
+        .write_all(head("/endless", "").as_bytes())
+        .await
+        .unwrap();
+    read_until(&mut streamed, "xxx").await;
+    drop(client);
+    drop(streamed);
+    let dropped = Arc::clone(&server.answers.dropped);
+    eventually("both are dropped", || dropped.load(Ordering::SeqCst) == 2).await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_holds_up_its_stream_and_is_left_in_the_end() {
+    let server = start(Options {
+        write_wait_ms_max: 300,
+        ..Options::default()
+    })
+    .await;
+    let mut client = server.connect().await;
+    client
+        .write_all(head("/endless", "").as_bytes())
+        .await
+        .unwrap();
+    let dropped = Arc::clone(&server.answers.dropped);
+    eventually("the stream is given up", || {
+        dropped.load(Ordering::SeqCst) == 1
+    })
+    .await;
+    // Socket buffers and a few parts, not as much as could be sent in that time.
+    let parts = server.answers.parts.load(Ordering::SeqCst);
+    assert!(parts < 1_024, "{parts} parts were taken");
+    drop(client);
+}
+
+#[tokio::test]
+async fn what_is_under_way_may_end_and_what_does_not_is_cut_off() {
+    let server = start(Options::default()).await;
+    let mut client = server.connect().await;
+    let mut idle = server.connect().await;
+    client
+        .write_all(head("/wait", "").as_bytes())
+        .await
+        .unwrap();
+    idle.write_all(head("/", "").as_bytes()).await.unwrap();
+    read_until(&mut idle, "200 OK").await;
+    let answers = Arc::clone(&server.answers);
+    let stopping = tokio::spawn(server.stop());
+    assert_eq!(rest(&mut idle).await, "");
+    answers.go.notify_one();
+    assert!(rest(&mut client).await.ends_with("waited"));
+    assert_eq!(stopping.await.unwrap(), Drained { cut_off: 0 });
+
+    let server = start(Options {
+        drain_ms: 50,
+        ..Options::default()
+    })
+    .await;
+    let mut client = server.connect().await;
+    client
+        .write_all(head("/wait", "").as_bytes())
+        .await
+        .unwrap();
+    let mut other = server.connect().await;
+    other.write_all(head("/", "").as_bytes()).await.unwrap();
+    read_until(&mut other, "200 OK").await;
+    assert_eq!(server.stop().await, Drained { cut_off: 1 });
+    assert_eq!(rest(&mut client).await, "");
+}
+
+#[tokio::test]
+async fn tls_is_spoken_where_a_certificate_is_given() {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    let config = net::http::server::server_config(certificate.as_bytes(), key.as_bytes()).unwrap();
+    let server = start(Options {
+        tls: Some(config),
+        header_wait_ms_max: 200,
+        ..Options::default()
+    })
+    .await;
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(made.cert.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let client = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(client));
+    let name = "localhost".try_into().unwrap();
+    let mut tls = connector
+        .connect(name, server.connect().await)
+        .await
+        .unwrap();
+    let request = head("/", "content-length: 6\r\nconnection: close\r\n") + "secret";
+    tls.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    let _ = tls.read_to_string(&mut text).await;
+    assert!(text.ends_with("secret"), "{text}");
+    // Plain HTTP, and a handshake that is never finished.
+    assert!(
+        !server
+            .exchange(head("/", "").as_bytes())
+            .await
+            .contains("HTTP/1.1 200")
+    );
+    assert_eq!(server.exchange(&[22, 3, 1]).await, "");
+    assert_eq!(server.answers.answered.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn texts_that_are_no_certificate_or_key_are_named() {
+    use net::http::server::server_config;
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let other = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    let cases = [
+        ("", key.as_str(), "there is no PEM certificate in it"),
+        ("nonsense", &key, "there is no PEM certificate in it"),
+        (&certificate, "", "there is no PEM private key in it"),
+        (
+            &certificate,
+            &certificate,
+            "there is no PEM private key in it",
+        ),
+        (
+            &certificate,
+            &other.signing_key.serialize_pem(),
+            "certificate and key cannot be used",
+        ),
+    ];
+    for (certificate, key, expect) in cases {
+        let fault = server_config(certificate.as_bytes(), key.as_bytes()).unwrap_err();
+        assert!(fault.to_string().starts_with(expect), "{fault}");
+    }
+}

@@ -1,0 +1,26 @@
+//! The library against reference tables, published solutions and broken input; the command line too.
+//!
+//! One binary for the whole crate: a module is a subject, and `cargo test -p pbpk cases::` runs one of them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails where its helpers do"
+)]
+
+mod cases;
+mod cli;
+mod common;
+mod csv_tables;
+mod export_sbml;
+mod export_simmodel;
+mod parity;
+mod pk_reference;
+mod plot_curves;
+mod properties;
+mod readers_agree;
+mod refusals;
+mod solve_lu;
+mod solve_problems;
