@@ -68,6 +68,7 @@ fn main() -> ExitCode {
     places.follow(&settings, given.state_dir);
     let code = match cli.command {
         Command::Run(args) => {
+            sandbox::hide_this_process();
             let asked = reload::Asked::of_run(&args, &given, source);
             run::run(&args, asked, settings, &places, &mut err)
         }

@@ -42,6 +42,8 @@ pub struct Command {
     pub environment: Vec<Extra>,
     /// What it may reach, where that is limited.
     pub sandbox: Option<net::confine::Sandbox>,
+    /// Whether it is kept off our own files; as configured where absent.
+    pub confine: Option<net::confine::Confine>,
 }
 
 /// A server that is reached over HTTP.
@@ -73,14 +75,15 @@ impl Command {
             directory: None,
             environment: Vec::new(),
             sandbox: None,
+            confine: None,
         })
     }
 
     /// What is spawned; `policy` is the file by which its calls are judged.
     pub fn spec(&self, places: &Places, policy: Option<&Path>) -> ServerCommand {
-        let sandbox = self.sandbox.clone();
+        let wanted = (self.confine, self.sandbox.clone());
         ServerCommand {
-            confinement: sandbox::confinement(places, policy, &self.program, sandbox),
+            confinement: sandbox::confinement(places, policy, &self.program, wanted),
             program: self.program.clone(),
             args: self.arguments.clone(),
             environment: net::environment::for_child(places::environment(), &self.environment),
@@ -154,6 +157,7 @@ pub fn of_configuration(server: &Server) -> Option<Command> {
         directory: command.directory.clone(),
         environment: command.environment.iter().map(extra).collect(),
         sandbox: command.sandbox.clone(),
+        confine: None,
     })
 }
 

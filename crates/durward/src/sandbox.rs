@@ -17,9 +17,9 @@ impl FromStr for SandboxFlag {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut sandbox = Sandbox::default();
         for part in text.split(',') {
-            let (kind, value) = part
-                .split_once('=')
-                .ok_or_else(|| format!("\"{part}\" is not read=DIR, write=DIR, exec=DIR or network=none"))?;
+            let (kind, value) = part.split_once('=').ok_or_else(|| {
+                format!("\"{part}\" is not read=DIR, write=DIR, exec=DIR or network=none")
+            })?;
             if value.is_empty() {
                 return Err(format!("{kind} names no directory"));
             }
@@ -28,7 +28,11 @@ impl FromStr for SandboxFlag {
                 "write" => sandbox.write.push(value.into()),
                 "exec" => sandbox.exec.push(value.into()),
                 "network" => sandbox.no_network = no_network(value)?,
-                _ => return Err(format!("\"{kind}\" is none of read, write, exec and network")),
+                _ => {
+                    return Err(format!(
+                        "\"{kind}\" is none of read, write, exec and network"
+                    ));
+                }
             }
         }
         Ok(Self(sandbox))
@@ -45,6 +49,15 @@ pub fn no_network(word: &str) -> Result<bool, String> {
         "all" => Ok(false),
         _ => Err("network is none or all".into()),
     }
+}
+
+/// The word of `--confine`.
+///
+/// # Errors
+/// A sentence where it is none.
+pub fn confine(word: &str) -> Result<Confine, String> {
+    let found = Confine::ALL.into_iter().find(|c| c.label() == word);
+    found.ok_or_else(|| "it is auto, require or off".into())
 }
 
 /// What several flags come to together; none without flags.
@@ -71,14 +84,17 @@ pub fn confinement(
     places: &Places,
     policy: Option<&Path>,
     program: &std::ffi::OsStr,
-    sandbox: Option<Sandbox>,
+    (confine, sandbox): (Option<Confine>, Option<Sandbox>),
 ) -> Confinement {
     let own = &places.own_binary;
     let policy = policy.map(|file| places.absolute(file));
     let covered = places.protected(policy.as_deref()).into_iter();
     Confinement {
-        confine: places.confine,
-        covered: covered.map(PathBuf::from).filter(|place| place != own).collect(),
+        confine: confine.unwrap_or(places.confine),
+        covered: covered
+            .map(PathBuf::from)
+            .filter(|place| place != own)
+            .collect(),
         read_only: vec![own.clone()],
         sandbox: sandbox.map(|mut sandbox| {
             // The program itself can be executed wherever it is.
@@ -88,6 +104,17 @@ pub fn confinement(
             }
             sandbox
         }),
+    }
+}
+
+/// Keeps other processes of the same user out of this one's memory, environment and open files
+/// (`/proc/PID/…`). There are no core dumps either.
+pub fn hide_this_process() {
+    #[cfg(target_os = "linux")]
+    {
+        let hidden = rustix::process::DumpableBehavior::NotDumpable;
+        // Where the kernel refuses it, nothing else is lost.
+        let _ = rustix::process::set_dumpable_behavior(hidden);
     }
 }
 

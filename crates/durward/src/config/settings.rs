@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use net::confine::Confine;
 use gate::limits::{Rate, Then};
+use net::confine::Confine;
 
 use super::fault::Position;
 use super::server::Server;

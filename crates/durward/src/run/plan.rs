@@ -115,9 +115,11 @@ fn command(args: &RunArgs, server: Option<&Server>, places: &Places) -> Option<C
                 directory: None,
                 environment: Vec::new(),
                 sandbox: None,
+                confine: None,
             }
         }
     };
+    command.confine = args.confine;
     if let Some(sandbox) = sandbox::joined(&args.sandbox, places) {
         command.sandbox = Some(sandbox);
     }

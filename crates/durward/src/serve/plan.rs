@@ -216,7 +216,9 @@ impl Planned {
     /// How it is started or reached, where that needs no trying.
     pub fn settled_means(&self, places: &Places) -> Option<mcp::serve::Means> {
         match &self.means {
-            Means::Command(command) => Some(mcp::serve::Means::Command(command.spec(places, self.policy.as_deref()))),
+            Means::Command(command) => Some(mcp::serve::Means::Command(
+                command.spec(places, self.policy.as_deref()),
+            )),
             Means::Http(reached) => Some(mcp::serve::Means::Http(Arc::clone(&reached.upstream))),
             Means::Either(..) => None,
         }
@@ -229,7 +231,9 @@ impl Planned {
         places: &Places,
         err: &mut dyn Write,
     ) -> Result<mcp::serve::Means, Failure> {
-        let start = |command: &Command| mcp::serve::Means::Command(command.spec(places, self.policy.as_deref()));
+        let start = |command: &Command| {
+            mcp::serve::Means::Command(command.spec(places, self.policy.as_deref()))
+        };
         let reach = |reached: &Reached| mcp::serve::Means::Http(Arc::clone(&reached.upstream));
         Ok(match &self.means {
             Means::Command(command) => start(command),

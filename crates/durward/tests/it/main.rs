@@ -48,6 +48,7 @@ mod reload_configuration;
 mod reload_lists;
 mod reload_policy;
 mod reload_serving;
+mod sandbox;
 mod serve_approval;
 mod serve_bounds;
 mod serve_callers;

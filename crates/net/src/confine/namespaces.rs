@@ -120,7 +120,9 @@ pub(crate) fn map(process: i32) -> u8 {
     }
     let mapped = ["uid_map", "gid_map"].iter().all(|name| {
         let known = fs::read_to_string(format!("/proc/self/{name}"));
-        known.is_ok_and(|known| fs::write(format!("/proc/{process}/{name}"), identity(&known)).is_ok())
+        known.is_ok_and(|known| {
+            fs::write(format!("/proc/{process}/{name}"), identity(&known)).is_ok()
+        })
     });
     u8::from(!mapped)
 }
@@ -153,43 +155,34 @@ fn cover(places: &[PathBuf]) -> Result<(), String> {
     if files.is_empty() {
         return Ok(());
     }
-    let stage = std::env::temp_dir();
-    let failed = |e: &dyn Display| format!("an empty file cannot be made: {e}");
-    empty_directory_writable(&stage).map_err(|e| failed(&e))?;
+    let failed = |why: &dyn Display| format!("an empty file cannot be made: {why}");
+    let stage = stage(&files).ok_or_else(|| failed(&"there is no directory to make it in"))?;
+    stage_directory(stage).map_err(|e| failed(&e))?;
     let empty = stage.join("empty");
-    let covered = fs::write(&empty, b"").map_err(|e| failed(&e)).and_then(|()| {
-        files
-            .iter()
-            // The stage hides what lies below it.
-            .filter(|file| !file.starts_with(&stage))
-            .try_for_each(|file| bind_read_only(&empty, file).map_err(|e| at(file, &e)))
-    });
-    let below: Vec<_> = files.iter().filter(|f| f.starts_with(&stage)).collect();
-    let covered = covered.and_then(|()| cover_below_stage(&stage, &below));
+    let covered = fs::write(&empty, b"")
+        .map_err(|e| failed(&e))
+        .and_then(|()| {
+            files
+                .iter()
+                .try_for_each(|file| bind_read_only(&empty, file).map_err(|e| at(file, &e)))
+        });
+    // The covers stay when the directory that the empty file was made in is gone.
+    unmount(stage, UnmountFlags::DETACH).map_err(|e| failed(&e))?;
     covered
 }
 
-/// Takes the stage away, covering the files that lie below it.
-fn cover_below_stage(stage: &Path, files: &[&PathBuf]) -> Result<(), String> {
-    let failed = |e: &dyn Display| format!("an empty file cannot be made: {e}");
-    if files.is_empty() {
-        return unmount(stage, UnmountFlags::DETACH).map_err(|e| failed(&e));
-    }
-    // An open directory outlives its unmounting.
-    let open = fs::File::open(stage).map_err(|e| failed(&e))?;
-    unmount(stage, UnmountFlags::DETACH).map_err(|e| failed(&e))?;
-    let fd = std::os::fd::AsRawFd::as_raw_fd(&open);
-    let empty = PathBuf::from(format!("/proc/self/fd/{fd}/empty"));
-    files
-        .iter()
-        .try_for_each(|file| bind_read_only(&empty, file).map_err(|e| at(file, &e)))
+/// A directory under which none of these files lies: it is hidden for as long as the covers are made.
+fn stage(files: &[PathBuf]) -> Option<&'static Path> {
+    const USUAL: [&str; 6] = ["/tmp", "/dev/shm", "/run", "/mnt", "/var/tmp", "/media"];
+    let fits = |stage: &&Path| stage.is_dir() && !files.iter().any(|f| f.starts_with(stage));
+    USUAL.into_iter().map(Path::new).find(fits)
 }
 
 fn quiet() -> MountFlags {
     MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC
 }
 
-fn empty_directory_writable(place: &Path) -> rustix::io::Result<()> {
+fn stage_directory(place: &Path) -> rustix::io::Result<()> {
     mount("durward", place, "tmpfs", quiet(), c"size=64k,mode=0755")
 }
 
