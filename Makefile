@@ -27,7 +27,6 @@ demo: ## build, then a short guided tour on embedded parts
 
 test: ## install what the tests need into .cache, then build and test everything
 	scripts/setup-tests
-	cargo build --workspace
 	cargo test --workspace
 	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck
 

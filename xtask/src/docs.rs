@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::command::{self, Error};
-use crate::tidy::finding::Finding;
+use crate::finding::Finding;
 
 /// One generated page.
 #[derive(Clone, Copy, Debug)]

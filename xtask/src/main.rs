@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 mod command;
 mod docs;
+mod finding;
 mod seeds;
 mod tidy;
 

@@ -4,9 +4,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, ValueEnum};
-
-use crate::cli::Cli;
+use clap::{Args, Command, ValueEnum};
 
 pub const COMPLETIONS_HELP: &str = "\
 Examples:
@@ -41,24 +39,30 @@ pub struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-/// Prints the completions; gives the exit code.
-pub fn completions(args: &CompletionsArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+/// Prints the completions of this command line; gives the exit code.
+pub fn completions(
+    args: &CompletionsArgs,
+    mut line: Command,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
     let shell = match args.shell {
         Shell::Bash => clap_complete::Shell::Bash,
         Shell::Zsh => clap_complete::Shell::Zsh,
         Shell::Fish => clap_complete::Shell::Fish,
     };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "durward", &mut script);
+    clap_complete::generate(shell, &mut line, "durward", &mut script);
     ended(out.write_all(&script), err)
 }
 
-/// Prints the manual page or writes all pages; gives the exit code.
-pub fn man(args: &ManArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+/// Prints the manual page of this command line or writes all pages; gives the exit code.
+pub fn man(args: &ManArgs, line: Command, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = match &args.dir {
-        None => clap_mangen::Man::new(Cli::command()).render(out),
-        Some(dir) => std::fs::create_dir_all(dir)
-            .and_then(|()| clap_mangen::generate_to(Cli::command(), dir)),
+        None => clap_mangen::Man::new(line).render(out),
+        Some(dir) => {
+            std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(line, dir))
+        }
     };
     ended(done, err)
 }

@@ -9,17 +9,19 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 use clap::Args;
+use gate::effect::Effect;
 use gate::journal::{
-    Decision, Effect, Journal, MatchedRule, Micros, OpId, Operation, Record, ResponseSummary,
-    Stages, Status, Verdict,
+    Decision, Journal, MatchedRule, Micros, OpId, Operation, Record, ResponseSummary, Stages,
+    Status,
 };
 use serde_json::json;
 
 use crate::config::Settings;
+use crate::failure::EXIT_JOURNAL;
+use crate::flags::{Sync, sync_policy};
+use crate::instance::open_journal;
 use crate::local;
 use crate::places::Places;
-use crate::run::open_journal;
-use crate::run::plan::sync_policy;
 
 /// Most threads that write at once.
 const WRITERS_MAX: u64 = 256;
@@ -39,8 +41,8 @@ pub struct RateArgs {
     #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=RECORDS_MAX))]
     records: u64,
     /// When records are forced to the disk
-    #[arg(long, value_enum, default_value_t = crate::cli::Sync::Interval)]
-    sync: crate::cli::Sync,
+    #[arg(long, value_enum, default_value_t = Sync::Interval)]
+    sync: Sync,
 }
 
 /// Writes, and prints one JSON object: `records`, `writers`, `seconds`, `per_second`.
@@ -53,7 +55,7 @@ pub fn run(args: &RateArgs, places: &Places, out: &mut dyn Write, err: &mut dyn 
         }
         Err(message) => {
             let _ = writeln!(err, "error: {message}");
-            crate::EXIT_JOURNAL
+            EXIT_JOURNAL
         }
     }
 }
@@ -135,7 +137,7 @@ fn decision<'a>(op: OpId, id: &'a str) -> Decision<'a> {
     }];
     Decision {
         op,
-        decision: Verdict::Allow,
+        decision: Effect::Allow,
         final_rule: Some("allow-read-tmp"),
         matched_rules: RULES,
         mcp_method: Some("tools/call"),

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use clap::{Args, Subcommand};
 use gate::identity::{Entry, KeyRing, NewKey, RingError, Rotation};
 
-use crate::cli::server_name;
 use crate::config::values::Span;
 use crate::local;
+use crate::names::server_name;
 use crate::places::Places;
 
 pub const HELP: &str = "\
@@ -122,7 +122,7 @@ pub fn run(args: &KeysArgs, places: &Places, out: &mut dyn Write, err: &mut dyn 
         }
     };
     let _ = writeln!(err, "error: {failed}");
-    crate::EXIT_CONFIGURATION
+    crate::failure::EXIT_CONFIGURATION
 }
 
 fn act(

@@ -5,13 +5,17 @@
 mod approvals;
 mod atomic;
 mod audit;
+mod check;
 mod cli;
 mod completions;
 mod config;
 mod control;
 mod demo;
+mod failure;
+mod flags;
 mod init;
 mod install;
+mod instance;
 mod journal_rate;
 mod keys;
 mod limits;
@@ -19,6 +23,7 @@ mod local;
 mod log;
 mod logs;
 mod means;
+mod names;
 mod pins;
 mod places;
 mod policy;
@@ -34,14 +39,11 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
 use cli::{Cli, Command};
 use config::Settings;
+use failure::EXIT_CONFIGURATION;
 use places::Places;
-
-/// Wrong configuration.
-const EXIT_CONFIGURATION: u8 = 16;
-/// The journal failed; nothing was forwarded after that.
-const EXIT_JOURNAL: u8 = 10;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -65,25 +67,24 @@ fn main() -> ExitCode {
     } else {
         Settings::default()
     };
-    places.follow(&settings, given.state_dir);
+    settings.lay_out(&mut places, given.state_dir);
     let code = match cli.command {
         Command::Run(args) => {
             sandbox::hide_this_process();
-            let asked = reload::Asked::of_run(&args, &given, source);
+            let asked = run::asked(&args, &given, source);
             run::run(&args, asked, settings, &places, &mut err)
         }
         Command::Serve(args) => {
+            sandbox::hide_this_process();
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }
         Command::Keys(args) => keys::run(&args, &places, &mut out, &mut err),
-        Command::Check(args) => {
-            config::check::run(&args, &given, settings, &places, &mut out, &mut err)
-        }
+        Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &settings, &places, &mut out, &mut err),
         Command::Audit(args) => audit::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Logs(args) => logs::run(&args, &journal_of(&places), &mut out, &mut err),
-        Command::Reload(args) => reload::command::run(&args, &places, &mut out, &mut err),
+        Command::Reload(args) => control::reload::run(&args, &places, &mut out, &mut err),
         Command::Init(args) => init::run(&args, &source, &places, &mut out, &mut err),
         Command::Pins(args) => pins::run(&args, &places, &mut out, &mut err),
         Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
@@ -92,8 +93,10 @@ fn main() -> ExitCode {
         }
         Command::Install(args) => install::run(&args, &places, &mut out, &mut err),
         Command::Status(args) => status::run(&args, &places, &mut out, &mut err),
-        Command::Completions(args) => completions::completions(&args, &mut out, &mut err),
-        Command::Man(args) => completions::man(&args, &mut out, &mut err),
+        Command::Completions(args) => {
+            completions::completions(&args, Cli::command(), &mut out, &mut err)
+        }
+        Command::Man(args) => completions::man(&args, Cli::command(), &mut out, &mut err),
         Command::Docs { page } => reference::print(&page, &mut out, &mut err),
         Command::JournalRate(args) => journal_rate::run(&args, &places, &mut out, &mut err),
         Command::Lab(args) => {
@@ -118,6 +121,7 @@ fn journal_of(places: &Places) -> audit::Context {
     audit::Context {
         journal: places.journal(),
         keys: places.keys(),
+        witness: places.witness.clone(),
         now_ms: local::now_ms(),
     }
 }

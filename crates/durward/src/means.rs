@@ -2,23 +2,23 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gate::Gate;
-use mcp::frames::{Failure as Fault, UpstreamFault};
-use mcp::upstream::ServerCommand;
+use mcp::message::frames::{Failure as Fault, UpstreamFault};
 use mcp::upstream::http::{
     ClientOptions, Credential, HeaderName, HttpUpstream, Target, TlsOptions,
 };
+use mcp::upstream::{self, ServerCommand};
 use net::environment::Extra;
 
 use crate::config;
 use crate::config::server::{Http, Server};
 use crate::config::values::Transport;
+use crate::failure::Failure;
 use crate::places::{self, Places};
-use crate::run::Failure;
 use crate::sandbox;
 
 /// Largest file of certificates or keys, in bytes.
@@ -44,6 +44,8 @@ pub struct Command {
     pub sandbox: Option<net::confine::Sandbox>,
     /// Whether it is kept off our own files; as configured where absent.
     pub confine: Option<net::confine::Confine>,
+    /// The file by which its calls are judged.
+    pub policy: Option<PathBuf>,
 }
 
 /// A server that is reached over HTTP.
@@ -76,14 +78,20 @@ impl Command {
             environment: Vec::new(),
             sandbox: None,
             confine: None,
+            policy: None,
         })
     }
 
-    /// What is spawned; `policy` is the file by which its calls are judged.
-    pub fn spec(&self, places: &Places, policy: Option<&Path>) -> ServerCommand {
+    /// What is spawned.
+    pub fn spec(&self, places: &Places) -> ServerCommand {
         let wanted = (self.confine, self.sandbox.clone());
         ServerCommand {
-            confinement: sandbox::confinement(places, policy, &self.program, wanted),
+            confinement: sandbox::confinement(
+                places,
+                self.policy.as_deref(),
+                &self.program,
+                wanted,
+            ),
             program: self.program.clone(),
             args: self.arguments.clone(),
             environment: net::environment::for_child(places::environment(), &self.environment),
@@ -100,6 +108,38 @@ impl Means {
         match self {
             Self::Command(_) | Self::Either(..) => true,
             Self::Http(reached) => reached.on_this_machine,
+        }
+    }
+
+    /// How it is started or reached, where that needs no trying.
+    pub fn at_once(&self, places: &Places) -> Option<upstream::Means> {
+        match self {
+            Self::Command(command) => Some(upstream::Means::Command(command.spec(places))),
+            Self::Http(reached) => Some(upstream::Means::Http(Arc::clone(&reached.upstream))),
+            Self::Either(..) => None,
+        }
+    }
+
+    /// How it is started or reached, once that is settled; `err` is told what was tried.
+    ///
+    /// # Errors
+    /// Where a server over HTTP is there and cannot be used.
+    pub async fn settled(
+        &self,
+        gate: &Arc<Gate>,
+        places: &Places,
+        err: &mut dyn Write,
+    ) -> Result<upstream::Means, Failure> {
+        match self {
+            Self::Command(command) => Ok(upstream::Means::Command(command.spec(places))),
+            Self::Http(reached) => Ok(upstream::Means::Http(Arc::clone(&reached.upstream))),
+            Self::Either(reached, command) => {
+                if reached.is_there(command, gate, err).await? {
+                    Ok(upstream::Means::Http(Arc::clone(&reached.upstream)))
+                } else {
+                    Ok(upstream::Means::Command(command.spec(places)))
+                }
+            }
         }
     }
 
@@ -158,6 +198,7 @@ pub fn of_configuration(server: &Server) -> Option<Command> {
         environment: command.environment.iter().map(extra).collect(),
         sandbox: command.sandbox.clone(),
         confine: None,
+        policy: None,
     })
 }
 

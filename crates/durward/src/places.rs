@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use net::confine::Confine;
 
-use crate::config::{Origin, Settings};
-
 /// Directories and files of this user.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -26,6 +24,8 @@ pub struct Places {
     pub current: Option<PathBuf>,
     /// Files that the configuration is made of or names.
     pub named: Vec<PathBuf>,
+    /// The file that is given each head of the journal, where one is configured.
+    pub witness: Option<PathBuf>,
     /// How many files children may have open, where we have raised our own limit.
     pub files_of_children: Option<u64>,
     /// Whether servers are kept off these places by the kernel.
@@ -62,25 +62,16 @@ impl Places {
             user: user(),
             current,
             named: Vec::new(),
+            witness: None,
             files_of_children: None,
             confine: Confine::default(),
         }
     }
 
-    /// Takes up what the configuration says about places; a flag or a variable outranks it.
-    pub fn follow(&mut self, settings: &Settings, state_dir: Origin) {
-        if let (Some(state), Origin::Default | Origin::File(_)) = (&settings.state_dir, state_dir) {
-            self.state.clone_from(&state.value);
-            self.runtime = runtime(&self.state);
-        }
-        self.confine = settings.confine.value;
-        self.protect(settings);
-    }
-
-    /// Keeps calls off the files that the configuration is made of or names.
-    pub fn protect(&mut self, settings: &Settings) {
-        let files = settings.files().into_iter();
-        self.named = files.map(Path::to_path_buf).collect();
+    /// Keeps state there, and looks for instances beside it.
+    pub fn keep_state_in(&mut self, state: &Path) {
+        self.state = state.to_path_buf();
+        self.runtime = runtime(state);
     }
 
     /// A path as seen from where we were started.

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use clap::CommandFactory as _;
-use gate::facts::ResourceType;
-use gate::policy::{CONDITION_NAMES, Operation, effects, when};
+use gate::facts::{FACTS, ResourceType};
+use gate::policy::{CONDITIONS, Operation, effects, when};
 use gate::{ControlKind, Reason};
+use mcp::descriptions::finding::Event;
 use mcp::descriptions::suspicious::Suspicion;
-use mcp::finding::Event;
-use mcp::frames::{REFUSED_CODE, UPSTREAM_CODE, UpstreamFault};
+use mcp::message::frames::{REFUSED_CODE, UPSTREAM_CODE, UpstreamFault};
 
 use crate::cli::Cli;
 
@@ -124,8 +124,8 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
         out,
         "\n## Exit codes of `durward run`\n\n| code | meaning |\n|---|---|"
     )?;
-    let journal = crate::EXIT_JOURNAL;
-    let configuration = crate::EXIT_CONFIGURATION;
+    let journal = crate::failure::EXIT_JOURNAL;
+    let configuration = crate::failure::EXIT_CONFIGURATION;
     writeln!(
         out,
         "| 0 | the client closed its side, or a signal asked for the end |\n| 1 | the server ended by itself |"
@@ -170,8 +170,11 @@ fn policy(out: &mut dyn Write) -> io::Result<()> {
         out,
         "AND, members of a list by OR; an empty list never matches.\n\n## Conditions\n"
     )?;
-    for name in CONDITION_NAMES {
-        writeln!(out, "- `{name}`")?;
+    for row in CONDITIONS {
+        let also = row
+            .also
+            .map_or_else(String::new, |also| format!(" (or `{also}`)"));
+        writeln!(out, "- `{}`{also}: {}", row.key, row.about)?;
     }
     when_page(out)?;
     let list = |labels: Vec<&str>| {
@@ -231,8 +234,11 @@ fn when_page(out: &mut dyn Write) -> io::Result<()> {
         "```json\n{{ \"effect\": \"hitl\", \"conditions\": {{ \"when\": \"operation == 'write' && !paths.all(p, p.startsWith('/tmp/'))\" }} }}\n```\n"
     )?;
     writeln!(out, "| fact | what it is |\n|---|---|")?;
-    for (name, about) in when::FACTS {
-        writeln!(out, "| `{name}` | {about} |")?;
+    for row in FACTS {
+        let also = row
+            .also
+            .map_or_else(String::new, |also| format!(" (or `{also}`)"));
+        writeln!(out, "| `{}`{also} | {} |", row.name, row.about)?;
     }
     let words = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();

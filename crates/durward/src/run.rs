@@ -1,68 +1,47 @@
 //! `durward run`: guard one MCP server for one client over stdio.
 
+mod args;
 pub mod plan;
-mod reach;
 
 use std::io::Write;
 use std::sync::Arc;
 
-use gate::journal::{Config, Journal, JournalOptions, Keys, Record, SyncPolicy, System};
+use gate::journal::{Config, Journal, Record, System};
 use gate::paths::PathView;
 use gate::{Gate, World};
-use mcp::{Ending, Session, SessionOptions};
+use mcp::call::ServerOptions;
+use mcp::stdio::{Ending, Stdio, StdioOptions};
+use mcp::upstream::{Means, Share};
+use net::stdio::{FrameReader, FrameWriter};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::RunArgs;
-use crate::config::Settings;
-use crate::control::directory::Socket;
-use crate::control::server::{self, Control};
+use crate::config::{self, Settings};
+use crate::failure::Failure;
+use crate::flags::Given;
+use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, LocalView, SystemClock};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::reload::{Asked, Handle, Reloader};
-use crate::{EXIT_CONFIGURATION, EXIT_JOURNAL};
+use crate::reload::{Asked, Reloader};
 
+pub use args::{HELP, RunArgs};
 use plan::Plan;
 
 /// How long calls under way may take to end, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
 
-/// Why a run could not start or had to end.
-pub struct Failure {
-    /// The exit code.
-    pub code: u8,
-    /// For people.
-    pub message: String,
-}
-
-impl Failure {
-    pub fn configuration(message: impl Into<String>) -> Self {
-        Self {
-            code: EXIT_CONFIGURATION,
-            message: message.into(),
-        }
-    }
-
-    /// The same, saying first what it is about.
-    pub fn about(self, what: &str) -> Self {
-        Self {
-            code: self.code,
-            message: format!("{what}: {}", self.message),
-        }
-    }
-
-    pub fn journal(message: impl std::fmt::Display) -> Self {
-        Self {
-            code: EXIT_JOURNAL,
-            message: message.to_string(),
-        }
-    }
-
-    pub fn other(message: impl Into<String>) -> Self {
-        Self {
-            code: 1,
-            message: message.into(),
-        }
+/// What the command line asks for: a reload reads the same again.
+pub fn asked(args: &RunArgs, given: &Given, source: config::Source) -> Asked {
+    Asked {
+        server: args.server.clone(),
+        policy: args.policy.clone(),
+        policy_origin: given.policy,
+        source,
+        limits: args.limits.clone(),
+        approval: args.approval.clone(),
+        watch: !args.no_watch,
+        group: None,
+        beside: None,
     }
 }
 
@@ -119,7 +98,6 @@ fn guard(
     })?;
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &settings, &digest, &session)?;
-    let options = session_options(plan, places, session);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -137,15 +115,16 @@ fn guard(
             places,
             None,
         );
-        let upstream = tokio::select! {
-            reached = reach::reach(plan, &gate, places, err) => reached?,
+        let means = tokio::select! {
+            settled = plan.server.settled(&gate, places, err) => settled?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),
         };
         let reloader = tokio::spawn(reloader.run());
-        let ended = Session::new(Arc::clone(&gate), client, upstream, options)
-            .run()
-            .await
-            .map_err(|e| Failure::other(e.to_string()));
+        let ended = open(plan, places, session, means, &gate, client);
+        let ended = match ended {
+            Ok(edge) => edge.run().await.map_err(|e| Failure::other(e.to_string())),
+            Err(failure) => Err(failure),
+        };
         reloader.abort();
         ended
     });
@@ -154,20 +133,35 @@ fn guard(
     finish(&ending?, &journal, &gate, &plan.server.shown())
 }
 
-fn session_options(plan: &Plan, places: &Places, session: String) -> SessionOptions {
+/// Starts or reaches the server for the client of our own standard streams.
+fn open(
+    plan: &Plan,
+    places: &Places,
+    session: String,
+    means: Means,
+    gate: &Arc<Gate>,
+    client: (FrameReader, FrameWriter),
+) -> Result<Stdio, Failure> {
     let view: Arc<dyn PathView> = Arc::new(LocalView::new(places));
-    SessionOptions {
-        backend_id: plan.name.clone(),
-        caller: gate::Caller::local(&places.user),
-        session_id: session.into(),
+    let server = ServerOptions {
+        name: plan.name.clone(),
+        gate: Arc::clone(gate),
+        means,
+        share: Share::Session,
         call_timeout_ms: plan.call_timeout_ms,
         tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
-        drain_ms: DRAIN_MS,
         // The paths of another machine cannot be looked up here.
         view: plan.server.is_local().then_some(view),
         descriptions: plan.descriptions.clone(),
         pins: plan.pins.clone(),
-    }
+    };
+    let options = StdioOptions {
+        caller: gate::Caller::local(&places.user),
+        session_id: session.into(),
+        drain_ms: DRAIN_MS,
+    };
+    Stdio::open(client, server, &options)
+        .map_err(|e| Failure::other(format!("cannot start {}: {e}", plan.server.shown())))
 }
 
 /// Reaching a server may take a while; until the session listens to signals itself, this does.
@@ -182,56 +176,6 @@ async fn asked_to_end() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The control socket. Without it nobody could approve anything, and a directory that others can
-/// change may be somebody's attempt at that: neither is passed over.
-pub fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
-    let directory = places
-        .runtime
-        .first()
-        .ok_or_else(|| Failure::configuration("there is no runtime directory"))?;
-    Socket::bind(directory, name).map_err(|e| Failure::configuration(e.to_string()))
-}
-
-/// Serves the control socket beside the session, on the same runtime.
-pub fn listen(
-    socket: &mut Socket,
-    gate: &Arc<Gate>,
-    name: &str,
-    reload: Handle,
-    places: &Places,
-    serving: Option<server::Serving>,
-) {
-    let Some(listener) = socket.take_listener() else {
-        return;
-    };
-    tracing::info!(socket = %socket.path().display(), "listening for approvals");
-    let control = Control {
-        gate: Arc::clone(gate),
-        server: name.to_owned(),
-        user: places.user.clone(),
-        since: gate::journal::format_utc(local::now_ms()),
-        reload,
-        serving,
-    };
-    tokio::spawn(server::serve(listener, Arc::new(control)));
-}
-
-/// Ends the journal in order, where it has not failed already.
-pub fn close_journal(journal: &Journal, has_failed: bool, why: &str) -> Result<(), Failure> {
-    if has_failed {
-        let cause = journal
-            .healthy()
-            .err()
-            .map_or_else(String::new, |e| format!(": {e}"));
-        return Err(Failure::journal(format!(
-            "nothing was forwarded after the journal failed{cause}"
-        )));
-    }
-    journal
-        .close(local::now_ms(), why)
-        .map_err(Failure::journal)
-}
-
 fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {
     close_journal(journal, gate.has_failed(), ending.label())?;
     match ending {
@@ -239,37 +183,6 @@ fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Resu
             Err(Failure::other(format!("the server {server} ended: {how}")))
         }
         Ending::ClientClosed | Ending::Signal | Ending::JournalFailed => Ok(0),
-    }
-}
-
-pub fn open_journal(
-    sync: SyncPolicy,
-    places: &Places,
-    instance: [u8; 16],
-) -> Result<Arc<Journal>, Failure> {
-    let mut failed = None;
-    let mut random = |bytes: &mut [u8]| {
-        if let Err(error) = local::random(bytes) {
-            failed = Some(error);
-        }
-    };
-    let options = JournalOptions {
-        sync,
-        ..JournalOptions::default()
-    };
-    let keys = Keys::open(&places.keys(), &mut random).map_err(Failure::journal)?;
-    let journal = Journal::open(
-        &places.journal(),
-        &keys,
-        options,
-        instance,
-        local::now_ms(),
-        &mut random,
-    )
-    .map_err(Failure::journal)?;
-    match failed {
-        Some(error) => Err(Failure::other(format!("no randomness: {error}"))),
-        None => Ok(Arc::new(journal)),
     }
 }
 
@@ -314,90 +227,4 @@ fn record_start(
         .map_err(Failure::journal)?;
     gate.record(&Record::System(&started))
         .map_err(Failure::journal)
-}
-
-/// A name of at most 64 letters, digits, dots and hyphens.
-fn plain_name(text: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '.' {
-            c
-        } else {
-            '-'
-        }
-    };
-    text.chars().map(plain).take(64).collect()
-}
-
-/// The server's name out of its command: the last word that names a program or package, without
-/// directories, versions and extensions.
-pub fn name_of(program: &std::ffi::OsStr, arguments: &[std::ffi::OsString]) -> String {
-    const RUNNERS: [&str; 9] = [
-        "npx", "node", "python", "python3", "uvx", "uv", "bun", "deno", "pipx",
-    ];
-    let base = |text: &std::ffi::OsStr| {
-        let text = text.to_string_lossy();
-        let name = text.rsplit('/').next().unwrap_or_default();
-        let name = name
-            .split('@')
-            .find(|part| !part.is_empty())
-            .unwrap_or_default();
-        name.trim_end_matches(".js")
-            .trim_end_matches(".py")
-            .to_owned()
-    };
-    let own = base(program);
-    let named = if RUNNERS.contains(&own.as_str()) {
-        arguments
-            .iter()
-            .find(|a| !a.to_string_lossy().starts_with('-'))
-            .map_or(own, |a| base(a))
-    } else {
-        own
-    };
-    let mut clean = plain_name(&named);
-    if clean.is_empty() {
-        clean = "server".into();
-    }
-    clean
-}
-
-pub fn split_seed(seed: &[u8; 40]) -> ([u8; 16], String, u64) {
-    let mut instance = [0; 16];
-    let mut salt = [0; 8];
-    let (first, rest) = seed.split_at(16);
-    let (second, third) = rest.split_at(16);
-    instance.copy_from_slice(first);
-    salt.copy_from_slice(third);
-    let session = second.iter().map(|b| format!("{b:02x}")).collect();
-    (instance, session, u64::from_le_bytes(salt))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::OsString;
-
-    use super::*;
-
-    #[test]
-    fn names_come_from_commands() {
-        let cases = [
-            (
-                &[
-                    "npx",
-                    "-y",
-                    "@modelcontextprotocol/server-filesystem",
-                    "/tmp",
-                ][..],
-                "server-filesystem",
-            ),
-            (&["npx", "server-x@1.2.3"], "server-x"),
-            (&["/usr/bin/my_server"], "my-server"),
-            (&["python3", "dir/echo.py"], "echo"),
-            (&["node"], "node"),
-        ];
-        for (command, name) in cases {
-            let words: Vec<OsString> = command.iter().map(OsString::from).collect();
-            assert_eq!(name_of(&words[0], &words[1..]), name);
-        }
-    }
 }

@@ -3,9 +3,9 @@
 use gate::pins::{PinMode, PinOptions};
 use mcp::descriptions::{Links, Options};
 
-use crate::cli::{Pin, ScreeningArgs};
 use crate::config::server::Server;
 use crate::config::{Settings, values};
+use crate::flags::{Pin, ScreeningArgs};
 use crate::places::Places;
 
 /// What is done about descriptions: flag, else setting.

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
+use gate::effect::Effect;
 use gate::journal::{
-    Decision, Effect, Journal, JournalOptions, Keys, MatchedRule, Micros, OpId, Operation, Record,
-    ResponseSummary, Stages, Status, SyncPolicy, Verdict,
+    Decision, Journal, JournalOptions, Keys, MatchedRule, Micros, OpId, Operation, Record,
+    ResponseSummary, Stages, Status, SyncPolicy,
 };
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -187,7 +188,7 @@ fn decision(op: u128) -> Decision<'static> {
     }];
     Decision {
         op: OpId(op),
-        decision: Verdict::Allow,
+        decision: Effect::Allow,
         reason: Some("rule_allow"),
         final_rule: Some("allow-tmp-reads"),
         matched_rules: RULES,

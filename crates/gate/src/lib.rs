@@ -7,7 +7,9 @@
 
 pub mod admit;
 pub mod approval;
+pub mod channel;
 pub mod clock;
+pub mod effect;
 pub mod facts;
 pub mod identity;
 pub mod journal;
@@ -17,11 +19,13 @@ pub mod paths;
 pub mod peer;
 pub mod pins;
 pub mod policy;
+pub mod reason;
 
 pub use admit::{
     Admission, Answer, Attempt, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass,
-    Permit, Reason, Refusal, Spent, Ticket, World,
+    Permit, Refusal, Spent, Ticket, World,
 };
 pub use clock::Clock;
 pub use identity::Caller;
 pub use peer::{PeerId, Targets};
+pub use reason::Reason;

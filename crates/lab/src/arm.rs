@@ -1,7 +1,7 @@
 //! An arm: a name and the command that is measured under it.
 
-use crate::driver::Url;
 use crate::error::LabError;
+use crate::url::Url;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

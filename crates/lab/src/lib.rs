@@ -30,6 +30,7 @@ mod run;
 mod standard;
 mod stats;
 mod telling;
+mod url;
 
 pub use audit::AuditArgs;
 pub use compare::{CompareArgs, GateArgs};

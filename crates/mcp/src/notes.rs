@@ -7,8 +7,9 @@ use gate::journal::{Record, System};
 /// Most kinds that are kept apart.
 const KINDS_MAX: usize = 64;
 
+/// What has been noted and not been written.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub struct Notes {
     waiting: Vec<Note>,
 }
 
@@ -21,7 +22,7 @@ struct Note {
 
 impl Notes {
     /// Notes an event; it is written with the next flush.
-    pub(crate) fn add(&mut self, event: &'static str, message: &str) {
+    pub fn add(&mut self, event: &'static str, message: &str) {
         if let Some(note) = self.waiting.iter_mut().find(|note| note.event == event) {
             note.count += 1;
         } else if self.waiting.len() < KINDS_MAX {
@@ -35,7 +36,7 @@ impl Notes {
     }
 
     /// Writes what has been noted. A journal that fails here fails the gate, which the session sees.
-    pub(crate) fn flush(&mut self, gate: &Gate, session_id: &str, backend_id: &str) {
+    pub fn flush(&mut self, gate: &Gate, session_id: &str, backend_id: &str) {
         for note in self.waiting.drain(..) {
             let message = if note.count > 1 {
                 format!("{} ({} times)", note.message, note.count)

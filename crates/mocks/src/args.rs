@@ -1,12 +1,13 @@
 //! The command line of the mocks.
 
 use crate::conformance::Sessions;
-use crate::count::Count;
 use crate::echo::{Echo, Stall};
 use crate::files::{Files, Roots};
 use crate::hostile::{Behaviour, Hostile, HostileArgs};
-use crate::http::{ReplyForm, Site};
-use crate::server::{Eras, Machine, Server};
+use crate::http::Site;
+use crate::record::Recorded;
+use crate::server::{Machine, Server};
+use crate::server_args::ServerArgs;
 use crate::{MockError, bare, http, relay, stdio};
 use std::{
     ffi::OsString,
@@ -30,28 +31,6 @@ pub enum Args {
     Relay(RelayArgs),
     /// A process between a client over stdio and a server over HTTP that only moves frames.
     Bridge(BridgeArgs),
-}
-
-/// What every mock server accepts.
-#[derive(Debug, clap::Args)]
-pub struct ServerArgs {
-    /// Which protocol eras to speak.
-    #[arg(long, value_enum, default_value_t = Eras::Both)]
-    pub eras: Eras,
-    /// Append one line to FILE for every tools/call that arrives, before it acts.
-    #[arg(long, value_name = "FILE")]
-    pub count: Option<PathBuf>,
-    /// Serve Streamable HTTP at this address instead of standard input and output; port 0 takes a free one.
-    /// The endpoint's URL is the first line of standard output.
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub http: Option<SocketAddr>,
-    /// How requests over HTTP are answered.
-    #[arg(long, value_enum, default_value_t = ReplyForm::Auto, requires = "http")]
-    pub replies: ReplyForm,
-    /// Serve calls and nothing else, with blocking calls and a thread a connection: the least that a server
-    /// over HTTP costs. No sessions, no streams, no headers looked at.
-    #[arg(long, requires = "http", conflicts_with = "replies")]
-    pub bare: bool,
 }
 
 /// Options of `echo`.
@@ -127,12 +106,6 @@ pub struct BridgeArgs {
     pub url: String,
 }
 
-impl ServerArgs {
-    pub(crate) fn counter(&self) -> Result<Option<Count>, MockError> {
-        self.count.as_deref().map(Count::open).transpose()
-    }
-}
-
 /// Runs a mock until its input ends, or over HTTP until it is told to end; returns the exit code.
 ///
 /// # Errors
@@ -187,6 +160,8 @@ fn serve<M: Machine + 'static>(
     args: &ServerArgs,
     open: impl Fn() -> M + Send + Sync + 'static,
 ) -> Result<u8, MockError> {
+    let record = args.recorder()?;
+    let open = move || Recorded::new(open(), record.clone());
     match args.http {
         None => stdio::serve(&mut open()).map_err(MockError::Stdio),
         Some(address) if args.bare => bare::front::host(address, open()),
@@ -205,11 +180,13 @@ fn serve<M: Machine + 'static>(
 
 fn hostile(args: &HostileArgs) -> Result<u8, MockError> {
     let first = Hostile::new(args, args.server.counter()?)?;
+    let record = args.server.recorder()?;
+    let open = move || Recorded::new(first.clone(), record.clone());
     let Some(address) = args.server.http else {
-        return stdio::serve(&mut first.clone()).map_err(MockError::Stdio);
+        return stdio::serve(&mut open()).map_err(MockError::Stdio);
     };
     let site = Site {
-        open: Box::new(move || Box::new(first.clone())),
+        open: Box::new(move || Box::new(open())),
         // At which call it misbehaves is counted over all requests.
         shared: true,
         eras: args.server.eras,

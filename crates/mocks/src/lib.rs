@@ -1,6 +1,7 @@
 //! Processes to test and to measure against: an echo server, a file server with ten tools, hostile
 //! servers that break the protocol on purpose, the fixtures of the official conformance suite, bare
-//! relays and a bare bridge; and raw clients that drive any MCP server.
+//! relays and a bare bridge; raw clients that drive any MCP server; and frames that two readers may
+//! read in two ways.
 //!
 //! Invariants, stated as absences:
 //! - nothing here knows the gate, a policy or a journal: a mock is a stranger to what it tests;
@@ -9,8 +10,10 @@
 //! - no mock touches a file outside the roots it was given;
 //! - no queue, frame or wait is without a bound.
 
+pub mod ambiguous;
 pub mod client;
 pub mod server;
+mod server_args;
 pub mod stdio;
 
 mod args;
@@ -24,13 +27,13 @@ mod frame;
 mod hostile;
 mod http;
 mod json;
+mod record;
 mod relay;
 
-pub use args::{
-    Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, ServerArgs, run,
-};
+pub use args::{Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, run};
 pub use error::MockError;
 pub use frame::{FRAME_BYTES_MAX, Line, Lines};
 pub use hostile::{Ask, Behaviour, Field, HostileArgs, Place, Pull};
 pub use http::ReplyForm;
 pub use server::{Action, Event, Machine};
+pub use server_args::ServerArgs;

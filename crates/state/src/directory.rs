@@ -1,9 +1,11 @@
 //! Private directories and the files in them: creation, names that survive a crash, and a lock among processes.
+//!
+//! A directory that another user may write in is refused: its files could be exchanged, and so could its lock.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,15 @@ use rustix::io::Errno;
 
 /// Longest wait for a directory lock, in milliseconds.
 pub const LOCK_WAIT_MS_MAX: u64 = 10_000;
+
+/// Wait for a directory lock after which the caller is told, in milliseconds.
+pub const LOCK_TOLD_MS: u64 = 1_000;
+
+/// Permissions that no directory of ours may grant: writing for the group and for others.
+const OPEN_MODE: u32 = 0o022;
+
+/// Largest text that is read from a lock file, in bytes.
+const HOLDER_BYTES_MAX: usize = 32;
 
 /// Pause between two attempts at a lock, in milliseconds.
 const LOCK_RETRY_MS: u64 = 2;
@@ -27,6 +38,24 @@ pub enum DirectoryError {
     Busy {
         /// The locked directory.
         directory: PathBuf,
+        /// The number of the process that took the lock, where it left one.
+        holder: Option<u32>,
+    },
+    /// Other users may write in the directory.
+    Open {
+        /// The directory.
+        directory: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The directory belongs to another user.
+    Foreign {
+        /// The directory.
+        directory: PathBuf,
+        /// The user id of its owner.
+        owner: u32,
+        /// Our user id.
+        user: u32,
     },
     /// The operating system refused.
     Io {
@@ -42,11 +71,33 @@ pub enum DirectoryError {
 impl fmt::Display for DirectoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DirectoryError::Busy { directory } => {
+            DirectoryError::Busy { directory, holder } => {
+                let by = holder.map_or_else(
+                    || "another process".to_owned(),
+                    |pid| format!("process {pid}"),
+                );
                 write!(
                     f,
-                    "another process has held {} for {LOCK_WAIT_MS_MAX} ms",
-                    directory.display()
+                    "{by} has held the lock {} for {LOCK_WAIT_MS_MAX} ms; end that process and try again",
+                    directory.join(LOCK_FILE).display()
+                )
+            }
+            DirectoryError::Open { directory, mode } => {
+                let directory = directory.display();
+                write!(
+                    f,
+                    "other users may write in {directory} (mode {mode:04o}); run chmod 700 {directory}"
+                )
+            }
+            DirectoryError::Foreign {
+                directory,
+                owner,
+                user,
+            } => {
+                let directory = directory.display();
+                write!(
+                    f,
+                    "{directory} belongs to user {owner} and not to user {user}, who runs this; run chown {user} {directory}, or name another directory"
                 )
             }
             DirectoryError::Io {
@@ -61,7 +112,9 @@ impl fmt::Display for DirectoryError {
 impl std::error::Error for DirectoryError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            DirectoryError::Busy { .. } => None,
+            DirectoryError::Busy { .. }
+            | DirectoryError::Open { .. }
+            | DirectoryError::Foreign { .. } => None,
             DirectoryError::Io { error, .. } => Some(error),
         }
     }
@@ -75,13 +128,13 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Direct
     }
 }
 
-/// Creates a directory and its missing parents, each `0700`. A directory that exists is left as it is.
+/// Creates a directory and its missing parents, each `0700`. A directory that exists is left as it is, and checked.
 ///
 /// # Errors
-/// [`DirectoryError::Io`].
+/// [`DirectoryError::Io`], and as [`check_private`].
 pub fn create_private(directory: &Path) -> Result<(), DirectoryError> {
     if directory.is_dir() {
-        return Ok(());
+        return check_private(directory);
     }
     DirBuilder::new()
         .recursive(true)
@@ -95,6 +148,30 @@ pub fn create_private(directory: &Path) -> Result<(), DirectoryError> {
         Some(parent) => sync(parent).map_err(failed("sync", parent)),
         None => Ok(()),
     }
+}
+
+/// Whether a directory belongs to the user who runs this, and only that user may write in it.
+///
+/// # Errors
+/// [`DirectoryError::Foreign`], [`DirectoryError::Open`], and [`DirectoryError::Io`] where it cannot be looked at.
+pub fn check_private(directory: &Path) -> Result<(), DirectoryError> {
+    let found = fs::metadata(directory).map_err(failed("inspect", directory))?;
+    let user = rustix::process::geteuid().as_raw();
+    if found.uid() != user {
+        return Err(DirectoryError::Foreign {
+            directory: directory.to_path_buf(),
+            owner: found.uid(),
+            user,
+        });
+    }
+    let mode = found.mode() & 0o7777;
+    if mode & OPEN_MODE != 0 {
+        return Err(DirectoryError::Open {
+            directory: directory.to_path_buf(),
+            mode,
+        });
+    }
+    Ok(())
 }
 
 /// Forces the names inside a directory to the disk: a file that was created, renamed or removed stays so after a loss of power.
@@ -116,6 +193,14 @@ pub fn sync(directory: &Path) -> io::Result<()> {
 /// # Errors
 /// [`DirectoryError::Io`].
 pub fn write_private(path: &Path, contents: &[u8]) -> Result<(), DirectoryError> {
+    replace_private(path, contents, true)
+}
+
+/// [`write_private`], which leaves it to the system when the file reaches the disk unless `durable` is asked for.
+///
+/// # Errors
+/// [`DirectoryError::Io`].
+pub fn replace_private(path: &Path, contents: &[u8], durable: bool) -> Result<(), DirectoryError> {
     let partial = path.with_extension("partial");
     match fs::remove_file(&partial) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -130,10 +215,13 @@ pub fn write_private(path: &Path, contents: &[u8]) -> Result<(), DirectoryError>
         .clone();
     let written = options.open(&partial).and_then(|mut file| {
         file.write_all(contents)?;
-        file.sync_all()
+        if durable { file.sync_all() } else { Ok(()) }
     });
     written.map_err(failed("write", &partial))?;
     fs::rename(&partial, path).map_err(failed("create", path))?;
+    if !durable {
+        return Ok(());
+    }
     let parent = path.parent().unwrap_or(Path::new("."));
     sync(parent).map_err(failed("sync", parent))
 }
@@ -144,18 +232,77 @@ pub struct DirectoryLock {
     _file: File,
 }
 
+/// Whom to tell that a lock is held by another process: called once, [`LOCK_TOLD_MS`] after the wait began.
+pub type Waiting<'a> = dyn FnMut(&Held<'_>) + 'a;
+
+/// A lock that another process holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held<'a> {
+    /// The locked directory.
+    pub directory: &'a Path,
+    /// The number of the process that took the lock, where it left one.
+    pub holder: Option<u32>,
+}
+
+impl fmt::Display for Held<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "waiting for the lock {}",
+            self.directory.join(LOCK_FILE).display()
+        )?;
+        if let Some(pid) = self.holder {
+            write!(f, ", which process {pid} holds")?;
+        }
+        write!(f, "; giving up after {} s", LOCK_WAIT_MS_MAX / 1_000)
+    }
+}
+
 impl DirectoryLock {
     /// Takes the lock, waiting at most [`LOCK_WAIT_MS_MAX`] for another holder.
     ///
     /// # Errors
     /// [`DirectoryError::Busy`] after that wait, [`DirectoryError::Io`] when the lock file cannot be made.
     pub fn acquire(directory: &Path) -> Result<DirectoryLock, DirectoryError> {
-        DirectoryLock::acquire_within(directory, Duration::from_millis(LOCK_WAIT_MS_MAX))
+        DirectoryLock::acquire_telling(directory, &mut |_| {})
     }
 
-    fn acquire_within(directory: &Path, wait: Duration) -> Result<DirectoryLock, DirectoryError> {
+    /// [`DirectoryLock::acquire`], which tells of a wait that takes long.
+    ///
+    /// # Errors
+    /// As [`DirectoryLock::acquire`].
+    pub fn acquire_telling(
+        directory: &Path,
+        waiting: &mut Waiting<'_>,
+    ) -> Result<DirectoryLock, DirectoryError> {
+        let spans = (
+            Duration::from_millis(LOCK_TOLD_MS),
+            Duration::from_millis(LOCK_WAIT_MS_MAX),
+        );
+        DirectoryLock::acquire_within(directory, spans, waiting)
+    }
+
+    /// Takes the lock where nobody holds it at this moment; `None` where somebody does.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Io`] when the lock file cannot be made.
+    pub fn try_acquire(directory: &Path) -> Result<Option<DirectoryLock>, DirectoryError> {
+        match DirectoryLock::acquire_within(directory, (Duration::MAX, Duration::ZERO), &mut |_| {})
+        {
+            Ok(lock) => Ok(Some(lock)),
+            Err(DirectoryError::Busy { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn acquire_within(
+        directory: &Path,
+        (tell_after, wait): (Duration, Duration),
+        waiting: &mut Waiting<'_>,
+    ) -> Result<DirectoryLock, DirectoryError> {
         let path = directory.join(LOCK_FILE);
         let options = OpenOptions::new()
+            .read(true)
             .write(true)
             .create(true)
             .truncate(false)
@@ -163,15 +310,27 @@ impl DirectoryLock {
             .clone();
         let file = options.open(&path).map_err(failed("open", &path))?;
         let since = Instant::now();
+        let mut told = false;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(DirectoryLock { _file: file }),
+                Ok(()) => {
+                    sign(&file);
+                    return Ok(DirectoryLock { _file: file });
+                }
                 Err(Errno::WOULDBLOCK | Errno::INTR) if since.elapsed() < wait => {
+                    if !told && since.elapsed() >= tell_after {
+                        told = true;
+                        waiting(&Held {
+                            directory,
+                            holder: holder(&file),
+                        });
+                    }
                     std::thread::park_timeout(Duration::from_millis(LOCK_RETRY_MS));
                 }
                 Err(Errno::WOULDBLOCK) => {
                     return Err(DirectoryError::Busy {
                         directory: directory.to_path_buf(),
+                        holder: holder(&file),
                     });
                 }
                 Err(errno) => return Err(failed("lock", &path)(errno.into())),
@@ -180,8 +339,26 @@ impl DirectoryLock {
     }
 }
 
+/// Leaves our number in a lock file, for whoever waits. Nothing depends on it, so a full disk is passed over.
+fn sign(file: &File) {
+    let text = format!("{}\n", std::process::id());
+    if file.write_all_at(text.as_bytes(), 0).is_ok() {
+        let _ = file.set_len(text.len() as u64);
+    }
+}
+
+/// The process that took the lock, as it says itself.
+fn holder(file: &File) -> Option<u32> {
+    let mut text = [0; HOLDER_BYTES_MAX];
+    let length = file.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(text.get(..length)?).ok()?;
+    text.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -189,13 +366,69 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("state-lock-{}", std::process::id()));
         create_private(&directory).unwrap();
         let held = DirectoryLock::acquire(&directory).unwrap();
-        let second = DirectoryLock::acquire_within(&directory, Duration::from_millis(5));
-        assert!(
-            matches!(second, Err(DirectoryError::Busy { .. })),
-            "{second:?}"
-        );
+        let spans = (Duration::from_millis(1), Duration::from_millis(20));
+        let mut told = Vec::new();
+        let second = DirectoryLock::acquire_within(&directory, spans, &mut |held| {
+            told.push(held.to_string())
+        });
+        let Err(error @ DirectoryError::Busy { holder, .. }) = second else {
+            panic!("{second:?}");
+        };
+        assert_eq!(holder, Some(std::process::id()));
+        assert!(error.to_string().contains("has held the lock"), "{error}");
+        assert_eq!(told.len(), 1, "{told:?}");
+        let pid = format!("which process {} holds", std::process::id());
+        assert!(told[0].contains(&pid), "{told:?}");
+        assert!(DirectoryLock::try_acquire(&directory).unwrap().is_none());
         drop(held);
-        DirectoryLock::acquire_within(&directory, Duration::from_millis(5)).unwrap();
+        drop(DirectoryLock::acquire_within(&directory, spans, &mut |_| {}).unwrap());
+        assert!(DirectoryLock::try_acquire(&directory).unwrap().is_some());
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_others_may_write_in_is_refused_with_its_mode() {
+        let directory = std::env::temp_dir().join(format!("state-open-{}", std::process::id()));
+        create_private(&directory).unwrap();
+        for (mode, refused) in [
+            (0o777, true),
+            (0o1777, true),
+            (0o720, true),
+            (0o702, true),
+            (0o755, false),
+            (0o700, false),
+        ] {
+            fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+            let checked = create_private(&directory);
+            match &checked {
+                Err(error @ DirectoryError::Open { mode: found, .. }) if refused => {
+                    assert_eq!(*found, mode);
+                    let text = error.to_string();
+                    let shown = format!("(mode {mode:04o}); run chmod 700 ");
+                    assert!(text.contains(&shown), "{text}");
+                }
+                Ok(()) if !refused => {}
+                _ => panic!("{mode:o}: {checked:?}"),
+            }
+        }
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_directory_of_another_user_is_refused() {
+        let directory = std::env::temp_dir().join(format!("state-foreign-{}", std::process::id()));
+        create_private(&directory).unwrap();
+        // Only root can give a directory away; others look at one that is root's.
+        let foreign = match std::os::unix::fs::chown(&directory, Some(65_534), None) {
+            Ok(()) => directory.clone(),
+            Err(_) => PathBuf::from("/usr"),
+        };
+        let error = create_private(&foreign).unwrap_err();
+        assert!(
+            matches!(error, DirectoryError::Foreign { .. })
+                && error.to_string().contains("run chown "),
+            "{error}"
+        );
         fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -7,6 +7,9 @@ use crate::id::Id;
 use crate::scan::{Member, Scan};
 use crate::text;
 
+/// The members of JSON-RPC 2.0's messages, of every kind and in every revision of MCP.
+pub const MEMBERS: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
+
 /// What a message is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind<'a> {
@@ -47,14 +50,21 @@ impl<'a> Envelope<'a> {
     /// [`K::NotJsonRpc`] where the object is no JSON-RPC 2.0 message, [`K::BatchNotAllowed`] for an
     /// array.
     pub fn of(scan: &Scan<'a>) -> Result<Self, WireError> {
-        if scan.batch.is_some() {
+        Self::read(scan.batch.is_some(), |name| member(&scan.members, name))
+    }
+
+    /// Reads the envelope of a message whose members `get` finds.
+    pub(crate) fn read(
+        is_batch: bool,
+        get: impl Fn(&str) -> Option<&'a str>,
+    ) -> Result<Self, WireError> {
+        if is_batch {
             return Err(WireError::new(
                 K::BatchNotAllowed,
                 0,
                 "this revision of the protocol has no batches",
             ));
         }
-        let get = |name: &str| member(&scan.members, name);
         let bad = |message| Err(WireError::new(K::NotJsonRpc, 0, message));
         if get("jsonrpc").is_none_or(|v| string(v).as_deref() != Some("2.0")) {
             return bad("the message lacks \"jsonrpc\": \"2.0\"");

@@ -2,20 +2,25 @@
 //!
 //! Invariants, as absences: this crate opens no socket and no file, reads no clock and no
 //! environment, logs nothing, and never changes a byte that it was given: what it hands out are
-//! slices of the frame as it came. It never recurses, so depth costs memory that is bounded by
-//! [`Bounds::depth_max`], not stack.
+//! slices of the frame as it came, or a frame written anew ([`canonical`]) that means the same to
+//! every reader. It never recurses, so depth costs memory that is bounded by [`Bounds::depth_max`],
+//! not stack.
 
+pub mod canonical;
 pub mod error;
+pub mod fold;
 pub mod frame;
 pub mod header;
 pub mod id;
 pub mod jsonrpc;
+pub mod members;
 pub mod revision;
 pub mod scan;
 pub mod sse;
 pub mod text;
 
-pub use error::{WireError, WireErrorKind};
+pub use canonical::Canonical;
+pub use error::{Ambiguity, WireError, WireErrorKind};
 pub use frame::{FrameEvent, LineFramer};
 pub use id::Id;
 pub use jsonrpc::{Envelope, Kind};

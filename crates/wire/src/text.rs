@@ -11,31 +11,47 @@ pub fn unescape(inner: &str) -> Option<Cow<'_, str>> {
     }
     let mut out = String::with_capacity(inner.len());
     let mut rest = inner;
-    while let Some(slash) = rest.find('\\') {
+    while let Some(slash) = memchr::memchr(b'\\', rest.as_bytes()) {
         let (plain, tail) = rest.split_at_checked(slash)?;
         out.push_str(plain);
-        let escape = *tail.as_bytes().get(1)?;
-        let mut used = 2;
-        match escape {
-            b'"' => out.push('"'),
-            b'\\' => out.push('\\'),
-            b'/' => out.push('/'),
-            b'b' => out.push('\u{8}'),
-            b'f' => out.push('\u{c}'),
-            b'n' => out.push('\n'),
-            b'r' => out.push('\r'),
-            b't' => out.push('\t'),
-            b'u' => {
-                let (ch, len) = unicode(tail)?;
-                out.push(ch);
-                used = len;
-            }
-            _ => return None,
-        }
-        rest = tail.get(used..)?;
+        let (ch, length) = escape(tail)?;
+        out.push(ch);
+        rest = tail.get(length..)?;
     }
     out.push_str(rest);
     Some(Cow::Owned(out))
+}
+
+/// Whether every escape in the inside of a JSON string is one that JSON knows and no surrogate
+/// stands alone.
+#[must_use]
+pub fn is_well_escaped(inner: &str) -> bool {
+    let mut rest = inner;
+    while let Some(slash) = memchr::memchr(b'\\', rest.as_bytes()) {
+        let Some((_, length)) = rest.get(slash..).and_then(escape) else {
+            return false;
+        };
+        rest = rest.get(slash + length..).unwrap_or_default();
+    }
+    true
+}
+
+/// Reads the escape at the start of `tail`; gives the character and the length of the escape.
+/// `None` where JSON does not know it or a surrogate stands alone.
+pub(crate) fn escape(tail: &str) -> Option<(char, usize)> {
+    let ch = match tail.as_bytes().get(1)? {
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return unicode(tail),
+        _ => return None,
+    };
+    Some((ch, 2))
 }
 
 /// Reads `\uXXXX` or a surrogate pair at the start of `tail`; gives the character and the length.
@@ -59,23 +75,39 @@ fn hex4(digits: &str) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// Writes `text` as a JSON string, quotes included (RFC 8259 §7).
+/// Writes `text` as a JSON string, quotes included (RFC 8259 §7), in the one spelling that
+/// [`crate::canonical`] knows.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
+    let mut utf8 = [0; 4];
     for ch in text.chars() {
-        match ch {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\n' => out.extend_from_slice(b"\\n"),
-            '\r' => out.extend_from_slice(b"\\r"),
-            '\t' => out.extend_from_slice(b"\\t"),
-            c if u32::from(c) < 0x20 => {
-                out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes())
-            }
-            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        match escaped(ch) {
+            Some(escape) => out.extend_from_slice(escape.as_bytes()),
+            None => out.extend_from_slice(ch.encode_utf8(&mut utf8).as_bytes()),
         }
     }
     out.push(b'"');
+}
+
+/// How a character is escaped that may not stand in a string as it is: what JSON forbids there
+/// (quote, backslash, U+0000 to U+001F), and the line ends U+0085, U+2028 and U+2029, at which some
+/// readers of lines cut. `None` for every other character, which stands for itself.
+pub(crate) fn escaped(ch: char) -> Option<&'static str> {
+    /// The control characters in their order.
+    const CONTROLS: [&str; 32] = [
+        "\\u0000", "\\u0001", "\\u0002", "\\u0003", "\\u0004", "\\u0005", "\\u0006", "\\u0007",
+        "\\b", "\\t", "\\n", "\\u000b", "\\f", "\\r", "\\u000e", "\\u000f", "\\u0010", "\\u0011",
+        "\\u0012", "\\u0013", "\\u0014", "\\u0015", "\\u0016", "\\u0017", "\\u0018", "\\u0019",
+        "\\u001a", "\\u001b", "\\u001c", "\\u001d", "\\u001e", "\\u001f",
+    ];
+    match ch {
+        '"' => Some("\\\""),
+        '\\' => Some("\\\\"),
+        '\u{85}' => Some("\\u0085"),
+        '\u{2028}' => Some("\\u2028"),
+        '\u{2029}' => Some("\\u2029"),
+        _ => CONTROLS.get(usize::try_from(u32::from(ch)).ok()?).copied(),
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +123,7 @@ mod tests {
         );
         for bad in ["\\x", "\\ud800", "\\udc00\\ud800", "\\u12", "\\", "\\u+123"] {
             assert_eq!(unescape(bad), None, "{bad}");
+            assert!(!is_well_escaped(bad), "{bad}");
         }
     }
 

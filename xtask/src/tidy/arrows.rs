@@ -2,9 +2,9 @@
 //!
 //! The arrows are the architecture: a crate that is not in a row may not be used there. Dev dependencies are free.
 
-use super::finding::Finding;
 use super::metadata::{Dependency, Package};
 use super::tree::Tree;
+use crate::finding::Finding;
 
 const TABLE_FILE: &str = "xtask/src/tidy/arrows.rs";
 
@@ -21,11 +21,12 @@ const ARROWS: &[(&str, May)] = &[
     ("state", May::Use(&[])),
     ("gate", May::Use(&["state"])),
     ("net", May::Use(&["wire"])),
-    ("toolkit", May::Use(&["gate", "wire"])),
+    ("toolkit", May::Use(&["gate", "wire", "state"])),
+    ("echo", May::Use(&["toolkit"])),
     ("mcp", May::Use(&["gate", "wire", "net", "toolkit"])),
     (
         "models",
-        May::Use(&["gate", "wire", "net", "state", "mocks"]),
+        May::Use(&["gate", "wire", "net", "state", "toolkit"]),
     ),
     (
         "agents",
@@ -35,15 +36,19 @@ const ARROWS: &[(&str, May)] = &[
     ("pbpk", May::Use(&[])),
     (
         "simulation",
-        May::Use(&["toolkit", "gate", "pbpk", "state"]),
+        May::Use(&["toolkit", "gate", "pbpk", "state", "net"]),
     ),
     ("stores", May::Use(&["state"])),
-    ("console", May::Use(&["gate", "net", "state"])),
+    ("console", May::Use(&["gate", "net", "state", "toolkit"])),
     ("mocks", May::Use(&["wire", "net"])),
     ("lab", May::Use(&["wire", "net", "mocks"])),
+    ("testkit", May::Use(&[])),
     ("durward", May::UseAll),
     ("xtask", May::Use(&[])),
 ];
+
+/// Crates that only tests may use.
+const TESTS_ONLY: &[&str] = &["testkit"];
 
 /// Crates of others that one of ours may not use, and why.
 const BANS: &[(&str, &[&str], &str)] = &[
@@ -94,6 +99,12 @@ fn check_package(tree: &Tree, package: &Package, all: &[Package]) -> Vec<Finding
     let mut findings = Vec::new();
     for dependency in package.dependencies.iter().filter(|d| d.ships()) {
         let ours = all.iter().any(|p| p.name == dependency.name);
+        if TESTS_ONLY.contains(&dependency.name.as_str()) {
+            let wrong = format!("`{name}` ships with `{}`", dependency.name);
+            let remedy = "only tests may use it: list it under [dev-dependencies]";
+            findings.push(Finding::new(manifest, at(dependency), wrong, remedy));
+            continue;
+        }
         if let May::Use(allowed) = may
             && ours
             && !allowed.contains(&dependency.name.as_str())
@@ -152,6 +163,7 @@ mod tests {
                     kind: kind.map(str::to_owned),
                 })
                 .collect(),
+            targets: Vec::new(),
         }
     }
 
@@ -223,10 +235,64 @@ mod tests {
     }
 
     #[test]
+    fn the_kit_of_the_tests_never_ships() {
+        let kit = package("testkit", &[]);
+        for name in ["durward", "gate", "lab"] {
+            let with = |kind| found(&[kit.clone(), package(name, &[("testkit", kind)])]);
+            assert_eq!(with(Some("dev")), [""; 0]);
+            for kind in [None, Some("build")] {
+                let found = with(kind);
+                assert_eq!(found.len(), 1, "{found:?}");
+                assert!(found[0].contains("only tests may use it"), "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn new_crates_have_their_arrows_and_no_others() {
+        let allowed = [
+            (
+                "toolkit",
+                &["gate", "wire", "state"][..],
+                &["net", "mcp"][..],
+            ),
+            ("mcp", &["toolkit"], &["state", "models"]),
+            (
+                "console",
+                &["gate", "net", "state", "toolkit"],
+                &["mcp", "wire"],
+            ),
+            (
+                "simulation",
+                &["toolkit", "gate", "pbpk", "state", "net"],
+                &["mcp", "wire"],
+            ),
+            (
+                "models",
+                &["gate", "wire", "net", "state", "toolkit"],
+                &["mcp", "mocks"],
+            ),
+            (
+                "ssh",
+                &["toolkit", "gate", "net", "state"],
+                &["mcp", "wire"],
+            ),
+        ];
+        for (name, may, may_not) in allowed {
+            for (others, expected) in [(may, 0), (may_not, 1)] {
+                for other in others {
+                    let found = found(&[package(other, &[]), package(name, &[(other, None)])]);
+                    assert_eq!(found.len(), expected, "{name} {other}: {found:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_binary_may_use_everything() {
         let all: Vec<Package> = ARROWS
             .iter()
-            .filter(|(n, _)| *n != "durward")
+            .filter(|(n, _)| *n != "durward" && !TESTS_ONLY.contains(n))
             .map(|(n, _)| package(n, &[]))
             .collect();
         let uses: Vec<(&str, Option<&str>)> = all.iter().map(|p| (p.name.as_str(), None)).collect();

@@ -1,7 +1,7 @@
 //! Lints are answered with `#[expect(…, reason = …)]`, and nothing is unsafe.
 
-use super::finding::Finding;
 use super::tree::Tree;
+use crate::finding::Finding;
 
 /// `#[allow]` and `#[expect]` without a reason outside tests; `unsafe` anywhere.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

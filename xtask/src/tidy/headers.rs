@@ -1,7 +1,7 @@
 //! What each crate opens with: its purpose in `lib.rs`, the house's lints in its manifest.
 
-use super::finding::Finding;
 use super::tree::Tree;
+use crate::finding::Finding;
 
 /// Every crate: a `//!` header on the first line, and `[lints] workspace = true`.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -13,6 +13,21 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
     /// Relative to the repository root once loaded.
     pub(crate) manifest_path: String,
+    pub(crate) targets: Vec<Target>,
+}
+
+/// Something that cargo builds of a package.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Target {
+    pub(crate) kind: Vec<String>,
+}
+
+impl Package {
+    /// How many binaries its integration tests are linked into.
+    pub(crate) fn test_binaries(&self) -> usize {
+        let is_test = |target: &&Target| target.kind.iter().any(|kind| kind == "test");
+        self.targets.iter().filter(is_test).count()
+    }
 }
 
 /// One declared dependency.
@@ -70,9 +85,11 @@ mod tests {
     fn packages_and_kinds_are_read() {
         let json =
             br#"{"packages":[{"name":"gate","manifest_path":"/r/crates/gate/Cargo.toml","other":1,
+            "targets":[{"kind":["lib"]},{"kind":["test"],"name":"it"}],
             "dependencies":[{"name":"state","kind":null},{"name":"proptest","kind":"dev"}]}]}"#;
         let packages = parse(json, "/r").unwrap();
         assert_eq!(packages[0].manifest_path, "crates/gate/Cargo.toml");
+        assert_eq!(packages[0].test_binaries(), 1);
         let ships: Vec<bool> = packages[0]
             .dependencies
             .iter()

@@ -7,13 +7,16 @@ use std::path::Path;
 
 use crate::command::Error;
 use crate::docs;
-use finding::Finding;
+use crate::finding::Finding;
 
 mod arrows;
 mod attributes;
-pub(crate) mod finding;
+mod binaries;
+mod circles;
 mod headers;
 mod metadata;
+mod modules;
+mod orphans;
 mod outbound;
 mod panics;
 mod ratchet;
@@ -47,7 +50,10 @@ fn check(tree: &tree::Tree, packages: &[metadata::Package]) -> (Vec<Finding>, si
     let (mut findings, sizes) = sizes::check(tree);
     findings.extend(arrows::check(tree, packages));
     findings.extend(attributes::check(tree));
+    findings.extend(binaries::check(packages));
+    findings.extend(circles::check(tree));
     findings.extend(headers::check(tree));
+    findings.extend(orphans::check(tree));
     findings.extend(outbound::check(tree));
     findings.extend(panics::check(tree));
     findings.extend(words::check(tree));

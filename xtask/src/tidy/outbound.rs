@@ -6,8 +6,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Item, UseTree, Visibility};
 
-use super::finding::Finding;
 use super::tree::{Rust, Tree};
+use crate::finding::Finding;
 
 /// Faces and tool servers. `lab`, `mocks` and the binary are not bound by this rule.
 const BOUND: [&str; 7] = [

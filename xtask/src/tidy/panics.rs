@@ -1,7 +1,7 @@
 //! Nothing outside tests may panic on purpose: bad input is a feature, and an error is its answer.
 
-use super::finding::Finding;
 use super::tree::Tree;
+use crate::finding::Finding;
 
 /// Calls that panic, outside test code. Examples and benches are no tests.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::Finding;
+use crate::finding::Finding;
 
 /// Where the list lives.
 pub(super) const FILE: &str = "xtask/ratchet.toml";

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::finding::Finding;
 use super::ratchet::{self, Kind, Ratchet};
 use super::tree::{Rust, Tree};
+use crate::finding::Finding;
 
 const FILE_LINES_MAX: usize = 800;
 const FILE_LINES_P90_MAX: usize = 450;

@@ -8,6 +8,8 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, Expr, ImplItem, Item, Lit, Meta, Signature, Token, TraitItem};
 
+use super::modules::links::{self, Links};
+
 /// What was seen in one file. Lines count from 1.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
@@ -22,6 +24,8 @@ pub(super) struct Survey {
     pub(super) unsafes: Vec<usize>,
     /// Modules in files of their own that are compiled only for tests.
     pub(super) test_modules: Vec<String>,
+    /// What binds it to other files, test code included.
+    pub(super) links: Links,
 }
 
 /// One function with a body.
@@ -54,6 +58,7 @@ pub(super) fn read(text: &str) -> Result<Survey, Unparsed> {
     let mut surveyor = Surveyor::default();
     surveyor.find_unsafe(tokens);
     surveyor.visit_file(&file);
+    surveyor.survey.links = links::read(&file);
     Ok(surveyor.survey)
 }
 
@@ -284,7 +289,7 @@ fn has_ident(tokens: TokenStream, wanted: &str) -> bool {
 }
 
 /// `#[test]`, `#[cfg(test)]` and `#[cfg(all(…, test, …))]`; not `any(test, …)`, which is compiled without tests too.
-fn is_test_only(attribute: &Attribute) -> bool {
+pub(super) fn is_test_only(attribute: &Attribute) -> bool {
     match &attribute.meta {
         Meta::Path(path) => path
             .segments
@@ -321,7 +326,7 @@ fn type_name(of: &syn::Type) -> String {
     .unwrap_or_else(|| "_".to_owned())
 }
 
-fn attributes(item: &Item) -> &[Attribute] {
+pub(super) fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(i) => &i.attrs,
         Item::Enum(i) => &i.attrs,

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use super::finding::Finding;
+use super::modules::links::Links;
 use super::survey::{self, Survey};
 use crate::command::{self, Error};
+use crate::finding::Finding;
 
 /// Every text file, by its path relative to the root, with `/` between the parts.
 #[derive(Debug, Default)]
@@ -89,6 +90,23 @@ impl Tree {
         self.texts
             .iter()
             .map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    /// The paths of all Rust files, parsed or not.
+    pub(super) fn rust_paths(&self) -> impl Iterator<Item = &str> {
+        self.surveys.keys().map(String::as_str)
+    }
+
+    /// The tree's own copy of the path of a Rust file, where there is such a file.
+    pub(super) fn rust_path(&self, path: &str) -> Option<&str> {
+        let (path, _) = self.surveys.get_key_value(path)?;
+        Some(path)
+    }
+
+    /// What a Rust file declares and names; none where it cannot be parsed.
+    pub(super) fn links(&self, path: &str) -> Option<&Links> {
+        let survey = self.surveys.get(path)?.as_ref().ok()?;
+        Some(&survey.links)
     }
 
     /// The text of one file.
@@ -187,7 +205,7 @@ fn walk(root: &Path, folder: &str, names: &mut Vec<String>) -> Result<(), Error>
 }
 
 /// Where the modules that a file declares are found, with a trailing slash.
-fn module_folder(path: &str) -> String {
+pub(super) fn module_folder(path: &str) -> String {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = if folder.is_empty() {
         String::new()

@@ -1,7 +1,7 @@
 //! Words that may not stay in the tree: reminders without an owner, and paths of one machine.
 
-use super::finding::Finding;
 use super::tree::Tree;
+use crate::finding::Finding;
 
 /// Put together here so that this file does not find itself.
 const REMINDERS: [&str; 4] = [

@@ -12,12 +12,14 @@ use clap::{Args, Subcommand, ValueEnum};
 use gate::journal::audit::{AuditError, Filter, Kind};
 use gate::journal::{KeysError, parse_utc};
 
-/// Nothing is wrong.
+/// Nothing is wrong, and nothing is left open.
 pub const SOUND: u8 = 0;
 /// The journal was changed.
 pub const TAMPERED: u8 = 1;
 /// Nothing can be said: nothing to read, no key, a bad argument.
 pub const CANNOT_VERIFY: u8 = 2;
+/// Nothing is wrong with what is there; whether that is all cannot be proven.
+pub const OPEN: u8 = 3;
 
 /// Largest `--limit`.
 const LIMIT_MAX: u64 = 1_000_000;
@@ -31,7 +33,8 @@ pub struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check that the journal is what was written
+    /// Check that the journal is what was written, and that all of it is there
+    #[command(after_help = verify::EXIT_CODES)]
     Verify(verify::VerifyArgs),
     /// Print the latest records that meet the conditions
     Show(SelectArgs),
@@ -109,8 +112,10 @@ impl Since {
 pub struct Context {
     /// The journal's directory where `--dir` is not given.
     pub journal: PathBuf,
-    /// The key directory, whose public key is trusted where `--key` is not given.
+    /// The key directory, whose public key is trusted where `--key` is not given, with the head beside it.
     pub keys: PathBuf,
+    /// The witness's file, where one is configured.
+    pub witness: Option<PathBuf>,
     /// Milliseconds since 1970.
     pub now_ms: i64,
 }
@@ -135,7 +140,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Runs the command and returns its exit code: [`SOUND`], [`TAMPERED`] or [`CANNOT_VERIFY`]. A reader that closes the pipe has
+/// Runs the command and returns its exit code: [`SOUND`], [`TAMPERED`], [`CANNOT_VERIFY`] or [`OPEN`]. A reader that closes the pipe has
 /// seen enough: that is success.
 pub fn run(args: &AuditArgs, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = match &args.command {

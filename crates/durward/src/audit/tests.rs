@@ -4,8 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Parser;
+use gate::effect::Effect;
 use gate::journal::{
-    Decision, Journal, JournalOptions, Keys, OpId, Operation, Record, Status, SyncPolicy, Verdict,
+    Decision, Journal, JournalOptions, Keys, OpId, Operation, Record, Status, SyncPolicy,
 };
 
 /// 2026-11-21T03:38:09.123Z
@@ -48,11 +49,7 @@ impl Place {
         .unwrap();
         for at in 1..=6_u8 {
             let (op, now_ms) = (OpId(u128::from(at)), NOW_MS + i64::from(at) * 600_000);
-            let decision = if at == 3 {
-                Verdict::Deny
-            } else {
-                Verdict::Allow
-            };
+            let decision = if at == 3 { Effect::Deny } else { Effect::Allow };
             let tool_name = Some(if at == 5 {
                 "bad\u{1b}[31mtool"
             } else {
@@ -99,6 +96,7 @@ impl Place {
         let context = super::Context {
             journal: self.journal(),
             keys: self.0.join("keys"),
+            witness: None,
             now_ms: NOW_MS + 3_600_000,
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -156,6 +154,74 @@ fn a_changed_journal_is_exit_1() {
     assert_eq!(code, 1);
     assert_eq!(report["findings"][0]["problem"], "changed");
     assert_eq!(report["findings"][0]["sequence"], 2);
+}
+
+#[test]
+fn a_last_segment_that_was_taken_away_is_exit_1() {
+    for emptied in [false, true] {
+        let place = Place::new(if emptied { "emptied" } else { "last" });
+        let file = place.segment();
+        if emptied {
+            fs::remove_dir_all(place.journal()).unwrap();
+        } else {
+            fs::remove_file(&file).unwrap();
+        }
+        let (code, out, err) = place.run(&["verify"]);
+        assert_eq!((code, err.as_str()), (1, ""), "{out}");
+        assert!(
+            out.contains("finding: head.json: segment ")
+                && out.contains(" is missing: the head names its record "),
+            "{out}"
+        );
+    }
+}
+
+#[test]
+fn an_end_that_cannot_be_proven_is_exit_3() {
+    let place = Place::new("open");
+    let path = place.segment();
+    let text = fs::read_to_string(&path).unwrap();
+    // Without a head, nothing says that this is all.
+    let elsewhere = place.0.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::copy(&path, elsewhere.join(path.file_name().unwrap())).unwrap();
+    let dir = elsewhere.to_str().unwrap();
+    let (code, out, _) = place.run(&["verify", "--dir", dir]);
+    assert_eq!(code, 3, "{out}");
+    assert!(out.contains("open: no head was compared"), "{out}");
+    let head = place.0.join("keys/head.json");
+    let head = head.to_str().unwrap();
+    assert_eq!(place.run(&["verify", "--dir", dir, "--head", head]).0, 0);
+    // A killed instance: its last two records are under no signature.
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    fs::write(
+        elsewhere.join(path.file_name().unwrap()),
+        lines[..lines.len() - 1].concat(),
+    )
+    .unwrap();
+    let (code, out, _) = place.run(&["verify", "--dir", dir]);
+    assert_eq!(code, 3, "{out}");
+    let segment = path
+        .file_stem()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .rsplit('-')
+        .next()
+        .unwrap();
+    assert!(
+        out.starts_with("open: ")
+            && out.contains(&format!(
+                " records of segment {segment} are not yet covered by a signature\n"
+            )),
+        "{out}"
+    );
+    let (code, out, _) = place.run(&["verify", "--json", "--dir", dir]);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, report["status"].as_str()), (3, Some("open")));
+    assert_eq!(report["unproven"][1]["open"], "tail", "{report}");
+    // The head knows that there was more.
+    assert_eq!(place.run(&["verify", "--dir", dir, "--head", head]).0, 1);
 }
 
 #[test]
@@ -303,6 +369,7 @@ fn a_reader_that_goes_away_ends_following_with_success() {
     let context = super::Context {
         journal: place.journal(),
         keys: place.0.join("keys"),
+        witness: None,
         now_ms: NOW_MS,
     };
     assert_eq!(

@@ -4,11 +4,17 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gate::journal::audit::{VerifyReport, verify};
-use gate::journal::{CHECKPOINT_PUBLIC_FILE, PublicKey};
+use gate::journal::audit::{Anchors, Verdict, VerifyReport, verify_against};
+use gate::journal::{CHECKPOINT_PUBLIC_FILE, HEAD_FILE, PublicKey};
 use serde::Serialize;
 
-use super::{Context, Failure, SOUND, TAMPERED};
+use super::{Context, Failure, OPEN, SOUND, TAMPERED};
+
+/// What the exit code says.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes: 0 sound; 1 tampered: each finding is named with its file and line; 2 nothing can be said
+(nothing to read, no key); 3 open: nothing is wrong with what is there, and its end cannot be proven,
+because an instance is running, was killed, or no head was compared.";
 
 /// Arguments of `durward audit verify`.
 #[derive(Debug, Args)]
@@ -19,6 +25,12 @@ pub(super) struct VerifyArgs {
     /// Public key file to trust; may be given several times
     #[arg(long, value_name = "FILE")]
     key: Vec<PathBuf>,
+    /// Head to compare with [default: the one beside the keys, unless --dir names another journal]
+    #[arg(long, value_name = "FILE")]
+    head: Option<PathBuf>,
+    /// File of a witness to compare with [default: the configured one, unless --dir names another journal]
+    #[arg(long, value_name = "FILE")]
+    witness: Option<PathBuf>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -26,7 +38,7 @@ pub(super) struct VerifyArgs {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    status: &'a str,
+    status: Verdict,
     #[serde(flatten)]
     report: &'a VerifyReport,
 }
@@ -56,11 +68,20 @@ pub(super) fn run(
             }
         }
     }
-    let report = verify(args.dir.as_ref().unwrap_or(&context.journal), &trusted)?;
-    let (status, code) = if report.is_sound() {
-        ("sound", SOUND)
-    } else {
-        ("tampered", TAMPERED)
+    let dir = args.dir.as_ref().unwrap_or(&context.journal);
+    // The head of this installation says nothing of another journal.
+    let own = dir.starts_with(&context.journal);
+    let head = context.keys.join(HEAD_FILE);
+    let anchors = Anchors {
+        head: args.head.as_deref().or(own.then_some(head.as_path())),
+        witness: (args.witness.as_deref()).or(context.witness.as_deref().filter(|_| own)),
+    };
+    let report = verify_against(dir, &trusted, &anchors)?;
+    let status = report.verdict();
+    let code = match status {
+        Verdict::Sound => SOUND,
+        Verdict::Open => OPEN,
+        Verdict::Tampered => TAMPERED,
     };
     if args.json {
         serde_json::to_writer(
@@ -79,7 +100,12 @@ pub(super) fn run(
     Ok(code)
 }
 
-fn print(report: &VerifyReport, status: &str, out: &mut dyn Write) -> Result<(), Failure> {
+fn print(report: &VerifyReport, status: Verdict, out: &mut dyn Write) -> Result<(), Failure> {
+    let status = match status {
+        Verdict::Sound => "sound",
+        Verdict::Open => "open",
+        Verdict::Tampered => "tampered",
+    };
     let VerifyReport {
         segments,
         records,
@@ -98,6 +124,9 @@ fn print(report: &VerifyReport, status: &str, out: &mut dyn Write) -> Result<(),
     }
     if report.findings_omitted > 0 {
         writeln!(out, "finding: and {} more", report.findings_omitted)?;
+    }
+    for open in &report.unproven {
+        writeln!(out, "{open}")?;
     }
     for note in &report.notes {
         writeln!(out, "note: {note}")?;

@@ -263,6 +263,12 @@ pub const KEYS: &[Key] = &[
         "when records are forced to the disk: once a second, before each call goes out, when the system likes",
     ),
     key(
+        "journal.witness",
+        "path",
+        "none",
+        "a file, best on another volume and append-only, that is given each head of the journal",
+    ),
+    key(
         "call_timeout",
         "span of time",
         "300s",

@@ -3,7 +3,6 @@
 //! Flag, then environment, then file, then default. A value that came out of the environment is
 //! never shown, neither in a message nor by `Debug`.
 
-pub mod check;
 mod expand;
 mod fault;
 mod file;
@@ -124,6 +123,22 @@ impl Settings {
             "{}: there is no server \"{shown}\"\n  hint: {hint}",
             file.display()
         ))
+    }
+
+    /// Tells places what the configuration says about them; a flag or a variable outranks it.
+    pub fn lay_out(&self, places: &mut Places, state_dir: Origin) {
+        if let (Some(state), Origin::Default | Origin::File(_)) = (&self.state_dir, state_dir) {
+            places.keep_state_in(&state.value);
+        }
+        places.confine = self.confine.value;
+        places.witness = self.witness.as_ref().map(|file| file.value.clone());
+        self.protect(places);
+    }
+
+    /// Keeps calls off the files that the configuration is made of or names.
+    pub fn protect(&self, places: &mut Places) {
+        let files = self.files().into_iter();
+        places.named = files.map(Path::to_path_buf).collect();
     }
 
     /// The command line or the environment names another policy.

@@ -33,7 +33,9 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     }
     read_limits(&top, &mut settings)?;
     read_approval(&top, &mut settings)?;
-    replace(&mut settings.sync, top.section("journal")?.choice("sync")?);
+    let journal = top.section("journal")?;
+    replace(&mut settings.sync, journal.choice("sync")?);
+    settings.witness = journal.file("witness", "a witness")?;
     replace(
         &mut settings.call_timeout,
         top.within("call_timeout", CALL_TIMEOUT_MS)?,

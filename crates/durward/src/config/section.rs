@@ -295,6 +295,18 @@ impl<'r> Section<'r> {
         listed.into_iter().map(read).collect()
     }
 
+    /// A path where an address may come to stand: until then it is refused by name.
+    pub fn file(&self, name: &str, what: &str) -> Result<Option<Setting<PathBuf>>, Fault> {
+        self.read(name, |text| {
+            if text.contains("://") || text == "syslog" {
+                return Err(format!(
+                    "names no file; {what} over HTTP or syslog is not built yet"
+                ));
+            }
+            self.resolve(text)
+        })
+    }
+
     fn resolve(&self, text: &str) -> Result<PathBuf, String> {
         if text.is_empty() {
             return Err("names no file".into());

@@ -78,7 +78,7 @@ pub fn read(
     member: &Member,
     warnings: &mut Vec<Warning>,
 ) -> Result<Server, Fault> {
-    let name = crate::cli::server_name(&member.name).map_err(|why| Fault::new(member.at, why))?;
+    let name = crate::names::server_name(&member.name).map_err(|why| Fault::new(member.at, why))?;
     let section = top.server(member)?;
     let command = command(&section)?;
     let http = http(&section, warnings)?;

@@ -143,6 +143,8 @@ pub struct Settings {
     pub limits: Limits,
     pub approval: Approval,
     pub sync: Setting<Sync>,
+    /// The file that is given each head of the journal.
+    pub witness: Option<Setting<PathBuf>>,
     pub call_timeout: Setting<Span>,
     /// Of single tools, of whichever server.
     pub tool_timeout: Setting<Vec<(String, Span)>>,
@@ -191,6 +193,7 @@ impl Default for Settings {
             limits: Limits::default(),
             approval: Approval::default(),
             sync: Setting::default(Sync::Interval),
+            witness: None,
             call_timeout: Setting::default(Span(300_000)),
             tool_timeout: Setting::default(Vec::new()),
             state_dir: None,
@@ -270,6 +273,7 @@ impl Settings {
         let mut out: Vec<&Path> = Vec::new();
         out.extend(self.file.as_deref());
         out.extend(self.policy.value.as_deref());
+        out.extend(self.witness.as_ref().map(|file| file.value.as_path()));
         if let Some(tls) = &self.tls {
             out.extend([tls.cert.value.as_path(), tls.key.value.as_path()]);
         }
@@ -323,6 +327,11 @@ impl Settings {
             row("call_timeout", &self.call_timeout, ToString::to_string),
             row("tool_timeout", &self.tool_timeout, |tools| spans(tools)),
         ]);
+        if let Some(witness) = &self.witness {
+            rows.push(row("journal.witness", witness, |file| {
+                file.display().to_string()
+            }));
+        }
         if let Some(state) = &self.state_dir {
             rows.push(row("state_dir", state, |dir| dir.display().to_string()));
         }

@@ -55,7 +55,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "journal: { zzzzzzzz: 1 }",
-            "line 1, column 12: unknown key \"zzzzzzzz\" in journal\n  hint: known here: sync",
+            "line 1, column 12: unknown key \"zzzzzzzz\" in journal\n  hint: known here: sync, witness",
         ),
         (
             "\"a\\u202Eb\": 1",
@@ -445,7 +445,7 @@ limits:
   concurrency: 2
   response_bytes: 64KiB
 approval: { timeout: 30s, remember: 0s, pending_max: 5, waiting_max: 2, per_minute: 9 }
-journal: { sync: every }
+journal: { sync: every, witness: heads.jsonl }
 call_timeout: 90s
 tool_timeout: { slow: 4m }
 state_dir: ../state

@@ -7,6 +7,7 @@
 
 pub mod client;
 pub mod directory;
+pub mod reload;
 pub mod server;
 
 use serde::{Deserialize, Serialize};

@@ -46,7 +46,7 @@ pub fn first(
         let line = ask(&question, lines, out, &mut left)?;
         let given = line.trim();
         let given = if given.is_empty() { &default } else { given };
-        match crate::cli::server_name(given) {
+        match crate::names::server_name(given) {
             Ok(name) => return Ok(Some(First { name, reached })),
             Err(why) => complain(&why, out),
         }

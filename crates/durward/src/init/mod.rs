@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum as _};
 use gate::policy::starter::STARTER_POLICY;
 
-use crate::EXIT_CONFIGURATION;
 use crate::atomic::{self, Existing};
 use crate::config;
+use crate::failure::EXIT_CONFIGURATION;
 use crate::install::client::Client;
 use crate::places::Places;
 use words::quoted;
@@ -45,7 +45,7 @@ pub struct InitArgs {
     #[arg(long, short)]
     yes: bool,
     /// The first server's name in rules and in the journal [default: from the command]
-    #[arg(long, value_name = "NAME", value_parser = crate::cli::server_name)]
+    #[arg(long, value_name = "NAME", value_parser = crate::names::server_name)]
     name: Option<String>,
     /// The first server is reached here, over Streamable HTTP
     #[arg(long, value_name = "URL", conflicts_with = "command")]
@@ -166,7 +166,7 @@ fn name_of(reached: &Reached) -> String {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
             words
                 .split_first()
-                .map(|(program, arguments)| crate::run::name_of(program, arguments))
+                .map(|(program, arguments)| crate::names::of_command(program, arguments))
         }
         Reached::Url(url) => url
             .split("://")
@@ -175,7 +175,7 @@ fn name_of(reached: &Reached) -> String {
             .map(str::to_owned),
     };
     let name = name.unwrap_or_default();
-    crate::cli::server_name(name.trim_end_matches('_')).unwrap_or_else(|_| SERVER_NAME.to_owned())
+    crate::names::server_name(name.trim_end_matches('_')).unwrap_or_else(|_| SERVER_NAME.to_owned())
 }
 
 /// The text of the configuration.

@@ -15,8 +15,9 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::atomic::{self, Existing};
+use crate::failure::EXIT_CONFIGURATION;
 use crate::places::Places;
-use crate::{EXIT_CONFIGURATION, policy, run};
+use crate::{names, policy};
 use client::{Client, Location};
 use edit::Edit;
 
@@ -39,7 +40,7 @@ pub struct InstallArgs {
     /// The client
     client: Client,
     /// The server's name in the client and in rules (`backend_id`) [default: from the command]
-    #[arg(long, value_name = "NAME", value_parser = crate::cli::server_name)]
+    #[arg(long, value_name = "NAME", value_parser = crate::names::server_name)]
     name: Option<String>,
     /// The rules, as JSON [default: the starter policy]
     #[arg(long, value_name = "FILE")]
@@ -91,7 +92,7 @@ fn install(
     let name = args
         .name
         .clone()
-        .unwrap_or_else(|| run::name_of(program, arguments));
+        .unwrap_or_else(|| names::of_command(program, arguments));
     let entry = entry(args, places, &name, program, arguments)?;
     let location = location(args, places)?;
     let section = args.client.section();

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use gate::pins::{Definition, Tool};
 use mcp::descriptions::hidden::spelled_out;
-use mcp::tree::Node;
+use mcp::descriptions::tree::Node;
 use serde_json::{Value, json};
 
 use super::{DIFFERS, DONE, DiffArgs, Failure, book, chosen, short};

@@ -1,5 +1,6 @@
 //! `durward policy test`
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::explain::because;
-use super::question::Question;
+use super::question::{GivenFact, Question};
 use super::source::{self, PolicyFile, Protected};
 use super::text::Plain;
 use super::{Context, EXIT_DIFFERENT, EXIT_FINE, Failure};
@@ -55,9 +56,31 @@ struct Case {
     method: Option<String>,
     backend: Option<String>,
     subject: Option<String>,
+    #[serde(default)]
+    facts: BTreeMap<String, Given>,
     expect: Expect,
     rule: Option<String>,
     note: Option<String>,
+}
+
+/// The value of a further fact.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Given {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Given {
+    fn fact(&self, name: &str) -> Result<GivenFact, String> {
+        match self {
+            Self::One(text) => GivenFact::of(name, &[text]),
+            Self::Many(texts) => {
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                GivenFact::of(name, &texts)
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -136,6 +159,11 @@ pub fn run(
 
 impl Case {
     fn judge(&self, policy: &Policy, view: &LocalView, user: &str) -> Outcome {
+        let given: Result<Vec<GivenFact>, String> = self
+            .facts
+            .iter()
+            .map(|(name, value)| value.fact(name))
+            .collect();
         let question = Question {
             method: self.method.as_deref().unwrap_or("tools/call"),
             name: self.tool.as_deref(),
@@ -144,6 +172,7 @@ impl Case {
             uri: self.uri.as_deref(),
             backend: self.backend.as_deref().unwrap_or("server"),
             subject: self.subject.as_deref().unwrap_or(user),
+            facts: given.as_deref().unwrap_or_default(),
         };
         if self.args.is_some() && self.path.is_some() {
             return Outcome {
@@ -152,7 +181,8 @@ impl Case {
                 is: "a case has either args or path".into(),
             };
         }
-        let facts = match question.facts(view) {
+        let unfit = given.as_ref().err().cloned();
+        let facts = match unfit.map_or_else(|| question.facts(view), Err) {
             Ok(facts) => facts,
             Err(is) => {
                 return Outcome {

@@ -7,7 +7,7 @@ use gate::facts::{Fact, Facts};
 use gate::policy::{DEFAULT_RULE, Judgement, Operation, PROTECTED_RULE, Policy, Reading, Verdict};
 use serde_json::{Value, json};
 
-use super::question::Question;
+use super::question::{GivenFact, Question};
 use super::source::{self, PolicyFile, Protected};
 use super::text::{Plain, by_precedence, list, word};
 use super::{Context, EXIT_FINE, Failure};
@@ -48,6 +48,9 @@ pub struct ExplainArgs {
     /// The caller (`subject_id`) [default: the local user]
     #[arg(long, value_name = "NAME")]
     subject: Option<String>,
+    /// A further fact, as in reference/policy.md, such as `backend_id=files`; lists with commas; repeatable
+    #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = GivenFact::parse)]
+    facts: Vec<GivenFact>,
     #[command(flatten)]
     policy: PolicyFile,
     /// Print one JSON object
@@ -81,6 +84,7 @@ pub fn run(
         uri: args.uri.as_deref(),
         backend: &args.backend,
         subject: args.subject.as_deref().unwrap_or(&places.user),
+        facts: &args.facts,
     };
     let view = LocalView::new(places);
     let facts = question.facts(&view).map_err(Failure::Cannot)?;
@@ -136,6 +140,14 @@ impl Answer<'_> {
         }
         writeln!(out, "  server        {}", Plain(&facts.backend_id))?;
         writeln!(out, "  caller        {}", Plain(&facts.subject_id))?;
+        for (row, value) in facts.kept_beside() {
+            let texts: Vec<&str> = value
+                .known()
+                .iter()
+                .flat_map(|value| value.texts())
+                .collect();
+            writeln!(out, "  {:13} {}", row.name, list(&texts))?;
+        }
         writeln!(out, "  operation     {}", self.operation())?;
         let effects = self.judgement.side_effects;
         writeln!(
@@ -194,9 +206,9 @@ impl Answer<'_> {
                 mark(rule.id == decided)
             )?;
             for (name, value) in &reading.conditions {
-                let asked = rule.conditions.asked(name).map_or_else(
+                let asked = rule.conditions.list(name).map_or_else(
                     || "each has to match one of the patterns above".to_owned(),
-                    |texts| list(&texts),
+                    list,
                 );
                 writeln!(out, "             {:7}  {name}: {asked}", word(*value))?;
             }
@@ -237,7 +249,7 @@ impl Answer<'_> {
                     .map(|(name, value)| {
                         json!({
                             "condition": name,
-                            "asked": reading.rule.conditions.asked(name),
+                            "asked": reading.rule.conditions.list(name),
                             "outcome": word(*value),
                         })
                     })

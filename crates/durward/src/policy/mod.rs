@@ -17,8 +17,8 @@ use std::io::{self, Write};
 
 use clap::{Args, Subcommand};
 
-use crate::EXIT_CONFIGURATION;
 use crate::config::Settings;
+use crate::failure::EXIT_CONFIGURATION;
 use crate::places::Places;
 
 /// All is as it should be.

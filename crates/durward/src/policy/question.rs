@@ -1,8 +1,11 @@
 //! A call that nobody makes, described as a real one would be.
 
-use gate::facts::Facts;
+use std::sync::Arc;
+
+use gate::Caller;
+use gate::facts::{Fact, FactId, Facts, Kind, Stated};
 use mcp::describe::{self, Context, PathSchemas};
-use mcp::method::{self, Class};
+use mcp::message::method::{self, Class};
 use serde_json::json;
 use serde_json::value::RawValue;
 use wire::scan::{Bounds, scan_request};
@@ -26,6 +29,48 @@ pub struct Question<'a> {
     pub uri: Option<&'a str>,
     pub backend: &'a str,
     pub subject: &'a str,
+    /// What else is known of it.
+    pub facts: &'a [GivenFact],
+}
+
+/// A fact that no request states.
+#[derive(Debug, Clone)]
+pub struct GivenFact {
+    id: FactId,
+    value: Stated,
+}
+
+impl GivenFact {
+    /// Reads `NAME=VALUE`; the members of a list are joined by commas.
+    ///
+    /// # Errors
+    /// A sentence about what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+        let values: Vec<&str> = value.split(',').collect();
+        Self::of(name, &values)
+    }
+
+    /// The fact of this name; one value where it is no list.
+    ///
+    /// # Errors
+    /// A sentence about what is wrong.
+    pub fn of(name: &str, values: &[&str]) -> Result<Self, String> {
+        let id =
+            FactId::named(name).ok_or_else(|| format!("there is no fact called \"{name}\""))?;
+        let value = match id.row().kind {
+            Kind::Text => Stated::Text(values.join(",")),
+            Kind::Texts => Stated::Texts(values.iter().map(|value| Arc::from(*value)).collect()),
+        };
+        let given = Self { id, value };
+        given.state(&mut Facts::default())?;
+        Ok(given)
+    }
+
+    fn state(&self, facts: &mut Facts) -> Result<(), String> {
+        let stated = facts.set(self.id, Fact::Known(self.value.clone()));
+        stated.map_err(|error| error.to_string())
+    }
 }
 
 impl Question<'_> {
@@ -34,10 +79,20 @@ impl Question<'_> {
     /// # Errors
     /// A sentence that says what is missing or wrong.
     pub fn facts(&self, view: &LocalView) -> Result<Facts, String> {
-        let schemas = PathSchemas::default();
+        let mut facts = self.described(view)?;
+        self.state(&mut facts)?;
+        Ok(facts)
+    }
+
+    fn state(&self, facts: &mut Facts) -> Result<(), String> {
+        self.facts.iter().try_for_each(|given| given.state(facts))
+    }
+
+    fn described(&self, view: &LocalView) -> Result<Facts, String> {
+        let (schemas, caller) = (PathSchemas::default(), Caller::local(self.subject));
         let context = Context {
             backend_id: self.backend,
-            subject_id: self.subject,
+            caller: &caller,
             view: Some(view),
             schemas: &schemas,
             definitions: None,
@@ -45,7 +100,7 @@ impl Question<'_> {
         if SERVER_METHODS.contains(&self.method) {
             return Ok(describe::server_request(self.method, &context));
         }
-        let reaches_for = match method::of_client_request(self.method) {
+        let reaches_for = match method::of(self.method).class {
             Class::Judged(reaches_for) => reaches_for,
             Class::Control(_) => {
                 return Err(format!(
@@ -101,18 +156,16 @@ impl Question<'_> {
     /// The facts of the tool in a list, where the arguments of a call are not known yet.
     pub fn listed(&self, view: &LocalView) -> Option<Facts> {
         let name = self.name.filter(|_| self.method == "tools/call")?;
-        let schemas = PathSchemas::default();
+        let (schemas, caller) = (PathSchemas::default(), Caller::local(self.subject));
         let context = Context {
             backend_id: self.backend,
-            subject_id: self.subject,
+            caller: &caller,
             view: Some(view),
             schemas: &schemas,
             definitions: None,
         };
-        Some(describe::listed(
-            gate::facts::ResourceType::Tool,
-            name,
-            &context,
-        ))
+        let mut facts = describe::listed(gate::facts::ResourceType::Tool, name, &context);
+        self.state(&mut facts).ok()?;
+        Some(facts)
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gate::policy::{CONDITION_NAMES, DEFAULT_RULE, PROTECTED_RULE, Rule};
+use gate::policy::{DEFAULT_RULE, PROTECTED_RULE, Rule};
 use serde_json::{Map, Value, json};
 
 use super::source::{self, Protected};
@@ -59,7 +59,7 @@ pub fn run(
     )?;
     for (at, rule) in &rules {
         let conditions: Vec<String> = asked(rule)
-            .map(|(name, texts)| format!("{name}={}", list(&texts)))
+            .map(|(name, texts)| format!("{name}={}", list(texts)))
             .collect();
         writeln!(
             out,
@@ -77,10 +77,9 @@ pub fn run(
     Ok(EXIT_FINE)
 }
 
-fn asked(rule: &Rule) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
-    CONDITION_NAMES
-        .into_iter()
-        .filter_map(|name| Some((name, rule.conditions.asked(name)?)))
+fn asked(rule: &Rule) -> impl Iterator<Item = (&'static str, &[String])> {
+    let asked = rule.conditions.all().iter();
+    asked.map(|asked| (asked.row.key, asked.texts.as_slice()))
 }
 
 fn object(at: usize, rule: &Rule) -> Value {

@@ -1,5 +1,6 @@
 //! Text from outside on a person's terminal, and tables.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use gate::policy::{Effect, Rule, Tri};
@@ -35,9 +36,9 @@ pub fn word(value: Tri) -> &'static str {
 }
 
 /// One text as it is, several in brackets.
-pub fn list(texts: &[&str]) -> String {
+pub fn list<T: Borrow<str>>(texts: &[T]) -> String {
     match texts {
-        [one] => Plain(one).to_string(),
+        [one] => Plain(one.borrow()).to_string(),
         several => format!("[{}]", Plain(&several.join(", "))),
     }
 }
@@ -74,6 +75,6 @@ mod tests {
         }
         assert_eq!(list(&["a"]), "a");
         assert_eq!(list(&["a", "b"]), "[a, b]");
-        assert_eq!(list(&[]), "[]");
+        assert_eq!(list::<&str>(&[]), "[]");
     }
 }

@@ -4,12 +4,12 @@
 //! good in force, is said on standard error and written to the journal. A call keeps the world that it
 //! was judged by.
 
-pub mod command;
 mod group;
 mod watch;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,15 +21,14 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::cli::{ApprovalArgs, Given, RunArgs};
 use crate::config::keys::KEYS;
 use crate::config::settings::Row;
 use crate::config::{self, Origin, Settings};
+use crate::flags::ApprovalArgs;
 use crate::limits::LimitArgs;
 use crate::local;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::serve::{Changes, Plan};
 pub use group::Group;
 use watch::Watch;
 
@@ -146,29 +145,26 @@ pub struct Asked {
     /// Under `durward serve`, the servers that the rules are for.
     pub group: Option<Group>,
     /// Who takes up what else has changed there: one of the groups does it for all.
-    pub changes: Option<Arc<Changes>>,
+    pub beside: Option<Arc<dyn Beside>>,
 }
 
 impl Asked {
-    /// What `durward run` asks for.
-    pub fn of_run(args: &RunArgs, given: &Given, source: config::Source) -> Self {
-        Self {
-            server: args.server.clone(),
-            policy: args.policy.clone(),
-            policy_origin: given.policy,
-            source,
-            limits: args.limits.clone(),
-            approval: args.approval.clone(),
-            watch: !args.no_watch,
-            group: None,
-            changes: None,
-        }
-    }
-
     /// Whether it is this that tells what waits for a restart.
     fn tells(&self) -> bool {
-        self.group.is_none() || self.changes.is_some()
+        self.group.is_none() || self.beside.is_some()
     }
+}
+
+/// Puts in force what was prepared; gives the keys whose change waits for a restart.
+pub type TakeUp = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send>;
+
+/// What changes with the configuration beside the rules: the servers of `durward serve`.
+pub trait Beside: std::fmt::Debug + Send + Sync {
+    /// Makes ready what these settings ask for, and changes nothing yet.
+    ///
+    /// # Errors
+    /// A sentence, where it could not be had.
+    fn prepare(self: Arc<Self>, settings: &Settings, places: &Places) -> Result<TakeUp, String>;
 }
 
 /// All that a reload brings, ready to be put in force.
@@ -178,8 +174,8 @@ struct Prepared {
     policy: Policy,
     limits: Limits,
     approval: gate::approval::Options,
-    /// What is to be served, where that is looked after here.
-    plan: Option<Plan>,
+    /// What else has changed, where that is looked after here.
+    beside: Option<TakeUp>,
 }
 
 /// What is in force.
@@ -329,15 +325,10 @@ impl Reloader {
         });
         match prepared {
             Ok(mut prepared) => {
-                let served = prepared
-                    .plan
-                    .take()
-                    .map(|plan| (plan, prepared.settings.clone()));
+                let beside = prepared.beside.take();
                 let mut outcome = self.put_in_force(change, prepared);
-                if let (Outcome::Updated { restart, .. }, Some((plan, settings)), Some(changes)) =
-                    (&mut outcome, served, &self.asked.changes)
-                {
-                    restart.extend(changes.take_up(&plan, &settings).await);
+                if let (Outcome::Updated { restart, .. }, Some(take_up)) = (&mut outcome, beside) {
+                    restart.extend(take_up().await);
                 }
                 outcome
             }
@@ -356,7 +347,7 @@ impl Reloader {
             policy,
             limits,
             approval,
-            plan: _,
+            beside: _,
         } = prepared;
         let explicit = change.is_explicit();
         let new_policy = explicit || policy.digest() != self.in_force.policy_digest;
@@ -481,10 +472,10 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
     let approval = asked.approval.options(&settings.approval);
     let file = policy_of(asked, &settings).map_err(of_config)?;
     // The state stays where it is; what the configuration names may be other files now.
-    places.protect(&settings);
-    let plan = asked.changes.as_ref();
-    let plan = plan.map(|changes| changes.plan(&settings, &places));
-    let plan = plan.transpose().map_err(of_config)?;
+    settings.protect(&mut places);
+    let beside = asked.beside.as_ref();
+    let beside = beside.map(|beside| Arc::clone(beside).prepare(&settings, &places));
+    let beside = beside.transpose().map_err(of_config)?;
     match source::of_file(file.as_deref(), Protected::AsRun, &places) {
         Ok(policy) => Ok(Prepared {
             settings,
@@ -492,7 +483,7 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
             policy,
             limits,
             approval,
-            plan,
+            beside,
         }),
         Err(message) => Err(Fault {
             component: "policy",

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use gate::journal::SyncPolicy;
 use gate::limits::Limits;
 
-use super::Failure;
-use crate::cli::{RunArgs, Sync};
+use super::RunArgs;
+use crate::config::Settings;
 use crate::config::server::Server;
-use crate::config::{Settings, values};
+use crate::failure::Failure;
+use crate::flags::sync_policy;
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
+use crate::names;
 use crate::places::Places;
 use crate::{sandbox, screening};
 
@@ -44,7 +46,11 @@ impl Plan {
             ),
             None => None,
         };
-        let command = command(args, server, places);
+        let policy = settings.policy_of(server).0.map(Path::to_path_buf);
+        let command = command(args, server, places).map(|command| Command {
+            policy: policy.clone(),
+            ..command
+        });
         let call_timeout_ms = args.call_timeout.map_or_else(
             || settings.call_timeout_of(server).0,
             |seconds| seconds.saturating_mul(1_000),
@@ -55,15 +61,15 @@ impl Plan {
         let transport = args.transport.map(Into::into);
         let transport = transport.or(server.map(|server| server.transport));
         let default_name = match (&reached, &command) {
-            (Some(reached), None) => super::plain_name(&reached.host),
-            (_, Some(command)) => super::name_of(&command.program, &command.arguments),
+            (Some(reached), None) => names::plain(&reached.host),
+            (_, Some(command)) => names::of_command(&command.program, &command.arguments),
             (None, None) => "server".to_owned(),
         };
         let name = args.name.clone().or_else(|| args.server.clone());
         Ok(Self {
             name: name.unwrap_or(default_name),
             server: means(transport, reached, command)?,
-            policy: settings.policy_of(server).0.map(Path::to_path_buf),
+            policy,
             call_timeout_ms,
             tool_timeouts_ms,
             sync: sync_policy(args.sync, settings),
@@ -75,21 +81,6 @@ impl Plan {
                 .over(settings.limits.for_gate())
                 .map_err(Failure::configuration)?,
         })
-    }
-}
-
-/// When journal records are forced to the disk: by the flag, else by the configuration.
-pub fn sync_policy(flag: Option<Sync>, settings: &Settings) -> SyncPolicy {
-    let sync = match flag {
-        Some(Sync::Interval) => values::Sync::Interval,
-        Some(Sync::Every) => values::Sync::Every,
-        Some(Sync::Never) => values::Sync::Never,
-        None => settings.sync.value,
-    };
-    match sync {
-        values::Sync::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
-        values::Sync::Every => SyncPolicy::Every,
-        values::Sync::Never => SyncPolicy::Never,
     }
 }
 
@@ -116,6 +107,7 @@ fn command(args: &RunArgs, server: Option<&Server>, places: &Places) -> Option<C
                 environment: Vec::new(),
                 sandbox: None,
                 confine: None,
+                policy: None,
             }
         }
     };

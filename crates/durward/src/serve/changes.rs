@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gate::Gate;
 use gate::journal::{Record, System};
 use gate::paths::PathView;
-use mcp::serve::{Face, ServerOptions};
+use mcp::call::ServerOptions;
+use mcp::http::Face;
 
 use super::ServeArgs;
 use super::plan::{Plan, Planned};
@@ -14,7 +15,7 @@ use crate::config::Settings;
 use crate::config::server::Server;
 use crate::local::LocalView;
 use crate::places::Places;
-use crate::reload::Group;
+use crate::reload::{Beside, Group, TakeUp};
 
 /// A set of rules, and the servers that it is for.
 pub type Ruled = (Arc<Gate>, Group);
@@ -38,7 +39,7 @@ impl std::fmt::Debug for Changes {
 /// What is served under a name, made ready.
 pub fn options(
     planned: &Planned,
-    means: mcp::serve::Means,
+    means: mcp::upstream::Means,
     gate: Arc<Gate>,
     plan: &Plan,
     places: &Places,
@@ -80,20 +81,12 @@ impl Changes {
         }
     }
 
-    /// What these settings would serve. Nothing is changed by it.
-    ///
-    /// # Errors
-    /// A sentence, where it could not be served.
-    pub fn plan(&self, settings: &Settings, places: &Places) -> Result<Plan, String> {
-        Plan::of(&self.args, settings, places).map_err(|failure| failure.message)
-    }
-
     fn served(&self) -> MutexGuard<'_, BTreeMap<String, Server>> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Serves what the plan says; gives what has to wait for a restart.
-    pub async fn take_up(&self, plan: &Plan, settings: &Settings) -> Vec<String> {
+    async fn take_up(&self, plan: &Plan, settings: &Settings) -> Vec<String> {
         let mut restart = Vec::new();
         let before = self.served().clone();
         for (name, _) in before.iter().filter(|(n, _)| settings.server(n).is_none()) {
@@ -134,7 +127,7 @@ impl Changes {
         let Some((gate, group)) = self.ruled.iter().find(of_its_rules) else {
             return Some(waits);
         };
-        let Some(means) = planned.settled_means(&self.places) else {
+        let Some(means) = planned.means().at_once(&self.places) else {
             return Some(waits);
         };
         let options = options(planned, means, Arc::clone(gate), plan, &self.places);
@@ -154,6 +147,16 @@ impl Changes {
         if let (true, Some((gate, _))) = (removed, ruled) {
             record(gate, "server_removed", name);
         }
+    }
+}
+
+impl Beside for Changes {
+    fn prepare(self: Arc<Self>, settings: &Settings, places: &Places) -> Result<TakeUp, String> {
+        let plan = Plan::of(&self.args, settings, places).map_err(|failure| failure.message)?;
+        let settings = settings.clone();
+        Ok(Box::new(move || {
+            Box::pin(async move { self.take_up(&plan, &settings).await })
+        }))
     }
 }
 

@@ -6,11 +6,12 @@ use gate::Gate;
 use gate::identity::IdentityFault;
 use http::header::{ALLOW, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use mcp::serve::Face;
+use mcp::http::Face;
 use net::http::server::{Handler, Request, Response, ResponseBody, plain};
 
 use super::guests::Guests;
 use super::metrics;
+use super::origin::Origin;
 
 /// The one handler of `durward serve`.
 pub struct Door {
@@ -91,8 +92,23 @@ impl Handler for Door {
     }
 
     async fn handle(&self, request: Request) -> Response {
+        let origin = Origin::of(&request.head);
+        let mut response = match &origin {
+            Some(origin) if origin.asks_first => plain(StatusCode::NO_CONTENT, ""),
+            _ => self.route(request).await,
+        };
+        if let Some(origin) = origin {
+            origin.answer(response.headers_mut());
+        }
+        response
+    }
+}
+
+impl Door {
+    async fn route(&self, request: Request) -> Response {
         let path = request.head.uri.path();
         if let Some(name) = path.strip_prefix("/mcp/") {
+            let name = name.strip_suffix('/').unwrap_or(name);
             return match self.guests.caller(&request.head.headers, Some(name)) {
                 Ok(caller) => {
                     let name = name.to_owned();
@@ -103,7 +119,7 @@ impl Handler for Door {
         }
         let headers = &request.head.headers;
         match (path, &request.head.method) {
-            ("/mcp", _) => match self.guests.caller(headers, None) {
+            ("/mcp" | "/mcp/", _) => match self.guests.caller(headers, None) {
                 Ok(_) => self.face.unknown_server(),
                 Err(fault) => refused(fault),
             },

@@ -9,9 +9,9 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use net::http::server::single;
 
+use crate::failure::Failure;
 use crate::local::{self, SystemClock};
 use crate::places::Places;
-use crate::run::Failure;
 
 /// The holders of keys, at the door.
 pub struct Guests {

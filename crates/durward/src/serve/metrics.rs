@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gate::Gate;
 use gate::admit::{TIME_CLASSES_US, Tallied};
-use mcp::serve::Face;
+use mcp::http::Face;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};

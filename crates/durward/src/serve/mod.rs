@@ -5,6 +5,7 @@ mod descriptors;
 mod door;
 mod guests;
 mod metrics;
+mod origin;
 mod plan;
 mod signals;
 mod threads;
@@ -18,23 +19,24 @@ use std::time::Duration;
 
 use gate::journal::{Config, Journal, Record, System};
 use gate::{Gate, World};
-use mcp::serve::Face;
+use mcp::http::Face;
 use net::http::server;
 use tokio::net::TcpListener;
 use tokio::signal::unix::SignalKind;
 
-use crate::cli::{ApprovalArgs, Given, ScreeningArgs, Sync, server_name, tool_timeout};
 use crate::config::{self, Settings};
 use crate::control::directory::Socket;
 use crate::control::server as control;
+use crate::failure::Failure;
+use crate::flags::{ApprovalArgs, Given, ScreeningArgs, Sync, sync_policy, tool_timeout};
+use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, SystemClock};
+use crate::names::server_name;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::reload::{Asked, Group, Reloader};
-use crate::run::plan::sync_policy;
-use crate::run::{Failure, bind_control, close_journal, listen, open_journal, split_seed};
+use crate::reload::{Asked, Beside, Group, Reloader};
 
-pub use changes::Changes;
+use changes::Changes;
 pub use plan::Plan;
 
 use door::Door;
@@ -133,7 +135,7 @@ pub enum Share {
     All,
 }
 
-impl From<Share> for mcp::serve::Share {
+impl From<Share> for mcp::upstream::Share {
     fn from(share: Share) -> Self {
         match share {
             Share::Session => Self::Session,
@@ -248,7 +250,7 @@ fn serve(
             .iter()
             .map(|of| (Arc::clone(&of.gate), of.group.clone()));
         let changes = Changes::new(args, settings, &serving.face, groups.collect(), places);
-        let mut changes = Some(Arc::new(changes));
+        let mut beside: Option<Arc<dyn Beside>> = Some(Arc::new(changes));
         for of in &mut ruled {
             let own = (settings.clone(), places.clone());
             let asked = Asked {
@@ -260,7 +262,7 @@ fn serve(
                 approval: args.approval.clone(),
                 watch: true,
                 group: Some(of.group.clone()),
-                changes: changes.take(),
+                beside: beside.take(),
             };
             let reloader = Reloader::new(asked, own.0, own.1, Arc::clone(&of.gate))
                 .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
@@ -411,7 +413,7 @@ impl Serving {
                 .find(|of| of.file == server.policy)
                 .map(|of| Arc::clone(&of.gate))
                 .ok_or_else(|| Failure::other("a server has no policy"))?;
-            let means = server.means(&gate, places, err).await?;
+            let means = server.means().settled(&gate, places, err).await?;
             servers.push(changes::options(server, means, gate, plan, places));
         }
         let gates: Vec<Arc<Gate>> = ruled.iter().map(|of| Arc::clone(&of.gate)).collect();

@@ -6,16 +6,15 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gate::Gate;
-use mcp::serve::FaceOptions;
+use mcp::http::FaceOptions;
 use net::http::server::{Names, Options, server_config};
 
 use super::{Further, ServeArgs, descriptors};
 use crate::config::Settings;
 use crate::config::server::Server;
-use crate::means::{Command, HttpFlags, Means, Reached, means, of_configuration, reached};
+use crate::failure::Failure;
+use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::places::Places;
-use crate::run::Failure;
 use crate::screening;
 
 /// Largest certificate or key file, in bytes.
@@ -28,7 +27,7 @@ const BEGIN_GRACE_MS: u64 = 2_000;
 pub struct Plan {
     pub listen: SocketAddr,
     pub servers: Vec<Planned>,
-    pub share: mcp::serve::Share,
+    pub share: mcp::upstream::Share,
     pub options: Options,
     pub face: FaceOptions,
     pub descriptions: mcp::descriptions::Options,
@@ -184,6 +183,11 @@ impl Planned {
                 further.url.as_deref(),
             ),
         };
+        let policy = settings.policy_of(server).0.map(Path::to_path_buf);
+        let command = command.map(|command| Command {
+            policy: policy.clone(),
+            ..command
+        });
         let flags = HttpFlags {
             url,
             insecure_http: args.insecure_http,
@@ -200,7 +204,7 @@ impl Planned {
             .map_err(|failure| failure.about(&format!("the server \"{name}\"")))?;
         Ok(Self {
             name: name.clone(),
-            policy: settings.policy_of(server).0.map(Path::to_path_buf),
+            policy,
             call_timeout_ms,
             tool_timeouts_ms,
             pins: screening::pins(&args.screening, settings, server, places),
@@ -213,39 +217,9 @@ impl Planned {
         self.means.is_local()
     }
 
-    /// How it is started or reached, where that needs no trying.
-    pub fn settled_means(&self, places: &Places) -> Option<mcp::serve::Means> {
-        match &self.means {
-            Means::Command(command) => Some(mcp::serve::Means::Command(
-                command.spec(places, self.policy.as_deref()),
-            )),
-            Means::Http(reached) => Some(mcp::serve::Means::Http(Arc::clone(&reached.upstream))),
-            Means::Either(..) => None,
-        }
-    }
-
-    /// How it is started or reached, once that is settled.
-    pub async fn means(
-        &self,
-        gate: &Arc<Gate>,
-        places: &Places,
-        err: &mut dyn Write,
-    ) -> Result<mcp::serve::Means, Failure> {
-        let start = |command: &Command| {
-            mcp::serve::Means::Command(command.spec(places, self.policy.as_deref()))
-        };
-        let reach = |reached: &Reached| mcp::serve::Means::Http(Arc::clone(&reached.upstream));
-        Ok(match &self.means {
-            Means::Command(command) => start(command),
-            Means::Http(reached) => reach(reached),
-            Means::Either(reached, command) => {
-                if reached.is_there(command, gate, err).await? {
-                    reach(reached)
-                } else {
-                    start(command)
-                }
-            }
-        })
+    /// How it is started or reached.
+    pub fn means(&self) -> &Means {
+        &self.means
     }
 }
 

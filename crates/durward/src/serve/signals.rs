@@ -3,7 +3,7 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::run::Failure;
+use crate::failure::Failure;
 
 /// How often the end was asked for.
 pub struct Signals(watch::Receiver<u64>);

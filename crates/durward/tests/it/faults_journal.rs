@@ -57,16 +57,28 @@ fn next_run_works(place: &Place) {
     call_works(&mut client, "again");
     assert_eq!(end(client).code, Some(0));
     assert_eq!(place.counted().len(), before + 1);
-    let journal = place.journal();
+    let journal = place.records();
     let decisions = journal.decisions();
     assert_eq!(decisions.last().unwrap()["decision"], "allow");
+}
+
+/// The same after a segment was taken away or exchanged, which the head does not forget.
+fn next_run_works_and_the_loss_is_found(place: &Place) {
+    next_run_works(place);
+    let output = place.durward(&["audit", "--state-dir", "state", "verify"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("finding: head.json: segment ") && text.contains(" is missing: "),
+        "{text}"
+    );
 }
 
 #[test]
 fn journal_removed() {
     let place = Place::new();
     broken_by(&place, |segment| fs::remove_file(segment).unwrap());
-    next_run_works(&place);
+    next_run_works_and_the_loss_is_found(&place);
 }
 
 #[test]
@@ -75,7 +87,7 @@ fn journal_folder_removed() {
     broken_by(&place, |segment| {
         fs::remove_dir_all(segment.parent().unwrap()).unwrap();
     });
-    next_run_works(&place);
+    next_run_works_and_the_loss_is_found(&place);
 }
 
 #[test]
@@ -99,7 +111,7 @@ fn journal_replaced_by_a_link() {
         std::os::unix::fs::symlink(&elsewhere, segment).unwrap();
     });
     fs::remove_file(&place.segments()[0]).unwrap();
-    next_run_works(&place);
+    next_run_works_and_the_loss_is_found(&place);
 }
 
 #[test]
@@ -134,7 +146,7 @@ fn journal_removed_while_nobody_calls() {
     let ended = wait_for_end(client);
     assert_eq!(ended.code, Some(10), "{ended:?}");
     assert_eq!(place.counted().len(), 0);
-    next_run_works(&place);
+    next_run_works_and_the_loss_is_found(&place);
 }
 
 /// Calls until the disk is full: then one refusal, exit 10, and the server has seen exactly what was
@@ -251,6 +263,50 @@ fn journal_folder_is_a_file() {
     fs::create_dir(place.path("state")).unwrap();
     fs::write(place.journal_dir(), "in the way").unwrap();
     cannot_begin(&place);
+}
+
+/// A start that has to wait for another process says so, and gives up with the number of that process.
+#[test]
+fn journal_lock_held_by_another() {
+    let place = Place::new();
+    let journal = place.journal_dir();
+    state::directory::create_private(&journal).unwrap();
+    let held = state::DirectoryLock::acquire(&journal).unwrap();
+    let ended = wait_for_end(place.guard(&["echo"]));
+    assert_eq!(ended.code, Some(10), "{ended:?}");
+    let holder = std::process::id();
+    assert!(
+        ended.stderr.contains(&format!(
+            ".lock, which process {holder} holds; giving up after 10 s"
+        )),
+        "{ended:?}"
+    );
+    assert!(
+        ended
+            .stderr
+            .contains(&format!("process {holder} has held the lock ")),
+        "{ended:?}"
+    );
+    drop(held);
+    next_run_works(&place);
+}
+
+#[test]
+fn folders_that_others_may_write_in_are_refused() {
+    for folder in ["state", "state/journal", "state/keys"] {
+        let place = Place::new();
+        let path = place.path(folder);
+        fs::create_dir_all(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        let ended = wait_for_end(place.guard(&["echo"]));
+        assert_eq!(ended.code, Some(10), "{folder}: {ended:?}");
+        assert!(
+            ended.stderr.contains("(mode 0777); run chmod 700 "),
+            "{folder}: {ended:?}"
+        );
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        next_run_works(&place);
+    }
 }
 
 #[test]

@@ -78,10 +78,7 @@ const WAYS: [(&str, &str); 17] = [
     ("move_policy", "mv POLICY POLICY.gone"),
     ("umount", "umount STATE && ls -A STATE"),
     ("umount_lazily", "umount -l STATE && ls -A STATE"),
-    (
-        "nested",
-        "unshare -Urm sh -c 'umount STATE && ls -A STATE'",
-    ),
+    ("nested", "unshare -Urm sh -c 'umount STATE && ls -A STATE'"),
     (
         "bind",
         "mkdir -p OUT/../m && mount --bind / OUT/../m && ls -A OUT/../m/STATE",
@@ -101,7 +98,10 @@ fn no_way_leads_to_durwards_own_files() {
         let way = way.replace("STATE", &state).replace("POLICY", &policy);
         tries.add(name, &way.replace("OUT", &out));
     }
-    tries.add("work", &format!("echo works > {out}/../own && cat {out}/../own"));
+    tries.add(
+        "work",
+        &format!("echo works > {out}/../own && cat {out}/../own"),
+    );
     let (found, log) = tries.run(&["--confine", "require"]);
     assert_eq!(found["work"], "works", "{log}");
     for (name, way) in WAYS {
@@ -141,7 +141,10 @@ fn a_sandbox_leaves_what_is_listed() {
     tries.add("write_readable", &format!("echo x > {readable}/file"));
     tries.add("read_other", &format!("cat {other}/file"));
     tries.add("list_other", &format!("ls {other}"));
-    tries.add("write", &format!("echo written > {out}/new && cat {out}/new"));
+    tries.add(
+        "write",
+        &format!("echo written > {out}/new && cat {out}/new"),
+    );
     tries.add("network", "cat /proc/net/dev | grep -c eth");
     let flag = format!("read={readable},write={out},network=none");
     let (found, log) = tries.run(&["--sandbox", &flag]);

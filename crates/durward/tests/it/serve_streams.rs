@@ -162,7 +162,7 @@ fn asked(ask: &str, answer: &Value) -> (Option<Value>, String, Place) {
         let id = ("mcp-session-id", session.as_str());
         serving::write_request(&mut stream, "POST", "/mcp/echo", &[id], &call("7", "asks"));
         let mut reader = std::io::BufReader::new(stream);
-        let head = serving::read_answer(&mut reader);
+        let head = serving::read_head(&mut reader);
         if head.header("content-type") == Some("text/event-stream") {
             let mut stream = Events::over(reader);
             let asked = stream.message();

@@ -1,19 +1,22 @@
 //! From a judgement to a decision and its record.
 
-use crate::approval::{self, Answer, Channel};
-use crate::facts::{Fact, Facts, ResourceType};
+use crate::approval::{self, Answer};
+use crate::channel::Channel;
+use crate::effect::Effect;
+use crate::facts::{Facts, Operation, ResourceType, scheme_of};
 use crate::journal::{
-    self, Decision, JournalError, MatchedRule, Micros, OpId, Record, RecordedPath,
+    Decision, JournalError, MatchedRule, Micros, OpId, Record, RecordedFact, RecordedPath,
 };
 use crate::limits::{BREACH_RULE, Standing};
 use crate::paths::Role;
-use crate::policy::{DEFAULT_RULE, Effect, Judgement, Operation, PROTECTED_RULE, Verdict};
+use crate::policy::{DEFAULT_RULE, Judgement, PROTECTED_RULE, Verdict};
+use crate::reason::Reason;
 
 use super::World;
 use super::call::Origin;
 use super::path_facts::{self, PathFact};
-use super::reason::{Reason, Refusal};
 use super::recorder::Recorder;
+use super::refusal::Refusal;
 
 /// A decision, owned: the world may change while a person thinks.
 #[derive(Debug)]
@@ -162,7 +165,7 @@ impl Decided {
             matched_rules: self.matched.into_iter().map(|(id, _)| id).collect(),
             matched_rules_omitted: self.matched_omitted,
             tool_name: facts.tool_name.known().cloned(),
-            path: primary_path(facts).map(str::to_owned),
+            path: facts.primary_path().map(str::to_owned),
             retry_after_ms: self.retry_after_ms,
             said: None,
         }
@@ -197,25 +200,22 @@ impl Decided {
             .iter()
             .map(|(id, effect)| MatchedRule {
                 id,
-                effect: journal_effect(*effect),
+                effect: *effect,
             })
             .collect();
-        let paths = listed_paths(facts);
+        let paths: Vec<&str> = facts.places().take(PATHS_LISTED_MAX).collect();
         let (path_arguments, path_arguments_omitted) = path_facts::recorded(facts);
         let path_arguments: Vec<RecordedPath<'_>> =
             path_arguments.iter().map(PathFact::borrowed).collect();
         let operation = self.operation.map(Operation::label);
         let uri = facts.uri.known().map(String::as_str);
-        let scheme = uri.and_then(crate::policy::scheme_of);
+        let scheme = uri.and_then(scheme_of);
+        let more: Vec<RecordedFact<'_>> = path_facts::more(facts).collect();
         let hitl = self.hitl.as_ref();
         let unknown: &[&str] = if uncertain(facts) { &["paths"] } else { &[] };
         write(&Decision {
             op,
-            decision: match self.effect {
-                Effect::Allow => journal::Verdict::Allow,
-                Effect::Deny => journal::Verdict::Deny,
-                Effect::Hitl => journal::Verdict::Hitl,
-            },
+            decision: self.effect,
             reason: self.reason.map(Reason::label),
             final_rule: Some(&self.final_rule),
             matched_rules: &matched,
@@ -223,13 +223,13 @@ impl Decided {
             mcp_method: Some(&facts.method),
             resource_type: facts.resource_type.map(ResourceType::label),
             tool_name: facts.tool_name.known().map(String::as_str),
-            path: primary_path(facts),
+            path: facts.primary_path(),
             paths: if paths.len() > 1 { &paths } else { &[] },
             path_arguments: &path_arguments,
             path_arguments_omitted,
             content_paths: path_facts::contents(facts),
-            source_path: path_of(facts, Role::Source),
-            dest_path: path_of(facts, Role::Destination),
+            source_path: facts.path_of(Role::Source),
+            dest_path: facts.path_of(Role::Destination),
             uri,
             scheme: scheme.as_deref(),
             subject_id: Some(&facts.subject_id),
@@ -251,6 +251,7 @@ impl Decided {
             policy_hitl_us: hitl.and_then(|h| h.waited),
             unknown_facts: unknown,
             refusals: 0,
+            facts: &more,
         })
     }
 }
@@ -267,43 +268,8 @@ fn may_be_remembered(judgement: &Judgement<'_>) -> bool {
     )
 }
 
-fn journal_effect(effect: Effect) -> journal::Effect {
-    match effect {
-        Effect::Allow => journal::Effect::Allow,
-        Effect::Deny => journal::Effect::Deny,
-        Effect::Hitl => journal::Effect::Hitl,
-    }
-}
-
 /// Most paths that one decision record lists.
 const PATHS_LISTED_MAX: usize = 32;
-
-/// Where named path arguments lead, without what stands under content keys (that is content, whose
-/// class is *never*).
-fn listed_paths(facts: &Facts) -> Vec<&str> {
-    let Fact::Known(paths) = &facts.paths else {
-        return Vec::new();
-    };
-    paths
-        .iter()
-        .filter(|a| !a.content)
-        .flat_map(|a| a.meaning.places.iter().map(String::as_str))
-        .take(PATHS_LISTED_MAX)
-        .collect()
-}
-
-/// The first path: named `path` and the like, else a source, else a destination, else by its looks.
-fn primary_path(facts: &Facts) -> Option<&str> {
-    [Role::Path, Role::Source, Role::Destination, Role::Shape]
-        .into_iter()
-        .find_map(|role| path_of(facts, role))
-}
-
-fn path_of(facts: &Facts, role: Role) -> Option<&str> {
-    let paths = facts.paths.known()?;
-    let argument = paths.iter().find(|a| a.role == role && !a.content)?;
-    argument.meaning.places.first().map(String::as_str)
-}
 
 fn uncertain(facts: &Facts) -> bool {
     facts

@@ -7,11 +7,12 @@ use crate::facts::{Direction, Facts, ResourceType};
 use crate::journal::{JournalError, Record};
 use crate::limits::{Lane, Limits, Slot, Standing, Stop, Who};
 use crate::peer::PeerId;
+use crate::reason::Reason;
 
 use super::call::{Call, Origin};
 use super::decide::Decided;
 use super::pass::{Control, ControlKind};
-use super::reason::{Reason, Refusal};
+use super::refusal::Refusal;
 use super::turned_away::{Due, Tally};
 use super::{Gate, World};
 

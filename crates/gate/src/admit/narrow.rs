@@ -1,13 +1,14 @@
 //! A permit under facts that became known after the decision: it may only be taken back by them.
 
+use crate::effect::Effect;
 use crate::facts::{Fact, Facts};
 use crate::journal::Status;
-use crate::policy::Effect;
+use crate::reason::Reason;
 
 use super::decide::Decided;
 use super::flight::{Outcome, State};
 use super::pass::Permit;
-use super::reason::{Reason, Refusal};
+use super::refusal::Refusal;
 
 impl<R> Permit<R> {
     /// Judges the call again, now that more is known of it, by the rules that it was judged by first.
@@ -78,4 +79,9 @@ fn is_narrower(wide: &Facts, narrow: &Facts) -> bool {
         && kept(&wide.tool_name, &narrow.tool_name)
         && kept(&wide.uri, &narrow.uri)
         && kept(&wide.definition, &narrow.definition)
+        && (wide.operation.is_none() || wide.operation == narrow.operation)
+        && (wide.side_effects.is_none() || wide.side_effects == narrow.side_effects)
+        && wide
+            .kept_beside()
+            .all(|(row, value)| value.known().is_none() || narrow.get(row.id) == value)
 }

@@ -1,10 +1,9 @@
-//! What a decision record keeps of a call's paths: enough to hold another policy against it, nothing
-//! of what stood in contents.
+//! What a decision record keeps of a call's paths and of the facts that few calls have: enough to hold
+//! another policy against it, nothing of what stood in contents.
 
-use crate::facts::{Fact, Facts};
-use crate::journal::RecordedPath;
+use crate::facts::{Class, Fact, Facts, scheme_of};
+use crate::journal::{RecordedFact, RecordedPath};
 use crate::paths::PathArgument;
-use crate::policy::scheme_of;
 
 /// Most path arguments that one record holds.
 const ARGUMENTS_MAX: usize = 64;
@@ -59,4 +58,20 @@ pub(super) fn contents(facts: &Facts) -> Option<u64> {
         }
         Fact::Unknown | Fact::Absent => None,
     }
+}
+
+/// The facts that have no member of their own in a record. Those of another class than *plain* are left
+/// out: they have a digest where one is wanted, and else nothing.
+pub(super) fn more(facts: &Facts) -> impl Iterator<Item = RecordedFact<'_>> {
+    facts
+        .kept_beside()
+        .filter_map(|(row, value)| match (row.class, value) {
+            (Class::Plain, Fact::Known(value)) => Some(RecordedFact {
+                name: row.on_disk(),
+                value,
+            }),
+            (Class::Plain, Fact::Unknown | Fact::Absent) | (Class::Digest | Class::Never, _) => {
+                None
+            }
+        })
 }

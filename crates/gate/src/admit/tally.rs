@@ -2,19 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::reason::Reason;
-use crate::journal::{Record, Status, Verdict};
+use crate::effect::Effect;
+use crate::journal::{Record, Status};
+use crate::reason::Reason;
 
 /// Upper ends of the classes that a call's whole time is counted in, in microseconds.
 pub const TIME_CLASSES_US: [u64; 12] = [
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 250_000, 1_000_000, 10_000_000,
 ];
 
-const VERDICTS: [(Verdict, &str); 3] = [
-    (Verdict::Allow, "allow"),
-    (Verdict::Deny, "deny"),
-    (Verdict::Hitl, "hitl"),
-];
 const STATUSES: [Status; 4] = [
     Status::Success,
     Status::Failure,
@@ -26,7 +22,7 @@ const REASONS: usize = Reason::ALL.len() + 1;
 
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    decisions: [[AtomicU64; REASONS]; VERDICTS.len()],
+    decisions: [[AtomicU64; REASONS]; Effect::ALL.len()],
     outcomes: [AtomicU64; STATUSES.len()],
     times: [AtomicU64; TIME_CLASSES_US.len() + 1],
     time_us: AtomicU64,
@@ -54,9 +50,8 @@ impl Tally {
                     let known = Reason::ALL.iter().position(|r| r.label() == label);
                     known.map_or(0, |at| at + 1)
                 });
-                let verdicts = VERDICTS.iter().zip(&self.decisions);
-                for ((verdict, _), counts) in verdicts {
-                    if *verdict == decision.decision {
+                for (effect, counts) in Effect::ALL.iter().zip(&self.decisions) {
+                    if *effect == decision.decision {
                         add(counts.get(reason), 1);
                     }
                 }
@@ -80,11 +75,11 @@ impl Tally {
             time_us: read(&self.time_us),
             ..Tallied::default()
         };
-        for ((_, effect), counts) in VERDICTS.iter().zip(&self.decisions) {
+        for (effect, counts) in Effect::ALL.iter().zip(&self.decisions) {
             for (reason, count) in reasons().zip(counts) {
                 let count = read(count);
                 if count > 0 {
-                    out.decisions.push((effect, reason, count));
+                    out.decisions.push((effect.label(), reason, count));
                 }
             }
         }
@@ -114,9 +109,9 @@ mod tests {
         for reason in [None, Some("denied_by_rule"), Some("denied_by_rule")] {
             let decision = Decision {
                 decision: if reason.is_some() {
-                    Verdict::Deny
+                    Effect::Deny
                 } else {
-                    Verdict::Allow
+                    Effect::Allow
                 },
                 reason,
                 ..Decision::default()

@@ -4,18 +4,18 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::approval::{
-    Approvals, Asking, Binding, Channel, Choice, Full, Id, Outcome, Shown, Slot,
-};
+use crate::approval::{Approvals, Asking, Binding, Choice, Full, Id, Outcome, Shown, Slot};
+use crate::channel::Channel;
+use crate::effect::Effect;
 use crate::facts::{Fact, Facts};
 use crate::journal::{Micros, Stages};
 use crate::limits::Standing;
-use crate::policy::Effect;
+use crate::reason::Reason;
 
 use super::call::Call;
 use super::decide::{Decided, Hitl};
-use super::reason::{Reason, Refusal};
 use super::recorder::Recorder;
+use super::refusal::Refusal;
 use super::{Admission, Gate, World, micros};
 
 /// A call that waits for a person. Nothing of it has been sent or written. Dropped, it is withdrawn and

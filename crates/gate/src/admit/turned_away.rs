@@ -10,7 +10,8 @@ use crate::facts::{Direction, Facts};
 use crate::journal;
 
 use super::call::Origin;
-use super::reason::Reason;
+use crate::effect::Effect;
+use crate::reason::Reason;
 
 /// How long refusals are counted before the count is written, in milliseconds.
 pub const TALLY_MS: u64 = 1_000;
@@ -116,7 +117,7 @@ impl Tally {
         let reason = self.reason.label();
         journal::Decision {
             op,
-            decision: journal::Verdict::Deny,
+            decision: Effect::Deny,
             reason: Some(reason),
             final_rule: Some(reason),
             subject_id: Some(&self.subject_id),

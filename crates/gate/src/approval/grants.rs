@@ -6,19 +6,11 @@ use std::collections::HashMap;
 use crate::facts::{Fact, Facts};
 use crate::journal::Digest;
 
-use super::answer::Channel;
+use crate::channel::Channel;
+use crate::facts::effects::NEVER_REMEMBERED;
 
 /// Most grants that are kept; beyond, the one that ends first goes.
 const GRANTS_MAX: usize = 10_000;
-
-/// Side effects of which no yes is ever remembered: whoever may run code once must not run other code
-/// later, and the name of the code says nothing of what it does.
-pub const NEVER_REMEMBERED: [&str; 4] = [
-    "code_exec",
-    "process_spawn",
-    "sudo_elevate",
-    "container_exec",
-];
 
 /// What a grant is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -20,8 +20,9 @@ use std::task::{Context, Poll, Waker};
 
 use crate::clock::Clock;
 
-pub use answer::{Answer, Channel, Choice, Declined, Outcome, REASON_CHARS_MAX};
-pub use grants::NEVER_REMEMBERED;
+pub use crate::channel::Channel;
+pub use crate::facts::effects::NEVER_REMEMBERED;
+pub use answer::{Answer, Choice, Declined, Outcome, REASON_CHARS_MAX};
 pub use options::{Options, PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 pub use question::{Id, Question, Shown};
 

@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::channel::Channel;
 use crate::facts::Facts;
 use crate::journal::format_utc;
 use crate::paths::Role;
 
-use super::answer::Channel;
 use super::display;
 use super::grants::Binding;
 

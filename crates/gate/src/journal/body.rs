@@ -7,11 +7,14 @@ use super::record::Record;
 use super::{JournalError, hex, instant};
 
 /// Events that only the journal itself writes.
-pub(super) const RESERVED: [&str; 4] = [
+pub(super) const RESERVED: [&str; 7] = [
     "segment_opened",
     "segment_closed",
     "segment_retired",
+    "segment_abandoned",
     "checkpoint",
+    "witness_failed",
+    "witness_returned",
 ];
 
 /// The records that the journal writes about itself, all of kind `system`.
@@ -26,10 +29,17 @@ pub(super) enum Own<'a> {
         public_key: String,
         checkpoint_records_max: u64,
         checkpoint_wait_ms_max: u64,
+        checkpoint_refusal_wait_ms_max: Option<u64>,
+        /// Serial of the head that names this segment, where one is kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        head: Option<u64>,
         continues: Option<Continues>,
     },
     Checkpoint {
         signature: String,
+        /// Serial of the latest head that this writer has put in place, where one is kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        head: Option<u64>,
     },
     SegmentClosed {
         reason: &'a str,
@@ -40,6 +50,20 @@ pub(super) enum Own<'a> {
         sequence: Option<u64>,
         hash: Option<EntryHash>,
         size_bytes: u64,
+    },
+    SegmentAbandoned {
+        segment: SegmentId,
+        sequence: Option<u64>,
+        hash: Option<EntryHash>,
+        size_bytes: u64,
+        uncovered_records: u64,
+    },
+    WitnessFailed {
+        witness: &'a str,
+        error: String,
+    },
+    WitnessReturned {
+        witness: &'a str,
     },
 }
 
@@ -115,14 +139,19 @@ pub(super) struct Header {
     pub(super) version: String,
     /// The public key that its checkpoints claim.
     pub(super) public_key: super::PublicKey,
+    /// When it was begun, in milliseconds since 1970.
+    pub(super) time_ms: i64,
     /// When its checkpoints are due.
     pub(super) checkpoints: super::Cadence,
+    /// Serial of the head that named it first, where one was kept.
+    pub(super) head: Option<u64>,
     /// What it continues.
     pub(super) continues: Option<Continues>,
 }
 
 #[derive(Deserialize)]
 struct RawHeader {
+    time: String,
     event: String,
     format: String,
     segment: String,
@@ -131,6 +160,10 @@ struct RawHeader {
     public_key: String,
     checkpoint_records_max: u64,
     checkpoint_wait_ms_max: u64,
+    #[serde(default)]
+    checkpoint_refusal_wait_ms_max: Option<u64>,
+    #[serde(default)]
+    head: Option<u64>,
     continues: Option<RawContinues>,
 }
 
@@ -159,10 +192,13 @@ impl Header {
             instance: raw.instance,
             version: raw.version,
             public_key: super::PublicKey::parse(&raw.public_key)?,
+            time_ms: super::parse_utc(&raw.time)?,
             checkpoints: super::Cadence {
                 records_max: raw.checkpoint_records_max,
                 wait_ms_max: raw.checkpoint_wait_ms_max,
+                refusal_wait_ms_max: raw.checkpoint_refusal_wait_ms_max,
             },
+            head: raw.head,
             continues,
         })
     }

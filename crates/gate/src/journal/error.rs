@@ -26,6 +26,20 @@ pub enum JournalError {
         /// Largest number of segments taken.
         segments_max: usize,
     },
+    /// The head beside the keys could not be kept.
+    Head {
+        /// The head's file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The witness did not take the first head.
+    Witness {
+        /// What it is called.
+        name: String,
+        /// The refusal.
+        error: io::Error,
+    },
     /// The record is larger than a line may be; the journal itself is unharmed.
     TooLarge {
         /// Size of the record's body, in bytes.
@@ -66,11 +80,14 @@ impl JournalError {
                 LogError::Replaced => "journal_replaced",
                 LogError::Truncated { .. } => "journal_truncated",
                 LogError::Grown { .. } => "journal_foreign_write",
+                LogError::Edited => "journal_edited",
                 LogError::Locked => "journal_locked",
                 _ => "journal_io",
             },
             JournalError::Directory(_) | JournalError::Read { .. } => "journal_directory",
             JournalError::TooManySegments { .. } => "journal_segments",
+            JournalError::Head { .. } => "journal_head",
+            JournalError::Witness { .. } => "journal_witness",
             JournalError::TooLarge { .. } => "journal_record_too_large",
             JournalError::ReservedEvent => "journal_reserved_event",
             JournalError::Unwritable => "journal_record_unwritable",
@@ -92,6 +109,12 @@ impl fmt::Display for JournalError {
                 f,
                 "journal: the directory holds more than {segments_max} segments; move old ones away"
             ),
+            JournalError::Head { path, problem } => {
+                write!(f, "journal: its head {} {problem}", path.display())
+            }
+            JournalError::Witness { name, error } => {
+                write!(f, "journal: the witness {name} takes no head: {error}")
+            }
             JournalError::TooLarge {
                 body_bytes,
                 body_bytes_max,
@@ -118,7 +141,7 @@ impl std::error::Error for JournalError {
         match self {
             JournalError::Log(error) => Some(error),
             JournalError::Directory(error) => Some(error),
-            JournalError::Read { error, .. } => Some(error),
+            JournalError::Read { error, .. } | JournalError::Witness { error, .. } => Some(error),
             _ => None,
         }
     }

@@ -7,12 +7,14 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use serde::{Serialize, Serializer};
+use state::directory::Waiting;
 use state::{DirectoryError, DirectoryLock, directory};
 
-use super::hex;
+use super::{head, hex};
 
 /// File of the secret key that signs checkpoints.
 pub const CHECKPOINT_KEY_FILE: &str = "checkpoint.key";
@@ -29,6 +31,7 @@ const KEY_FILE_BYTES_MAX: u64 = 256;
 pub struct Keys {
     checkpoint: SigningKey,
     digest: [u8; 32],
+    home: Option<Arc<Path>>,
 }
 
 /// Why the key directory could not be used.
@@ -96,19 +99,52 @@ impl Keys {
     /// # Errors
     /// Any [`KeysError`].
     pub fn open(directory: &Path, random: &mut dyn FnMut(&mut [u8])) -> Result<Keys, KeysError> {
+        Keys::open_telling(directory, random, &mut |_| {})
+    }
+
+    /// [`Keys::open`], which tells of a long wait for another process.
+    ///
+    /// # Errors
+    /// As [`Keys::open`].
+    pub fn open_telling(
+        directory: &Path,
+        random: &mut dyn FnMut(&mut [u8]),
+        waiting: &mut Waiting<'_>,
+    ) -> Result<Keys, KeysError> {
         directory::create_private(directory)?;
-        let lock = DirectoryLock::acquire(directory)?;
-        let checkpoint =
-            SigningKey::from_bytes(&secret(&directory.join(CHECKPOINT_KEY_FILE), random)?);
-        let digest = secret(&directory.join(DIGEST_KEY_FILE), random)?;
+        let lock = DirectoryLock::acquire_telling(directory, waiting)?;
+        let path = directory.join(CHECKPOINT_KEY_FILE);
+        let fresh = !path.exists();
+        let checkpoint = if fresh {
+            let mut bytes = [0; 32];
+            random(&mut bytes);
+            bytes
+        } else {
+            secret(&path, random)?
+        };
+        let keys = Keys {
+            checkpoint: SigningKey::from_bytes(&checkpoint),
+            digest: secret(&directory.join(DIGEST_KEY_FILE), random)?,
+            home: Some(directory.into()),
+        };
+        if fresh {
+            // The head first: where there is a key, there has been a head.
+            head::first(&keys, directory)?;
+            directory::write_private(&path, &line(&checkpoint))?;
+        }
         let public = directory.join(CHECKPOINT_PUBLIC_FILE);
         let known = fs::read(&public).ok();
-        let line = line(checkpoint.verifying_key().as_bytes());
+        let line = line(&keys.public().0);
         if known.as_deref() != Some(line.as_slice()) {
             directory::write_private(&public, &line)?;
         }
         drop(lock);
-        Ok(Keys { checkpoint, digest })
+        Ok(keys)
+    }
+
+    /// The directory that they are kept in, if they are.
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     /// Keys that are not kept: each call must be given different secret bytes. For tests and for journals that nobody verifies
@@ -121,6 +157,7 @@ impl Keys {
         Keys {
             checkpoint: SigningKey::from_bytes(&checkpoint),
             digest,
+            home: None,
         }
     }
 
@@ -130,7 +167,7 @@ impl Keys {
         PublicKey(self.checkpoint.verifying_key().to_bytes())
     }
 
-    pub(super) fn sign(&self, message: &[u8]) -> [u8; 64] {
+    pub(in crate::journal) fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.checkpoint.sign(message).to_bytes()
     }
 
@@ -216,7 +253,7 @@ impl PublicKey {
         hex::parse(text.as_bytes()).map(PublicKey)
     }
 
-    pub(super) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+    pub(in crate::journal) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
         VerifyingKey::from_bytes(&self.0)
             .and_then(|key| key.verify_strict(message, &Signature::from_bytes(signature)))
             .is_ok()

@@ -1,7 +1,7 @@
 //! The journal: what was decided and what became of it, written before it takes effect, in a form that shows later changes.
 //!
 //! One directory holds segments, one file each, one JSON line a record. Each record's hash covers its body and the hash before
-//! it; signed checkpoints anchor the chain. `docs/journal.md` states the format with a vector, and what it does not prove.
+//! it; signed checkpoints anchor the chain, and a signed head beside the keys states where each chain ends. `docs/journal.md` states the format with a vector, and what it does not prove.
 //!
 //! Invariants, stated as absences:
 //! - no clock and no randomness of its own: both are passed in;
@@ -10,10 +10,14 @@
 //! - no segment is continued twice, and none that was not closed;
 //! - no file is ever changed except at its end, and none deleted without a signed record that says so.
 
+mod abandoned;
 pub mod audit;
+mod begin;
 mod body;
 mod chain;
+mod contents;
 mod error;
+pub mod head;
 pub(crate) mod hex;
 mod instant;
 pub(crate) mod keys;
@@ -28,6 +32,7 @@ pub use chain::{
     BODY_BYTES_MAX, EntryHash, FORMAT, LINE_BYTES_MAX, Line, SegmentId, body_hash, entry_hash,
 };
 pub use error::JournalError;
+pub use head::{FileWitness, HEAD_FILE, Step, Witness};
 pub use instant::{format_utc, parse_utc};
 pub use keys::{
     CHECKPOINT_KEY_FILE, CHECKPOINT_PUBLIC_FILE, DIGEST_KEY_FILE, Digest, Keys, KeysError,
@@ -35,8 +40,8 @@ pub use keys::{
 };
 pub use options::{Cadence, JournalOptions};
 pub use record::{
-    Auth, Config, Decision, Effect, MatchedRule, Micros, Oidc, OpId, Operation, Record,
-    RecordedAttempt, RecordedPath, ResponseSummary, Stages, Status, System, Usage, Verdict,
+    Auth, Config, Decision, MatchedRule, Micros, Oidc, OpId, Operation, Record, RecordedAttempt,
+    RecordedFact, RecordedPath, ResponseSummary, Stages, Status, System, Usage,
 };
 pub use state::SyncPolicy;
-pub use writer::{Appended, Journal};
+pub use writer::{Appended, Journal, Surroundings};

@@ -10,6 +10,9 @@ pub struct Cadence {
     pub records_max: u64,
     /// Milliseconds that a record may wait for a following record's checkpoint.
     pub wait_ms_max: u64,
+    /// The same for a decision that did not let its call through by a rule: a refusal, or a person's answer. `None`: as long
+    /// as any other record, as in journals of older versions.
+    pub refusal_wait_ms_max: Option<u64>,
 }
 
 impl Default for Cadence {
@@ -17,6 +20,17 @@ impl Default for Cadence {
         Cadence {
             records_max: 1_000,
             wait_ms_max: 60_000,
+            refusal_wait_ms_max: Some(1_000),
+        }
+    }
+}
+
+impl Cadence {
+    /// When a tick writes a checkpoint without a record that brings it along: early enough that the next tick would be late.
+    pub(super) fn on_tick(self) -> Cadence {
+        Cadence {
+            refusal_wait_ms_max: self.refusal_wait_ms_max.map(|wait_ms| wait_ms / 2),
+            ..self
         }
     }
 }
@@ -26,21 +40,29 @@ impl Default for Cadence {
 pub(super) struct Uncovered {
     pub(super) records: u64,
     first_ms: i64,
+    /// Time of the first of them that must not wait long.
+    refusal_ms: Option<i64>,
 }
 
 impl Uncovered {
-    pub(super) fn add(&mut self, now_ms: i64) {
+    /// Counts a record; `refusal`: a decision that must not wait long.
+    pub(super) fn add(&mut self, now_ms: i64, refusal: bool) {
         if self.records == 0 {
             self.first_ms = now_ms;
+        }
+        if refusal {
+            self.refusal_ms.get_or_insert(now_ms);
         }
         self.records = self.records.saturating_add(1);
     }
 
     /// Whether a checkpoint must stand before the next record, written at `now_ms`.
     pub(super) fn due(&self, cadence: Cadence, now_ms: i64) -> bool {
-        let waited_ms = u64::try_from(now_ms.saturating_sub(self.first_ms)).unwrap_or(0);
+        let waited_ms = |since_ms| u64::try_from(now_ms.saturating_sub(since_ms)).unwrap_or(0);
+        let refusal = self.refusal_ms.zip(cadence.refusal_wait_ms_max);
         self.records >= cadence.records_max.max(1)
-            || (self.records > 0 && waited_ms >= cadence.wait_ms_max)
+            || (self.records > 0 && waited_ms(self.first_ms) >= cadence.wait_ms_max)
+            || refusal.is_some_and(|(since_ms, wait_ms_max)| waited_ms(since_ms) >= wait_ms_max)
     }
 }
 
@@ -78,11 +100,12 @@ mod tests {
         let cadence = Cadence {
             records_max: 3,
             wait_ms_max: 100,
+            refusal_wait_ms_max: Some(20),
         };
         let mut uncovered = Uncovered::default();
         assert!(!uncovered.due(cadence, i64::MAX));
-        uncovered.add(1_000);
-        uncovered.add(1_050);
+        uncovered.add(1_000, false);
+        uncovered.add(1_050, false);
         for (now_ms, due) in [
             (1_051, false),
             (1_099, false),
@@ -92,7 +115,19 @@ mod tests {
         ] {
             assert_eq!(uncovered.due(cadence, now_ms), due, "{now_ms}");
         }
-        uncovered.add(1_051);
+        uncovered.add(1_051, false);
         assert!(uncovered.due(cadence, 1_051));
+        let mut refused = Uncovered::default();
+        refused.add(1_000, true);
+        refused.add(1_015, true);
+        for (now_ms, due, on_tick) in [
+            (1_009, false, false),
+            (1_010, false, true),
+            (1_019, false, true),
+            (1_020, true, true),
+        ] {
+            assert_eq!(refused.due(cadence, now_ms), due, "{now_ms}");
+            assert_eq!(refused.due(cadence.on_tick(), now_ms), on_tick, "{now_ms}");
+        }
     }
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use state::{FileLog, Log as _, LogError, SyncPolicy, directory};
 
-use super::body::{self, Own};
-use super::chain::{SegmentId, body_hash};
+use super::body::Own;
+use super::chain::SegmentId;
+use super::head::{Keeper, Step};
 use super::segment::{Declined, Segment};
 use super::{JournalError, Keys, shelf};
 
@@ -25,6 +26,7 @@ pub(super) fn retire(
     current: &Segment,
     retain_bytes_max: u64,
     now_ms: i64,
+    keeper: Option<&Keeper>,
 ) -> Result<(), JournalError> {
     let failed = |error| JournalError::Read {
         path: directory.to_path_buf(),
@@ -62,13 +64,45 @@ pub(super) fn retire(
         return Ok(());
     }
     record(keys, current, &going, now_ms)?;
+    if let Some(keeper) = keeper {
+        keeper.step(Step::Retiring);
+        forget(keeper, current, &going, now_ms)?;
+        keeper.step(Step::Forgotten);
+    }
     for segment in &going {
         match fs::remove_file(&segment.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
     }
-    directory::sync(directory).map_err(failed)
+    directory::sync(directory).map_err(failed)?;
+    if let Some(keeper) = keeper {
+        keeper.step(Step::Retired);
+    }
+    Ok(())
+}
+
+/// Takes retired segments out of the head, and states that they went.
+fn forget(
+    keeper: &Keeper,
+    current: &Segment,
+    going: &[Old],
+    now_ms: i64,
+) -> Result<(), JournalError> {
+    let ids: Vec<_> = going.iter().map(|segment| segment.id).collect();
+    let latest_ms = going
+        .iter()
+        .filter_map(|old| shelf::named_ms(&old.path))
+        .max();
+    let kept = keeper.change(now_ms, true, &mut |head| {
+        head.drop_ends(&ids);
+        head.retired_ms = head.retired_ms.max(latest_ms);
+        Ok(())
+    })?;
+    if let Some(kept) = kept {
+        current.headed(&kept.head);
+    }
+    Ok(())
 }
 
 fn record(keys: &Keys, current: &Segment, going: &[Old], now_ms: i64) -> Result<(), JournalError> {
@@ -84,16 +118,13 @@ fn record(keys: &Keys, current: &Segment, going: &[Old], now_ms: i64) -> Result<
             hash: end.as_ref().map(|end| end.hash),
             size_bytes: segment.size_bytes,
         };
-        let body = body::write_own(now_ms, &own)?;
-        current
-            .append(keys, now_ms, (&body, &body_hash(&body)), false)
-            .map_err(refused)?;
+        current.append_own(keys, now_ms, &own).map_err(refused)?;
     }
     current.checkpoint(keys, now_ms, true).map_err(refused)?;
     Ok(current.log.sync()?)
 }
 
-fn refused(declined: Declined) -> JournalError {
+pub(super) fn refused(declined: Declined) -> JournalError {
     match declined {
         Declined::Ended => JournalError::Closed,
         Declined::Refused(error) => error,

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::body::{Continues, Header};
 use super::chain::{LINE_BYTES_MAX, Line};
+use super::head::Head;
 use super::{JournalError, PublicKey, SegmentId, instant};
 
 /// Most segments that a directory may hold.
@@ -46,7 +47,7 @@ pub(super) fn id_of(path: &Path) -> Option<SegmentId> {
 }
 
 /// The time that a file's name states.
-fn named_ms(path: &Path) -> Option<i64> {
+pub(super) fn named_ms(path: &Path) -> Option<i64> {
     let (time, _) = path.file_name()?.to_str()?.split_once('-')?;
     instant::parse_compact(time)
 }
@@ -122,10 +123,12 @@ fn closing(line: &Line<'_>, id: SegmentId, key: PublicKey) -> bool {
             .is_some_and(|signature| key.verifies(&message, &signature))
 }
 
-/// The newest closed segment of this key that nothing continues yet, and the time in its name. The caller holds the directory's lock.
+/// The newest closed segment of this key that nothing continues yet, of those that `head` names where there is one, and the
+/// time in its name. The caller holds the directory's lock.
 pub(super) fn continuable(
     directory: &Path,
     key: PublicKey,
+    head: Option<&Head>,
 ) -> Result<Option<(Continues, Option<i64>)>, JournalError> {
     let failed = |path: &Path| {
         let path = path.to_path_buf();
@@ -148,7 +151,9 @@ pub(super) fn continuable(
             candidates.push((path, header.segment));
         }
     }
-    candidates.retain(|(_, segment)| !continued.contains(segment));
+    // What the head does not name was put there by somebody else, or before there was a head.
+    let known = |segment| head.is_none_or(|head| head.end(segment).is_some());
+    candidates.retain(|(_, segment)| !continued.contains(segment) && known(*segment));
     for (path, segment) in candidates.iter().rev() {
         if let Some(end) = end(path, *segment, key).map_err(failed(path))?
             && end.closed

@@ -4,12 +4,16 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use state::directory::Waiting;
 use state::{DirectoryLock, Log as _, directory};
 
+use super::begin::{Begin, Begun};
 use super::body;
 use super::chain::{SegmentId, body_hash};
-use super::segment::{Declined, Opening, Segment};
-use super::{Digest, JournalError, JournalOptions, Keys, Record, retention, shelf};
+use super::head::{Courier, Keeper, Steps, Witness};
+use super::segment::{Declined, Segment, Weight};
+use super::{Digest, JournalError, JournalOptions, Keys, Record};
+use crate::effect::Effect;
 
 /// Capacity that a thread's buffer may keep between records, in bytes.
 const BUFFER_KEPT_BYTES_MAX: usize = 16 * 1024;
@@ -30,6 +34,18 @@ pub struct Appended {
     pub segment: SegmentId,
 }
 
+/// What a journal is given from outside while it is opened.
+pub struct Surroundings<'a> {
+    /// Fills its argument with uniform bytes.
+    pub random: &'a mut dyn FnMut(&mut [u8]),
+    /// Told when another process keeps a lock for long.
+    pub waiting: &'a mut Waiting<'a>,
+    /// Is given each head.
+    pub witness: Option<Arc<dyn Witness>>,
+    /// Told of each step that changes the disk; tests look at it then.
+    pub steps: Option<Steps>,
+}
+
 /// An open journal. Shared by all threads behind an `Arc`.
 pub struct Journal {
     directory: PathBuf,
@@ -38,6 +54,8 @@ pub struct Journal {
     instance: [u8; 16],
     slot: RwLock<Slot>,
     rotation: Mutex<Names>,
+    keeper: Option<Arc<Keeper>>,
+    courier: Option<Courier>,
 }
 
 #[derive(Clone)]
@@ -82,25 +100,53 @@ impl Journal {
         now_ms: i64,
         random: &mut dyn FnMut(&mut [u8]),
     ) -> Result<Journal, JournalError> {
+        let surroundings = Surroundings {
+            random,
+            waiting: &mut |_| {},
+            witness: None,
+            steps: None,
+        };
+        Journal::open_in(dir, keys, opts, (instance, now_ms), surroundings)
+    }
+
+    /// [`Journal::open`] with all that a program gives it. Where the keys are kept in a directory, so is a head: it names the
+    /// new segment before there is one, and segments whose writers have died are named in records.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn open_in(
+        dir: &Path,
+        keys: &Keys,
+        opts: JournalOptions,
+        (instance, now_ms): ([u8; 16], i64),
+        surroundings: Surroundings<'_>,
+    ) -> Result<Journal, JournalError> {
         directory::create_private(dir)?;
         let mut names = Names {
             seed: [0; 32],
             drawn: 0,
         };
-        random(&mut names.seed);
-        let lock = DirectoryLock::acquire(dir)?;
-        let continued = shelf::continuable(dir, keys.public())?;
-        let opening = Opening {
-            id: names.next(),
+        (surroundings.random)(&mut names.seed);
+        let keeper = Keeper::of(keys, opts.sync, surroundings.steps).map(Arc::new);
+        let lock = DirectoryLock::acquire_telling(dir, surroundings.waiting)?;
+        let begin = Begin {
+            directory: dir,
+            keys,
+            options: opts,
             instance,
-            continues: continued.map(|(continues, _)| continues),
-            after_ms: continued.and_then(|(_, named_ms)| named_ms),
+            keeper: keeper.as_deref(),
+            now_ms,
         };
-        let segment = Segment::create(dir, keys, opts, &opening, now_ms)?;
-        if let Some(retain_bytes_max) = opts.retain_bytes_max {
-            retention::retire(dir, keys, &segment, retain_bytes_max, now_ms)?;
-        }
+        let Begun { segment, line } = begin.first(names.next())?;
         drop(lock);
+        let witness = surroundings.witness;
+        if let (Some(witness), Some(line)) = (&witness, &line) {
+            witness.take(line).map_err(|error| JournalError::Witness {
+                name: witness.name(),
+                error,
+            })?;
+        }
+        let courier = keeper.clone().map(|keeper| Courier::start(keeper, witness));
         Ok(Journal {
             directory: dir.to_path_buf(),
             keys: keys.clone(),
@@ -108,6 +154,8 @@ impl Journal {
             instance,
             slot: RwLock::new(Slot::Open(Arc::new(segment))),
             rotation: Mutex::new(names),
+            keeper,
+            courier: courier.transpose()?,
         })
     }
 
@@ -122,8 +170,12 @@ impl Journal {
         let mut body = BUFFER.take();
         body.clear();
         let result = body::write(&mut body, now_ms, record).and_then(|()| {
-            let afterwards = matches!(record, Record::Operation(_));
-            self.append_body(now_ms, &body, afterwards)
+            let weight = match record {
+                Record::Operation(_) => Weight::Afterwards,
+                Record::Decision(decision) if decision.decision != Effect::Allow => Weight::Refusal,
+                _ => Weight::Usual,
+            };
+            self.append_body(now_ms, &body, weight)
         });
         body.shrink_to(BUFFER_KEPT_BYTES_MAX);
         BUFFER.set(body);
@@ -134,12 +186,12 @@ impl Journal {
         &self,
         now_ms: i64,
         body: &[u8],
-        afterwards: bool,
+        weight: Weight,
     ) -> Result<Appended, JournalError> {
         let hash = body_hash(body);
         for _ in 0..ROTATIONS_MAX {
             let segment = self.segment()?;
-            match segment.append(&self.keys, now_ms, (body, &hash), afterwards) {
+            match segment.append(&self.keys, now_ms, (body, &hash), weight) {
                 Ok(sequence) => {
                     return Ok(Appended {
                         sequence,
@@ -161,8 +213,8 @@ impl Journal {
         self.keys.digest(bytes)
     }
 
-    /// To be called every second or so: writes the checkpoint that is due by time and looks whether the file is still ours, so
-    /// that a quiet journal notices too.
+    /// To be called a few times a second: writes the checkpoint that is due by time, has the head brought up to date on its own
+    /// thread, and looks whether the file is still ours, so that a quiet journal notices too.
     ///
     /// # Errors
     /// Any [`JournalError`]: the journal is over.
@@ -172,8 +224,48 @@ impl Journal {
             // Another thread is opening the next segment, which looks for itself.
             Err(Declined::Ended) => Ok(()),
             Err(Declined::Refused(error)) => Err(error),
-            Ok(()) => Ok(segment.log.check()?),
+            Ok(()) => {
+                segment.log.check()?;
+                self.bring_head(&segment, now_ms, false)
+            }
         }
+    }
+
+    /// Has the head state where the journal ends at this moment and waits until it does, and until the witness knows.
+    ///
+    /// # Errors
+    /// Any [`JournalError`]: the journal is over.
+    pub fn settle(&self, now_ms: i64) -> Result<(), JournalError> {
+        self.bring_head(&self.segment()?, now_ms, true)?;
+        let Some(courier) = &self.courier else {
+            return Ok(());
+        };
+        courier.settle();
+        self.head_failure()
+    }
+
+    fn bring_head(
+        &self,
+        segment: &Arc<Segment>,
+        now_ms: i64,
+        now: bool,
+    ) -> Result<(), JournalError> {
+        self.head_failure()?;
+        match &self.courier {
+            Some(courier) if now || segment.wants_head(now_ms) => courier.follow(segment, now_ms),
+            _ => Ok(()),
+        }
+    }
+
+    /// A head that could not be kept ends the journal: what comes after could be taken away without a trace.
+    fn head_failure(&self) -> Result<(), JournalError> {
+        let Some(cause) = self.courier.as_ref().and_then(Courier::failure) else {
+            return Ok(());
+        };
+        self.put(Slot::Failed(Arc::clone(&cause)));
+        Err(JournalError::Failed {
+            cause: cause.to_string(),
+        })
     }
 
     /// Closes the segment with a signed record, syncs, and takes nothing more. Closing twice is harmless.
@@ -190,7 +282,28 @@ impl Journal {
         self.put(Slot::Closed);
         drop(turn);
         result?;
-        Ok(segment.log.close()?)
+        segment.log.close()?;
+        self.state_end(&segment, now_ms)
+    }
+
+    /// Has the head say that the last segment is closed.
+    fn state_end(&self, segment: &Segment, now_ms: i64) -> Result<(), JournalError> {
+        let Some(keeper) = &self.keeper else {
+            return Ok(());
+        };
+        let end = segment.end(now_ms);
+        let kept = keeper.change(now_ms, true, &mut |head| {
+            // Another process may have continued it already: it is closed since before the head is changed.
+            if head.end(segment.id).is_some() {
+                head.put(end);
+            }
+            Ok(())
+        })?;
+        if let (Some(courier), Some(kept)) = (&self.courier, kept) {
+            courier.hand_over(kept.line, now_ms);
+            courier.settle();
+        }
+        Ok(())
     }
 
     /// Whether the journal still takes records, as far as is known without looking at the file.
@@ -245,20 +358,20 @@ impl Journal {
         now_ms: i64,
     ) -> Result<Arc<Segment>, JournalError> {
         let lock = DirectoryLock::acquire(&self.directory)?;
-        let continues = Some(current.close(&self.keys, now_ms, "rotated")?);
-        current.log.close()?;
-        let opening = Opening {
-            id,
+        let begin = Begin {
+            directory: &self.directory,
+            keys: &self.keys,
+            options: self.options,
             instance: self.instance,
-            continues,
-            after_ms: Some(current.named_ms),
+            keeper: self.keeper.as_deref(),
+            now_ms,
         };
-        let next = Segment::create(&self.directory, &self.keys, self.options, &opening, now_ms)?;
-        if let Some(retain_bytes_max) = self.options.retain_bytes_max {
-            retention::retire(&self.directory, &self.keys, &next, retain_bytes_max, now_ms)?;
-        }
+        let Begun { segment, line } = begin.after(current, id)?;
         drop(lock);
-        Ok(Arc::new(next))
+        if let (Some(courier), Some(line)) = (&self.courier, line) {
+            courier.hand_over(line, now_ms);
+        }
+        Ok(Arc::new(segment))
     }
 }
 

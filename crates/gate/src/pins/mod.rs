@@ -11,14 +11,13 @@ mod error;
 mod file;
 mod watch;
 
+pub use crate::reason::Quarantine;
 pub use book::{Approval, Book, Definition, Standing, TOOLS_MAX, Tool};
 pub use error::PinError;
 pub use file::{FILE_BYTES_MAX, PinFile, servers};
 pub use watch::{Observation, Page, PinOptions, Pins};
 
 use sha2::{Digest as _, Sha256};
-
-use crate::admit::Reason;
 
 /// How strictly pins are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,29 +29,6 @@ pub enum PinMode {
     Warn,
     /// What waits is hidden and refused.
     Enforce,
-}
-
-/// Why a tool may not be called, whatever the policy says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quarantine {
-    /// Its definition is not the approved one.
-    Changed,
-    /// The pins of its server cannot be read or kept.
-    Unreadable,
-    /// Its name holds characters that cannot be seen.
-    UnseenName,
-}
-
-impl Quarantine {
-    /// The reason of the refusal.
-    #[must_use]
-    pub fn reason(self) -> Reason {
-        match self {
-            Self::Changed => Reason::DefinitionChanged,
-            Self::Unreadable => Reason::PinsUnreadable,
-            Self::UnseenName => Reason::UnseenName,
-        }
-    }
 }
 
 /// The digest of a definition: SHA-256, 64 hexadecimal digits.

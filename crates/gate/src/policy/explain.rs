@@ -3,8 +3,9 @@
 use crate::facts::Facts;
 
 use super::Policy;
-use super::compiled::Seen;
+use super::compiled::OTHER_PATHS;
 use super::rule::Rule;
+use super::seen::Seen;
 use super::tri::Tri;
 
 /// One rule held against a call.
@@ -14,7 +15,7 @@ pub struct Reading<'p> {
     pub rule: &'p Rule,
     /// Whether it matches.
     pub outcome: Tri,
-    /// The conditions that it asks, by the names of [`super::CONDITION_NAMES`], and
+    /// The conditions that it asks, by their keys, and
     /// [`super::OTHER_PATHS`] where a path that no condition names stands in the way.
     pub conditions: Vec<(&'static str, Tri)>,
 }
@@ -29,17 +30,11 @@ impl Policy {
             .iter()
             .zip(&self.compiled)
             .map(|(rule, compiled)| {
-                let mut conditions = Vec::new();
-                compiled.walk(rule, &seen, |name, value| {
-                    if rule.conditions.asks(name) || value != Tri::Yes {
-                        conditions.push((name, value));
-                    }
-                    true
-                });
+                let told = |(key, value): &(&str, Tri)| *key != OTHER_PATHS || *value != Tri::Yes;
                 Reading {
                     rule,
-                    outcome: compiled.matches(rule, &seen),
-                    conditions,
+                    outcome: compiled.matches(&seen),
+                    conditions: compiled.readings(&seen).filter(told).collect(),
                 }
             })
             .collect()

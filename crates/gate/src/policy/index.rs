@@ -8,9 +8,10 @@ use crate::facts::Fact;
 use crate::paths::PathArgument;
 use crate::paths::canonical::extension;
 
-use super::compiled::{Compiled, Seen};
+use super::compiled::Compiled;
 use super::pattern::Pattern;
 use super::rule::Rule;
+use super::seen::Seen;
 
 /// Rules by tool, and those of a tool (or of none) by their paths.
 #[derive(Debug, Default)]
@@ -39,8 +40,7 @@ impl Index {
         let mut index = Self::default();
         for (number, (rule, compiled)) in (0_u32..).zip(rules) {
             let literals: Option<Vec<&str>> = compiled
-                .tool_name
-                .as_ref()
+                .tool_names()
                 .and_then(|patterns| patterns.iter().map(Pattern::literal).collect());
             match literals {
                 Some(names) => names.iter().for_each(|name| {
@@ -72,7 +72,7 @@ impl Shelf {
         if let Some(anchors) = anchors(compiled) {
             add(&mut self.anchors, anchors, number);
             self.by_path.push(number);
-        } else if let Some(extensions) = &rule.conditions.extension {
+        } else if let Some(extensions) = rule.conditions.list("extension") {
             let extensions = extensions.iter().map(String::as_str);
             add(&mut self.extensions, extensions, number);
             self.by_path.push(number);
@@ -116,14 +116,9 @@ fn is_resolved(argument: &PathArgument) -> bool {
 /// Where the paths have to be that one of the rule's conditions asks for; `None` where none of them
 /// says so of all its patterns.
 fn anchors(compiled: &Compiled) -> Option<Vec<&str>> {
-    [
-        &compiled.path_pattern,
-        &compiled.source_path,
-        &compiled.dest_path,
-    ]
-    .into_iter()
-    .flatten()
-    .find_map(|patterns| patterns.iter().map(Pattern::anchor).collect())
+    compiled
+        .path_patterns()
+        .find_map(|patterns| patterns.iter().map(Pattern::anchor).collect())
 }
 
 fn add<'k>(

@@ -1,11 +1,12 @@
 //! The one function that judges, and its two readings: may this call pass, may this tool be seen.
 
-use crate::facts::{Fact, Facts};
+use crate::effect::Effect;
+use crate::facts::operation::takes_away;
+use crate::facts::{Fact, Facts, Operation};
 
 use super::Policy;
-use super::compiled::Seen;
-use super::operation::{Operation, takes_away};
-use super::rule::{Effect, Rule};
+use super::rule::Rule;
+use super::seen::Seen;
 use super::tri::Tri;
 
 /// Names the decision where no rule matched.
@@ -25,9 +26,9 @@ pub struct Judgement<'p> {
     /// Rules that match, and rules of which nobody can say.
     matched: Vec<u32>,
     unsure: Vec<u32>,
-    /// The tool's inferred operation.
+    /// What the call does, where that is known.
     pub operation: Option<Operation>,
-    /// The tool's side effects, where the table knows them.
+    /// Its side effects, where they are known.
     pub side_effects: Option<&'static [&'static str]>,
 }
 
@@ -51,10 +52,10 @@ impl Policy {
         // In the policy's order, so that what matched is named in it.
         for number in self.index.candidates(&seen) {
             let at = number as usize;
-            let (Some(rule), Some(compiled)) = (self.rules.get(at), self.compiled.get(at)) else {
+            let Some(compiled) = self.compiled.get(at) else {
                 continue;
             };
-            match compiled.matches(rule, &seen) {
+            match compiled.matches(&seen) {
                 Tri::Yes => matched.push(number),
                 Tri::Unknown => unsure.push(number),
                 Tri::No => {}
@@ -80,7 +81,8 @@ impl Policy {
             Fact::Unknown => return Tri::Unknown,
             Fact::Absent => return Tri::No,
         };
-        let parents_too = facts.tool_name.known().is_some_and(|name| takes_away(name));
+        let parents_too = facts.operation == Some(Operation::Delete)
+            || facts.tool_name.known().is_some_and(|name| takes_away(name));
         Tri::any(paths.iter().map(|argument| {
             let hit = argument.meaning.places.iter().any(|place| {
                 self.protected.iter().any(|guarded| {

@@ -3,18 +3,15 @@
 //! What is reported is certain as far as the text of the policy goes; what is not reported may still
 //! do nothing.
 
-mod spelling;
-
 use std::fmt;
 
-use super::effects;
+use super::conditions::{Asked, Conditions, WHEN};
 use super::glob::is_literal;
-use super::operation::{self, Operation};
-use super::pattern::Pattern;
-use super::rule::{Conditions, Effect, Rule};
-use super::shell;
-use crate::facts::ResourceType;
-use spelling::misspelt;
+use super::matcher::Matcher;
+use super::rule::Rule;
+use crate::effect::Effect;
+use crate::facts::operation::{self, Operation};
+use crate::facts::{ResourceType, effects};
 
 /// Something about one rule that its author did not mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,11 +70,34 @@ pub fn warnings(rules: &[Rule]) -> Vec<Warning> {
     out
 }
 
+/// The first member of the rule that loads and yet cannot mean what it seems to, because it is written in
+/// the manner of another tool. One such member among good ones is a hole that nobody sees.
+fn misspelt(rule: &Rule) -> Option<(String, String)> {
+    let mut asked = rule.conditions.all().iter();
+    let found = asked.find_map(|asked| {
+        let (row, mut texts) = (asked.row, asked.texts.iter());
+        texts.find_map(|text| row.matcher.misspelt(row.key, text))
+    });
+    found.or_else(|| never_remembered(rule))
+}
+
+fn never_remembered(rule: &Rule) -> Option<(String, String)> {
+    let mut borne = rule.cache_side_effects.iter();
+    borne
+        .find(|effect| effects::NEVER_REMEMBERED.contains(&effect.as_str()))
+        .map(|effect| {
+            (
+                format!("cache_side_effects has {effect}, which is asked about each time whatever a rule says"),
+                "take it out".to_owned(),
+            )
+        })
+}
+
 /// Whether an allow rule means its paths and lets calls without any through: `all` holds of an empty list.
 fn allows_pathless(rule: &Rule) -> Option<(String, String)> {
     let c = &rule.conditions;
-    let plain: String = c.when.as_ref()?.text().split_whitespace().collect();
-    let asks = c.path_pattern.is_some() || c.source_path.is_some() || c.dest_path.is_some();
+    let plain: String = c.list(WHEN)?.first()?.split_whitespace().collect();
+    let asks = path_lists(c).next().is_some();
     let vacuous = rule.effect == Effect::Allow
         && !asks
         && plain.contains("paths.all(")
@@ -93,24 +113,15 @@ fn allows_pathless(rule: &Rule) -> Option<(String, String)> {
 
 /// Why no call can meet these conditions.
 fn impossible(c: &Conditions) -> Option<(String, String)> {
-    let empty = super::CONDITION_NAMES
-        .into_iter()
-        .find(|name| c.asked(name).is_some_and(|list| list.is_empty()));
-    if let Some(name) = empty {
+    if let Some(empty) = c.all().iter().find(|asked| asked.texts.is_empty()) {
+        let key = empty.row.key;
         return Some((
-            format!("can never match: the list of {name} is empty"),
+            format!("can never match: the list of {key} is empty"),
             "add a member, or leave the condition out".into(),
         ));
     }
-    let lists = [
-        ("path_pattern", &c.path_pattern),
-        ("source_path", &c.source_path),
-        ("dest_path", &c.dest_path),
-    ];
-    for (name, list) in lists {
-        let reasons: Option<Vec<_>> = list
-            .as_ref()
-            .and_then(|list| list.iter().map(|p| unreachable_path(p)).collect());
+    for (name, list) in path_lists(c) {
+        let reasons: Option<Vec<_>> = list.iter().map(|p| unreachable_path(p)).collect();
         if let Some((pattern, why, hint)) = reasons.and_then(|reasons| reasons.into_iter().next()) {
             return Some((
                 format!("can never match: {name} \"{pattern}\" {why}"),
@@ -119,6 +130,13 @@ fn impossible(c: &Conditions) -> Option<(String, String)> {
         }
     }
     tool_contradiction(c)
+}
+
+/// The conditions over paths, by their keys.
+fn path_lists(c: &Conditions) -> impl Iterator<Item = (&'static str, &[String])> {
+    let paths = |asked: &&Asked| matches!(asked.row.matcher, Matcher::Path(_));
+    let asked = c.all().iter().filter(paths);
+    asked.map(|asked| (asked.row.key, asked.texts.as_slice()))
 }
 
 /// Why no canonical path matches a pattern, where that is so.
@@ -146,17 +164,19 @@ fn unreachable_path(pattern: &str) -> Option<(&str, &'static str, &'static str)>
 
 /// Conditions on tools that contradict each other.
 fn tool_contradiction(c: &Conditions) -> Option<(String, String)> {
-    let tools = c.tool_name.as_ref()?;
-    if let Some(kinds) = &c.resource_type
-        && !kinds.contains(&ResourceType::Tool)
+    let tools = c.list("tool_name")?;
+    let has = |list: &[String], word: &str| list.iter().any(|text| text == word);
+    if let Some(kinds) = c.list("resource_type")
+        && !has(kinds, ResourceType::Tool.label())
     {
         return Some((
             "can never match: it names a tool, and its resource_type is not \"tool\"".into(),
             "remove one of the two conditions".into(),
         ));
     }
-    if let Some(methods) = &c.mcp_method
-        && !methods.iter().any(|m| covers_name(m, "tools/call", false))
+    let names = Matcher::Name { fold: false };
+    if let Some(methods) = c.list("mcp_method")
+        && !methods.iter().any(|m| names.covers(m, "tools/call"))
     {
         return Some((
             "can never match: it names a tool, and its mcp_method does not include tools/call"
@@ -169,24 +189,26 @@ fn tool_contradiction(c: &Conditions) -> Option<(String, String)> {
         .map(|t| is_literal(t).then_some(t.as_str()))
         .collect();
     let literal = literal?;
-    if let Some(operations) = &c.operations
-        && !literal
-            .iter()
-            .any(|tool| operations.contains(&operation::infer(tool).unwrap_or(Operation::Unknown)))
+    let operation = |tool: &str| {
+        let operation = operation::infer(tool).unwrap_or(Operation::Unknown);
+        operation.label()
+    };
+    if let Some(operations) = c.list("operations")
+        && !literal.iter().any(|tool| has(operations, operation(tool)))
     {
+        let label = operation(literal.first().copied().unwrap_or_default());
         let tool = literal.first().copied().unwrap_or_default();
-        let label = operation::infer(tool).unwrap_or(Operation::Unknown).label();
         return Some((
             format!("can never match: the operation of tool \"{tool}\" is {label}"),
             format!("write \"{label}\" in operations, or leave operations out"),
         ));
     }
-    let wanted = c.side_effects.as_ref()?;
-    let has = |tool: &&str| {
-        effects::of_tool(tool)
-            .is_some_and(|e| e.iter().any(|effect| wanted.iter().any(|w| w == effect)))
+    let wanted = c.list("side_effects")?;
+    let wants = |tool: &&str| {
+        let effects = effects::of_tool(tool);
+        effects.is_some_and(|effects| effects.iter().any(|effect| has(wanted, effect)))
     };
-    (!literal.iter().any(has)).then(|| {
+    (!literal.iter().any(wants)).then(|| {
         (
             "can never match: none of its tools is known to have these side effects".to_owned(),
             "leave side_effects out; the tool's name is condition enough".to_owned(),
@@ -204,79 +226,15 @@ fn shadow<'r>(rule: &Rule, mut others: impl Iterator<Item = &'r Rule>) -> Option
     others.find(|other| outranks(other) && is_covered(&rule.conditions, &other.conditions))
 }
 
-/// Whether whatever meets `narrow` meets `wide` too, as far as the text shows.
+/// Whether whatever meets `narrow` meets `wide` too, as far as the text shows: every member of a list of
+/// `narrow` is covered by one of `wide`; what `wide` does not ask covers everything.
 fn is_covered(narrow: &Conditions, wide: &Conditions) -> bool {
-    let names = |n: &Option<Vec<String>>, w: &Option<Vec<String>>, fold| {
-        within(n, w, |inner, outer| covers_name(outer, inner, fold))
-    };
-    let paths = |n: &Option<Vec<String>>, w: &Option<Vec<String>>| {
-        within(n, w, |inner, outer| covers_path(outer, inner))
-    };
-    let same = |n: &Option<Vec<String>>, w: &Option<Vec<String>>| within(n, w, |a, b| a == b);
-    names(&narrow.tool_name, &wide.tool_name, true)
-        && names(&narrow.backend_id, &wide.backend_id, true)
-        && names(&narrow.mcp_method, &wide.mcp_method, false)
-        && paths(&narrow.path_pattern, &wide.path_pattern)
-        && paths(&narrow.source_path, &wide.source_path)
-        && paths(&narrow.dest_path, &wide.dest_path)
-        && same(&narrow.extension, &wide.extension)
-        && same(&narrow.scheme, &wide.scheme)
-        && same(&narrow.subject_id, &wide.subject_id)
-        && same(&narrow.side_effects, &wide.side_effects)
-        && within(&narrow.resource_type, &wide.resource_type, |a, b| a == b)
-        && within(&narrow.operations, &wide.operations, |a, b| a == b)
-        && wide.when.as_ref().is_none_or(|wide| {
-            let narrow = narrow.when.as_ref();
-            narrow.is_some_and(|narrow| narrow.text() == wide.text())
-        })
-}
-
-/// Every member of `narrow` is covered by one of `wide`; what `wide` does not ask covers everything.
-fn within<T>(
-    narrow: &Option<Vec<T>>,
-    wide: &Option<Vec<T>>,
-    covers: impl Fn(&T, &T) -> bool,
-) -> bool {
-    match (narrow, wide) {
-        (_, None) => true,
-        (None, Some(_)) => false,
-        (Some(narrow), Some(wide)) => narrow
-            .iter()
-            .all(|inner| wide.iter().any(|outer| covers(inner, outer))),
-    }
-}
-
-/// Whether every name that `inner` matches is matched by `outer`.
-fn covers_name(outer: &str, inner: &str, fold: bool) -> bool {
-    let folded = |text: &str| {
-        if fold {
-            shell::fold(text)
-        } else {
-            text.to_owned()
-        }
-    };
-    outer.chars().all(|c| c == '*')
-        || folded(outer) == folded(inner)
-        || is_literal(inner)
-            && Pattern::name(outer, fold).is_ok_and(|p| p.matches(inner, &shell::fold(inner)))
-}
-
-/// Whether every path that `inner` matches is matched by `outer`.
-fn covers_path(outer: &str, inner: &str) -> bool {
-    if outer == inner || outer == "**" || (outer == "/**" && inner.starts_with('/')) {
-        return true;
-    }
-    let plain = !inner.split('/').any(|part| matches!(part, "." | ".."));
-    let below = outer
-        .strip_suffix("/**")
-        .filter(|top| !top.contains(['*', '?']) && plain)
-        .is_some_and(|top| {
-            inner
-                .strip_prefix(top)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        });
-    below
-        || (plain && !inner.contains(['*', '?']))
-            && Pattern::path(outer, None)
-                .is_ok_and(|patterns| patterns.iter().any(|p| p.matches(inner, "")))
+    wide.all().iter().all(|outer| {
+        let covers = |text: &String| {
+            let mut members = outer.texts.iter();
+            members.any(|member| outer.row.matcher.covers(member, text))
+        };
+        let inner = narrow.list(outer.row.key);
+        inner.is_some_and(|texts| texts.iter().all(covers))
+    })
 }

@@ -1,26 +1,19 @@
 //! From JSON text to rules, with errors that say where and what to do.
 
-use std::sync::Arc;
-
 use sha2::{Digest as _, Sha256};
 
-use crate::approval::Channel;
-use crate::facts::ResourceType;
-
+use super::conditions::{ConditionDef, Conditions};
 use super::document::{Document, Entry, PolicyError};
-use super::effects::SIDE_EFFECTS;
-use super::glob;
-use super::operation::Operation;
-use super::rule::{CONDITION_NAMES, Conditions, Effect, Rule, WHEN};
-use super::shell::Shell;
-use super::when::When;
+use super::matcher::word;
+use super::rule::Rule;
+use crate::channel::Channel;
+use crate::effect::Effect;
+use crate::facts::effects::SIDE_EFFECTS;
 
 /// Most rules in one policy.
 pub const RULES_MAX: usize = 20_000;
 /// Longest policy text, in bytes.
 pub const POLICY_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Most members of one condition's list.
-const LIST_MAX: usize = 1_000;
 
 /// Reads a policy. `{}` is the policy without rules: it refuses everything.
 ///
@@ -150,10 +143,15 @@ fn rule_parts<'a>(doc: Document<'a>, text: &'a str) -> Result<Parts<'a>, PolicyE
             }
             "description" => parts.description = Some(doc.string(entry.value, "description")?),
             "effect" => parts.effect = Some(read_effect(doc, &entry)?),
-            "conditions" => parts.conditions = Some(read_conditions(doc, &entry)?),
-            "cache_side_effects" => parts.cache = Some((effects(doc, &entry)?, entry.value.get())),
+            "conditions" => parts.conditions = Some(Conditions::read(doc, &entry)?),
+            "cache_side_effects" => {
+                parts.cache = Some((
+                    word::read(doc, &entry, "side effect", &SIDE_EFFECTS)?,
+                    entry.value.get(),
+                ))
+            }
             "approvers" => parts.approvers = Some((approvers(doc, &entry)?, entry.value.get())),
-            name if CONDITION_NAMES.contains(&name) => {
+            name if ConditionDef::named(name).is_some() => {
                 return Err(doc.error(
                     entry.value.get(),
                     format!("{name} is a condition and stands beside the conditions"),
@@ -237,139 +235,14 @@ fn derived_id(text: &str) -> String {
 }
 
 fn read_effect<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Effect, PolicyError> {
-    match doc.string(entry.value, "effect")?.as_str() {
-        "allow" => Ok(Effect::Allow),
-        "deny" => Ok(Effect::Deny),
-        "hitl" => Ok(Effect::Hitl),
-        other => Err(doc.unknown_word(
-            entry.value.get(),
-            other,
-            "effect",
-            &["allow", "deny", "hitl"],
-        )),
-    }
-}
-
-fn read_conditions<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Conditions, PolicyError> {
-    let mut conditions = Conditions::default();
-    let entries = doc.entries(entry.value.get())?;
-    if entries.is_empty() {
-        return Err(doc.error(
-            entry.value.get(),
-            "the rule has no condition",
-            Some("to match every tool write \"tool_name\": \"*\"".into()),
-        ));
-    }
-    for entry in entries {
-        let c = &mut conditions;
-        match entry.name.as_ref() {
-            "tool_name" => c.tool_name = Some(globs(doc, &entry, |p| Shell::parse(p, true))?),
-            "backend_id" => c.backend_id = Some(globs(doc, &entry, |p| Shell::parse(p, true))?),
-            "mcp_method" => c.mcp_method = Some(globs(doc, &entry, |p| Shell::parse(p, false))?),
-            "path_pattern" => c.path_pattern = Some(globs(doc, &entry, glob::path)?),
-            "source_path" => c.source_path = Some(globs(doc, &entry, glob::path)?),
-            "dest_path" => c.dest_path = Some(globs(doc, &entry, glob::path)?),
-            "extension" => c.extension = Some(extensions(doc, &entry)?),
-            "scheme" => {
-                c.scheme = Some(
-                    texts(doc, &entry)?
-                        .into_iter()
-                        .map(|(s, _)| s.trim_end_matches(':').to_lowercase())
-                        .collect(),
-                )
-            }
-            "subject_id" => {
-                c.subject_id = Some(texts(doc, &entry)?.into_iter().map(|(s, _)| s).collect())
-            }
-            "resource_type" => {
-                c.resource_type = Some(words(
-                    doc,
-                    &entry,
-                    "resource type",
-                    &ResourceType::ALL,
-                    ResourceType::label,
-                )?);
-            }
-            "operations" => {
-                c.operations = Some(words(
-                    doc,
-                    &entry,
-                    "operation",
-                    &Operation::ALL,
-                    Operation::label,
-                )?)
-            }
-            "side_effects" => c.side_effects = Some(effects(doc, &entry)?),
-            WHEN => c.when = Some(expression(doc, &entry)?),
-            _ => return Err(doc.unknown(&entry, "condition", &CONDITION_NAMES)),
-        }
-    }
-    Ok(conditions)
-}
-
-fn expression<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Arc<When>, PolicyError> {
-    let text = doc.string(entry.value, WHEN)?;
-    When::compile(&text).map(Arc::new).map_err(|bad| {
-        let at = Document::inside(entry.value.get(), bad.at);
-        doc.error(at, bad.message, bad.hint)
+    let text = doc.string(entry.value, "effect")?;
+    let known = Effect::ALL
+        .into_iter()
+        .find(|effect| effect.label() == text);
+    known.ok_or_else(|| {
+        let labels = Effect::ALL.map(Effect::label);
+        doc.unknown_word(entry.value.get(), &text, "effect", &labels)
     })
-}
-
-/// A string or a list, no member blank.
-fn texts<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<(String, &'a str)>, PolicyError> {
-    let list = doc.strings(entry.value, &entry.name)?;
-    if list.len() > LIST_MAX {
-        return Err(doc.error(
-            entry.value.get(),
-            format!("{} has more than {LIST_MAX} members", entry.name),
-            Some("use a glob, or split the rule".into()),
-        ));
-    }
-    match list.iter().find(|(text, _)| text.trim().is_empty()) {
-        Some((_, at)) => Err(doc.error(
-            at,
-            format!("{} is blank", entry.name),
-            Some("write a value, or leave the condition out".into()),
-        )),
-        None => Ok(list),
-    }
-}
-
-fn globs<'a, T>(
-    doc: Document<'a>,
-    entry: &Entry<'a>,
-    check: impl Fn(&str) -> Result<T, glob::GlobError>,
-) -> Result<Vec<String>, PolicyError> {
-    texts(doc, entry)?
-        .into_iter()
-        .map(|(pattern, at)| match check(&pattern) {
-            Ok(_) => Ok(pattern),
-            Err(bad) => Err(doc.error(
-                at,
-                format!("bad glob in {}: {}", entry.name, bad.message),
-                Some(bad.hint.into()),
-            )),
-        })
-        .collect()
-}
-
-fn extensions<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<String>, PolicyError> {
-    texts(doc, entry)?
-        .into_iter()
-        .map(|(text, at)| {
-            if text.starts_with('.') && text.len() > 1 && !text.contains('/') {
-                return Ok(text.to_lowercase());
-            }
-            Err(doc.error(
-                at,
-                format!("\"{text}\" is not an extension"),
-                Some(format!(
-                    "write it with its dot: \".{}\"",
-                    text.trim_start_matches(['*', '.'])
-                )),
-            ))
-        })
-        .collect()
 }
 
 fn words<'a, T: Copy>(
@@ -380,26 +253,7 @@ fn words<'a, T: Copy>(
     label: fn(T) -> &'static str,
 ) -> Result<Vec<T>, PolicyError> {
     let known: Vec<&str> = all.iter().map(|t| label(*t)).collect();
-    texts(doc, entry)?
-        .into_iter()
-        .map(|(text, at)| {
-            all.iter()
-                .copied()
-                .find(|t| label(*t) == text)
-                .ok_or_else(|| doc.unknown_word(at, &text, what, &known))
-        })
-        .collect()
-}
-
-fn effects<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<String>, PolicyError> {
-    texts(doc, entry)?
-        .into_iter()
-        .map(|(text, at)| {
-            if SIDE_EFFECTS.contains(&text.as_str()) {
-                Ok(text)
-            } else {
-                Err(doc.unknown_word(at, &text, "side effect", &SIDE_EFFECTS))
-            }
-        })
-        .collect()
+    let list = word::read(doc, entry, what, &known)?;
+    let found = |text: &String| all.iter().copied().find(|t| label(*t) == text);
+    Ok(list.iter().filter_map(found).collect())
 }

@@ -3,17 +3,18 @@
 //! Order of precedence: protected path, deny, hitl, allow, and where nothing matches: deny.
 
 mod compiled;
+pub mod conditions;
 pub mod document;
-pub mod effects;
 mod explain;
 pub mod glob;
 mod index;
 mod judge;
 pub mod lint;
 pub mod load;
-pub mod operation;
+pub mod matcher;
 mod pattern;
 pub mod rule;
+mod seen;
 mod shell;
 pub mod starter;
 pub mod tri;
@@ -24,14 +25,16 @@ use sha2::{Digest as _, Sha256};
 use crate::paths::PathView;
 
 pub use compiled::OTHER_PATHS;
+pub use conditions::{Asked, CONDITIONS, ConditionDef, Conditions};
 pub use document::PolicyError;
 pub use explain::Reading;
 pub use judge::{DEFAULT_RULE, Judgement, NAMED_MAX, PROTECTED_RULE, Verdict};
-pub use operation::Operation;
-pub use rule::{CONDITION_NAMES, Conditions, Effect, Rule};
+pub use rule::Rule;
 pub use tri::Tri;
 
-pub(crate) use compiled::scheme_of;
+pub use crate::effect::Effect;
+pub use crate::facts::Operation;
+pub use crate::facts::{effects, operation};
 
 /// SHA-256 of a text, in hex: how policies and configurations are named in the journal.
 #[must_use]

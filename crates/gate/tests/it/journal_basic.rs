@@ -11,7 +11,7 @@ fn what_was_written_verifies_and_is_continued() {
     journal.tick(NOW_MS + 1).unwrap();
     journal.close(NOW_MS + 2, "stopped").unwrap();
     let report = verify(&place.directory, &[place.keys.public()]).unwrap();
-    assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+    assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
     assert_eq!(
         (report.segments, report.records, report.signatures),
         (1, 13, 2)
@@ -19,6 +19,6 @@ fn what_was_written_verifies_and_is_continued() {
     let second = place.open();
     second.close(NOW_MS + 3, "stopped").unwrap();
     let report = verify(&place.directory, &[place.keys.public()]).unwrap();
-    assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+    assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
     assert_eq!((report.segments, report.records), (2, 16));
 }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use crate::journal_support::{self, NOW_MS, Place, calls, random};
 use ed25519_dalek::{Signer as _, SigningKey};
+use gate::effect::Effect;
 use gate::journal::audit::{Filter, Note, latest, verify};
 use gate::journal::{
-    Decision, Effect, EntryHash, Line, MatchedRule, PublicKey, Record, SegmentId, Verdict,
-    body_hash, entry_hash,
+    Decision, EntryHash, Line, MatchedRule, PublicKey, Record, SegmentId, body_hash, entry_hash,
 };
 
 fn small(name: &str) -> (Place, PathBuf, Vec<u8>) {
@@ -32,7 +32,7 @@ fn a_flip_of_any_byte_is_found() {
         fs::write(&path, &changed).unwrap();
         let report = verify(&place.directory, &[place.keys.public()]).unwrap();
         assert!(
-            !report.is_sound(),
+            !report.is_intact(),
             "byte {at} of {}: {report:?}",
             bytes.len()
         );
@@ -45,7 +45,7 @@ fn a_cut_at_any_byte_is_named() {
     for length in 0..bytes.len() {
         fs::write(&path, &bytes[..length]).unwrap();
         let report = verify(&place.directory, &[place.keys.public()]).unwrap();
-        assert!(report.is_sound(), "{length}: {report:?}");
+        assert!(report.is_intact(), "{length}: {report:?}");
         let on_a_record = length == 0 || bytes[length - 1] == b'\n';
         let torn = report
             .notes
@@ -116,7 +116,7 @@ fn bodies_of_any_json_are_read_without_a_panic() {
         let line = journal_support::forge(id, 1, previous, body.as_bytes());
         fs::write(&path, [header, &line].concat()).unwrap();
         let report = verify(&place.directory, &[place.keys.public()]).unwrap();
-        assert!(!report.is_sound(), "{body}: {report:?}");
+        assert!(!report.is_intact(), "{body}: {report:?}");
     }
 }
 
@@ -131,7 +131,7 @@ fn made() -> String {
                 "{{\"time\":\"2026-11-21T03:38:09.123Z\",\"kind\":\"system\",\"event\":\"segment_opened\",\
                  \"format\":\"dwj1\",\"segment\":\"{id}\",\"instance\":\"{}\",\"version\":\"0.1.0\",\
                  \"public_key\":\"{}\",\"checkpoint_records_max\":1000,\"checkpoint_wait_ms_max\":60000,\
-                 \"continues\":null}}",
+                 \"checkpoint_refusal_wait_ms_max\":1000,\"continues\":null}}",
                 "07".repeat(16),
                 PublicKey(key.verifying_key().to_bytes()),
             ),
@@ -165,7 +165,7 @@ fn made() -> String {
 
 fn refused() -> Decision<'static> {
     let mut refused = journal_support::decision(0x0193_4c5f_2b7a_7000_8000_0000_0000_0001);
-    refused.decision = Verdict::Deny;
+    refused.decision = Effect::Deny;
     refused.final_rule = Some("no-writes");
     refused.matched_rules = &[MatchedRule {
         id: "no-writes",
@@ -244,7 +244,7 @@ fn the_documented_vector_holds() {
     )
     .unwrap();
     let report = verify(&place.directory, &[key]).unwrap();
-    assert!(report.is_sound(), "{report:?}");
+    assert!(report.is_intact(), "{report:?}");
     assert_eq!((report.records, report.signatures), (3, 1));
     assert!(matches!(
         report.notes[..],

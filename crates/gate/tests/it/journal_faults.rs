@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -97,6 +97,81 @@ fn a_foreign_append_refuses() {
     });
 }
 
+#[test]
+fn an_edit_that_keeps_the_length_refuses() {
+    check("edited", "journal_edited", |path| {
+        // Time enough for the clock that older kernels stamp files with.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let text = fs::read_to_string(path).unwrap();
+        let at = text.find("/tmp/a").unwrap() as u64;
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.write_all_at(b"/tmp/b", at).unwrap();
+    });
+}
+
+#[test]
+fn an_edit_with_right_hashes_refuses() {
+    check("forged", "journal_edited", |path| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let text = fs::read_to_string(path).unwrap();
+        let mut out = Vec::new();
+        let mut previous = gate::journal::EntryHash::ZERO;
+        for line in text.lines() {
+            let line = gate::journal::Line::parse(line.as_bytes()).unwrap();
+            let body = String::from_utf8(line.body.to_vec()).unwrap();
+            let body = body.replace("/tmp/a", "/tmp/b");
+            let segment = path.file_stem().unwrap().to_str().unwrap();
+            let segment = gate::journal::SegmentId::parse(&segment[20..]).unwrap();
+            let forged =
+                crate::journal_support::forge(segment, line.sequence, previous, body.as_bytes());
+            previous = gate::journal::Line::parse(forged.trim_ascii_end())
+                .unwrap()
+                .entry;
+            out.extend(forged);
+        }
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.write_all_at(&out, 0).unwrap();
+    });
+}
+
+#[test]
+fn a_second_link_to_a_segment_is_let_be() {
+    let place = Place::new("linked");
+    let journal = place.open();
+    calls(&journal, 1..3);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    fs::hard_link(&place.files()[0], place.directory.join("backup")).unwrap();
+    journal.tick(NOW_MS).unwrap();
+    calls(&journal, 3..5);
+    journal.close(NOW_MS, "stopped").unwrap();
+}
+
+#[test]
+fn directories_that_others_may_write_in_are_refused() {
+    let place = Place::new("open");
+    fs::create_dir(&place.directory).unwrap();
+    fs::set_permissions(&place.directory, fs::Permissions::from_mode(0o777)).unwrap();
+    let opened = Journal::open(
+        &place.directory,
+        &place.keys,
+        Place::options(),
+        [7; 16],
+        NOW_MS,
+        &mut random(),
+    );
+    let error = opened.unwrap_err();
+    assert_eq!(error.label(), "journal_directory");
+    assert!(
+        error.to_string().contains("(mode 0777); run chmod 700"),
+        "{error}"
+    );
+    let error = Keys::open(&place.directory, &mut random()).unwrap_err();
+    assert!(
+        error.to_string().contains("(mode 0777); run chmod 700"),
+        "{error}"
+    );
+}
+
 /// The writer that the test below starts under a file size limit; on its own it does nothing.
 #[test]
 fn under_a_limit() {
@@ -132,7 +207,7 @@ fn a_full_disk_refuses_and_leaves_whole_records() {
         String::from_utf8_lossy(&output.stderr)
     );
     let report = verify(&place.directory, &[place.kept_keys().public()]).unwrap();
-    assert!(report.is_sound() && report.records > 10, "{report:?}");
+    assert!(report.is_intact() && report.records > 10, "{report:?}");
     assert!(
         !report
             .notes
@@ -213,7 +288,7 @@ fn records_that_cannot_be_written_are_refused_and_the_journal_goes_on() {
     assert!(matches!(closed, JournalError::Closed));
     journal.close(NOW_MS, "again").unwrap();
     let report = verify(&place.directory, &[place.keys.public()]).unwrap();
-    assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+    assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
 }
 
 #[test]

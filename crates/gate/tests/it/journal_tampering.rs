@@ -1,11 +1,12 @@
 //! Every way of changing a journal that verification must find, each a named test.
 
 use std::fs;
-use std::path::Path;
 
+use crate::journal_support::forging::{bodies, edit, lines, replace, rewrite, segment, write};
 use crate::journal_support::{NOW_MS, Place, calls, decision, forge, operation, random};
+use gate::effect::Effect;
 use gate::journal::audit::{AuditError, Note, Problem, VerifyReport, verify};
-use gate::journal::{Cadence, JournalOptions, Keys, Line, OpId, Record, SegmentId, Verdict};
+use gate::journal::{Cadence, JournalOptions, Keys, Line, OpId, Record};
 
 /// A closed journal of one segment: header, checkpoint, `2 * ops` records, closing record.
 fn closed(name: &str, ops: u128) -> Place {
@@ -26,26 +27,6 @@ fn problems(place: &Place) -> Vec<Problem> {
         .into_iter()
         .map(|finding| finding.problem)
         .collect()
-}
-
-fn lines(path: &Path) -> Vec<Vec<u8>> {
-    let bytes = fs::read(path).unwrap();
-    bytes
-        .split_inclusive(|byte| *byte == b'\n')
-        .map(<[u8]>::to_vec)
-        .collect()
-}
-
-fn edit(path: &Path, change: impl FnOnce(&mut Vec<Vec<u8>>)) {
-    let mut lines = lines(path);
-    change(&mut lines);
-    fs::write(path, lines.concat()).unwrap();
-}
-
-fn replace(line: &mut Vec<u8>, from: &str, to: &str) {
-    let text = String::from_utf8(line.clone()).unwrap();
-    assert!(text.contains(from), "{text}");
-    *line = text.replacen(from, to, 1).into_bytes();
 }
 
 #[test]
@@ -250,7 +231,7 @@ fn a_torn_last_line_is_named_and_no_tampering() {
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..bytes.len() - 7]).unwrap();
     let report = report(&place);
-    assert!(report.is_sound(), "{report:?}");
+    assert!(report.is_intact(), "{report:?}");
     let file = path.file_name().unwrap().to_string_lossy().into_owned();
     let torn_bytes = lines(path).last().unwrap().len() as u64;
     assert_eq!(
@@ -334,7 +315,7 @@ fn checkpoints_taken_out_are_missed() {
     let place = Place::new("checkpoints");
     let checkpoints = Cadence {
         records_max: 10,
-        wait_ms_max: 60_000,
+        ..Cadence::default()
     };
     let journal = place.open_with(JournalOptions {
         checkpoints,
@@ -342,7 +323,7 @@ fn checkpoints_taken_out_are_missed() {
     });
     calls(&journal, 1..31);
     drop(journal);
-    assert!(report(&place).is_sound(), "{:?}", report(&place));
+    assert!(report(&place).is_intact(), "{:?}", report(&place));
     let path = &place.files()[0];
     // Everything is written anew without the later checkpoints, hashes right.
     let bodies: Vec<_> = bodies(path);
@@ -391,7 +372,7 @@ fn two(name: &str) -> Place {
     calls(&journal, 10..12);
     journal.close(NOW_MS + 2_000, "stopped").unwrap();
     assert!(
-        report(&place).is_sound() && report(&place).notes.is_empty(),
+        report(&place).is_intact() && report(&place).notes.is_empty(),
         "{:?}",
         report(&place)
     );
@@ -456,7 +437,7 @@ fn one_file_alone_says_what_was_not_looked_at() {
     let files = place.files();
     let report = verify(&files[1], &[place.keys.public()]).unwrap();
     let file = files[1].file_name().unwrap().to_string_lossy().into_owned();
-    assert!(report.is_sound(), "{report:?}");
+    assert!(report.is_intact(), "{report:?}");
     assert_eq!(
         report.notes,
         [Note::ContinuedElsewhere {
@@ -477,23 +458,23 @@ fn decisions_without_an_outcome_are_told_and_no_tampering() {
             .unwrap();
     }
     let mut refused = decision(9);
-    refused.decision = Verdict::Deny;
+    refused.decision = Effect::Deny;
     journal.append(NOW_MS, &Record::Decision(&refused)).unwrap();
     let mut unanswered = decision(10);
-    unanswered.decision = Verdict::Hitl;
+    unanswered.decision = Effect::Hitl;
     unanswered.hitl_outcome = Some("timeout");
     journal
         .append(NOW_MS, &Record::Decision(&unanswered))
         .unwrap();
     let mut approved = decision(11);
-    approved.decision = Verdict::Hitl;
+    approved.decision = Effect::Hitl;
     approved.hitl_outcome = Some("user_allowed");
     journal
         .append(NOW_MS, &Record::Decision(&approved))
         .unwrap();
     journal.close(NOW_MS, "stopped").unwrap();
     let report = report(&place);
-    assert!(report.is_sound(), "{report:?}");
+    assert!(report.is_intact(), "{report:?}");
     assert_eq!(
         report.notes,
         [Note::MissingOutcome {
@@ -535,7 +516,7 @@ fn an_outcome_may_follow_in_the_next_segment() {
         .unwrap();
     journal.close(NOW_MS, "stopped").unwrap();
     let report = report(&place);
-    assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+    assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
 }
 
 #[test]
@@ -571,7 +552,7 @@ fn a_gap_of_retention_is_anchored_by_a_signed_record() {
     let kept = place.files();
     assert!((2..6).contains(&kept.len()), "{kept:?}");
     let report = report(&place);
-    assert!(report.is_sound(), "{report:?}");
+    assert!(report.is_intact(), "{report:?}");
     let retired = |note: &Note| matches!(note, Note::Retired { .. });
     assert_eq!(
         report.notes.iter().filter(|note| retired(note)).count(),
@@ -586,41 +567,4 @@ fn a_gap_of_retention_is_anchored_by_a_signed_record() {
         problems.contains(&Problem::ContinuedMissing { segment }),
         "{problems:?}"
     );
-}
-
-fn segment(path: &Path) -> SegmentId {
-    let header = lines(path).remove(0);
-    let text = String::from_utf8(header).unwrap();
-    let at = text.find("\"segment\":\"").unwrap() + 11;
-    SegmentId::parse(&text[at..at + 32]).unwrap()
-}
-
-fn bodies(path: &Path) -> Vec<String> {
-    let body = |line: &Vec<u8>| {
-        String::from_utf8(Line::parse(line.trim_ascii_end()).unwrap().body.to_vec()).unwrap()
-    };
-    lines(path).iter().map(body).collect()
-}
-
-/// Writes a file anew with right hashes throughout, as somebody without the key can.
-fn write(path: &Path, bodies: &[String]) {
-    let id = segment(path);
-    let mut previous = Line::parse(lines(path)[0].trim_ascii_end())
-        .unwrap()
-        .previous;
-    let mut out = Vec::new();
-    for (sequence, body) in bodies.iter().enumerate() {
-        let line = forge(id, sequence as u64, previous, body.as_bytes());
-        previous = Line::parse(line.trim_ascii_end()).unwrap().entry;
-        out.extend(line);
-    }
-    fs::write(path, out).unwrap();
-}
-
-fn rewrite(path: &Path, change: impl Fn(u64, &mut String)) {
-    let mut bodies = bodies(path);
-    for (sequence, body) in bodies.iter_mut().enumerate() {
-        change(sequence as u64, body);
-    }
-    write(path, &bodies);
 }

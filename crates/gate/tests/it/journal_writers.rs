@@ -23,7 +23,7 @@ fn sixteen_threads_write_one_dense_chain() {
         let place = Place::new("threads");
         let checkpoints = Cadence {
             records_max: 100,
-            wait_ms_max: 60_000,
+            ..Cadence::default()
         };
         let journal = Arc::new(place.open_with(JournalOptions {
             sync,
@@ -57,7 +57,7 @@ fn sixteen_threads_write_one_dense_chain() {
         assert_eq!(sequences.len(), 3_200);
         journal.close(NOW_MS, "stopped").unwrap();
         let report = report(&place, place.keys.public());
-        assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+        assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
         // The header, the first checkpoint, one before every hundredth record but the first, the closing record.
         assert_eq!(report.records, 3_200 + 2 + 31 + 1);
     }
@@ -86,7 +86,7 @@ fn sixteen_threads_rotate_without_a_gap() {
         assert!(std::fs::metadata(file).unwrap().len() <= 16 << 10);
     }
     let report = report(&place, place.keys.public());
-    assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+    assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
     let (operations, unreadable) = latest(
         &place.directory,
         &Filter {
@@ -110,7 +110,7 @@ fn a_segment_smaller_than_a_record_still_takes_one() {
     journal.close(NOW_MS, "stopped").unwrap();
     assert_eq!(place.files().len(), 6);
     let report = report(&place, place.keys.public());
-    assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+    assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn checkpoints_come_by_time_and_on_a_tick() {
         .unwrap();
     journal.close(NOW_MS + 60_000, "stopped").unwrap();
     let report = report(&place, place.keys.public());
-    assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+    assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
     assert_eq!((report.records, report.signatures), (9, 4));
 }
 
@@ -146,7 +146,7 @@ fn a_segment_that_was_not_closed_is_not_continued() {
         .close(NOW_MS + 1_000, "stopped")
         .unwrap();
     let report = report(&place, place.keys.public());
-    assert!(report.is_sound(), "{report:?}");
+    assert!(report.is_intact(), "{report:?}");
     assert!(matches!(
         report.notes[..],
         [Note::NotClosed {
@@ -180,7 +180,7 @@ fn a_segment_of_another_key_is_not_continued() {
             .contains("\"continues\":null")
     );
     let report = verify(&place.directory, &[place.keys.public(), other.public()]).unwrap();
-    assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+    assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_killed_writer_leaves_whole_records_or_a_torn_tail_and_all_that_was_acknowle
             continue;
         }
         let report = report(&place, place.kept_keys().public());
-        assert!(report.is_sound(), "{report:?}");
+        assert!(report.is_intact(), "{report:?}");
         // The call under way has no outcome, and the last segment no end, unless the moment was that between two segments.
         let left = |note: &Note| {
             matches!(
@@ -369,7 +369,7 @@ fn processes_that_start_at_once_never_continue_the_same_segment() {
         );
     }
     let report = report(&place, place.kept_keys().public());
-    assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
+    assert!(report.is_intact() && report.notes.is_empty(), "{report:?}");
     assert_eq!(report.segments, 40);
     // Closed segments were taken up, not left lying.
     let continued = place

@@ -488,6 +488,58 @@ fn an_allowed_scheme_covers_every_path_of_the_call() {
 }
 
 #[test]
+fn a_group_of_callers_is_a_condition_a_fact_and_a_member_of_the_record() {
+    use gate::Caller;
+    use gate::facts::{FactId, Value};
+    let policy = Policy::load(
+        r#"{"rules":[
+          {"id":"all","effect":"allow","conditions":{"tool_name":"*"}},
+          {"id":"no-robots","effect":"deny","conditions":{"subject_group":["robots","guests"]}},
+          {"id":"night","effect":"hitl","conditions":{"when":"subject_groups != null && subject_groups.exists(g, g == 'night')"}}]}"#,
+        None,
+        &[],
+    )
+    .unwrap();
+    let of = |groups: &[&str]| {
+        let caller = Caller {
+            groups: groups.iter().map(|group| (*group).into()).collect(),
+            ..Caller::local("ada")
+        };
+        Facts {
+            method: "tools/call".into(),
+            tool_name: Fact::Known("read".into()),
+            ..Facts::of(&caller)
+        }
+    };
+    for (groups, rule) in [
+        (&[][..], "all"),
+        (&["people"], "all"),
+        (&["people", "robots"], "no-robots"),
+        (&["night"], "night"),
+        (&["night", "guests"], "no-robots"),
+    ] {
+        let facts = of(groups);
+        assert_eq!(
+            policy.judge(&facts).verdict().final_rule,
+            rule,
+            "{groups:?}"
+        );
+        let told = facts.get(FactId::SubjectGroups);
+        let told = told
+            .known()
+            .map(|value: &Value<'_>| value.texts().collect::<Vec<_>>());
+        assert_eq!(told.unwrap_or_default(), groups);
+    }
+    let wild = r#"{"rules":[{"effect":"deny","conditions":{"subject_group":"rob*"}}]}"#;
+    let rules = gate::policy::load::parse(wild).unwrap();
+    let warned = gate::policy::lint::warnings(&rules);
+    assert!(
+        warned[0].message.contains("compared as it stands"),
+        "{warned:?}"
+    );
+}
+
+#[test]
 fn a_bad_policy_says_where_and_what_to_do() {
     let cases = [
         ("{\"rulez\": []}", 1, "unknown key \"rulez\"", "rules"),

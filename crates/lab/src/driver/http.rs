@@ -5,8 +5,8 @@
 
 use super::answer::Envelope;
 use super::nanoseconds;
-use super::url::Url;
 use crate::interrupt;
+use crate::url::Url;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::ops::Range;

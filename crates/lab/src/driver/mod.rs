@@ -17,7 +17,6 @@ mod question;
 mod served;
 mod session;
 mod template;
-mod url;
 mod volley;
 
 pub(crate) use answer::{Answer, Answers, Expectation, difference};
@@ -28,7 +27,6 @@ pub(crate) use link::{Link, Manner};
 pub(crate) use question::{Operation, Protocol, Question};
 pub(crate) use served::Served;
 pub(crate) use session::HttpSession;
-pub(crate) use url::Url;
 pub(crate) use volley::Reply;
 
 use crate::error::LabError;

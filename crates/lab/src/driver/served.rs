@@ -1,9 +1,9 @@
 //! A server over HTTP: one that runs already, or one that is started and waited for.
 
 use super::child::{Process, Spawned, spawn};
-use super::url::Url;
 use crate::arm::{Arm, Transport};
 use crate::error::LabError;
+use crate::url::Url;
 use std::io::{self, BufRead, BufReader};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};

@@ -3,7 +3,8 @@
 use super::answer::{Answer, Envelope};
 use super::http::{HttpConnection, HttpReply, events, find_answer};
 use super::template::Template;
-use super::{Operation, Protocol, Question, Url};
+use super::{Operation, Protocol, Question};
+use crate::url::Url;
 use std::io::{self, Write as _};
 
 /// A client, after its handshake.

@@ -8,7 +8,7 @@ use crate::error::LabError;
 use crate::run::Status;
 use std::io;
 
-pub(crate) use crate::driver::Url;
+pub(crate) use crate::url::Url;
 
 /// One kind of request, again and again.
 pub(super) struct HttpTarget {

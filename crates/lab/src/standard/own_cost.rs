@@ -10,10 +10,10 @@ use super::scene::{Scene, Server};
 use crate::affinity::{self, Pinned};
 use crate::driver::{
     self, Answers, Expectation, HttpSession, Link, Manner, Operation, Protocol, Question, Spawned,
-    Url,
 };
 use crate::error::LabError;
 use crate::processes;
+use crate::url::Url;
 use serde::Serialize;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

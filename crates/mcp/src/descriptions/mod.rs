@@ -5,14 +5,18 @@
 //! it) holds hidden characters is not shown at all. What a schema is checked by (`type`, `pattern`,
 //! `$ref`…) stays as it is, and so do icons, `_meta` and everything that had no fault.
 
+pub mod definitions;
+pub mod finding;
 pub mod hidden;
 pub mod links;
+pub mod listing;
 pub mod suspicious;
+pub mod tree;
 
 use std::borrow::Cow;
 
-use crate::finding::{Event, Finding};
-use crate::tree::{Node, Text};
+use crate::descriptions::finding::{Event, Finding};
+use crate::descriptions::tree::{Node, Text};
 
 /// Most findings about one entry.
 const FINDINGS_MAX: usize = 32;

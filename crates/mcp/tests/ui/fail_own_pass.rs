@@ -1,5 +1,5 @@
 use gate::{Pass, PeerId, Spent};
-use mcp::upstream::{Frame, Upstream};
+use mcp::upstream::{Frame, Link};
 
 struct Forged(Spent<Frame>);
 
@@ -14,8 +14,8 @@ impl Pass for Forged {
     }
 }
 
-fn send(upstream: &mut Upstream, spent: Spent<Frame>) {
-    let _ = upstream.send_pass(Forged(spent));
+fn send(link: &Link, spent: Spent<Frame>) {
+    let _ = link.send(Forged(spent));
 }
 
 fn main() {

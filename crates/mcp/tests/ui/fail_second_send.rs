@@ -1,9 +1,9 @@
 use gate::Permit;
-use mcp::upstream::{Frame, Upstream};
+use mcp::upstream::{Frame, Link};
 
-fn send(upstream: &mut Upstream, permit: Permit<Frame>) {
-    let _ = upstream.send_pass(permit);
-    let _ = upstream.send_pass(permit);
+fn send(link: &Link, permit: Permit<Frame>) {
+    let _ = link.send(permit);
+    let _ = link.send(permit);
 }
 
 fn main() {

@@ -1,9 +1,12 @@
-use gate::{PeerId, Spent};
-use mcp::upstream::{Frame, Upstream};
+use std::sync::{Arc, Mutex};
 
-fn send(upstream: &mut Upstream, here: &PeerId, spent: Spent<Frame>) {
-    let _ = upstream.send(spent);
-    let _ = spent.take(here);
+use gate::Spent;
+use mcp::notes::Notes;
+use mcp::upstream::{Frame, Peer};
+
+fn send(peer: &dyn Peer, spent: Spent<Frame>, notes: &Arc<Mutex<Notes>>) {
+    let _ = peer.send(spent, notes);
+    let _ = spent.take(peer.id());
 }
 
 fn main() {

@@ -1,8 +1,11 @@
-use gate::Permit;
-use mcp::upstream::{Frame, Upstream};
+use std::sync::{Arc, Mutex};
 
-fn send(upstream: &mut Upstream, permit: Permit<Frame>) {
-    let _ = upstream.send(permit);
+use gate::Permit;
+use mcp::notes::Notes;
+use mcp::upstream::{Frame, Peer};
+
+fn send(peer: &dyn Peer, permit: Permit<Frame>, notes: &Arc<Mutex<Notes>>) {
+    let _ = peer.send(permit, notes);
 }
 
 fn main() {

@@ -1,9 +1,9 @@
 use gate::Permit;
-use mcp::upstream::{Frame, Upstream};
+use mcp::upstream::{Frame, Link};
 
-fn send(upstream: &mut Upstream, mut permit: Permit<Frame>, other: Frame) {
+fn send(link: &Link, mut permit: Permit<Frame>, other: Frame) {
     *permit.request() = other;
-    let _ = upstream.send_pass(permit);
+    let _ = link.send(permit);
 }
 
 fn main() {

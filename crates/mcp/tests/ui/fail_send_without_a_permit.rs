@@ -1,7 +1,7 @@
-use mcp::upstream::{Frame, Upstream};
+use mcp::upstream::{Frame, Link};
 
-fn send(upstream: &mut Upstream, frame: Frame) {
-    let _ = upstream.send(frame);
+fn send(link: &Link, frame: Frame) {
+    let _ = link.send(frame);
 }
 
 fn main() {

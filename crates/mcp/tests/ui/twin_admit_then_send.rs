@@ -1,12 +1,9 @@
-use gate::{Admission, Call, Gate, Pass as _};
-use mcp::upstream::{Frame, Upstream};
+use gate::{Admission, Call, Gate};
+use mcp::upstream::{Frame, Link};
 
-async fn send(gate: &Gate, upstream: &mut Upstream, call: Call<Frame>) {
-    if let Admission::Permit(permit) = gate.admit(call).await
-        && let Ok((spent, flight)) = permit.spend(upstream.id())
-    {
-        let _ = upstream.send(spent);
-        drop(flight);
+async fn send(gate: &Gate, link: &Link, call: Call<Frame>) {
+    if let Admission::Permit(permit) = gate.admit(call).await {
+        let _ = link.send(permit);
     }
 }
 

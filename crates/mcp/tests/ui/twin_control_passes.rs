@@ -1,9 +1,8 @@
 use gate::{ControlKind, Gate};
-use mcp::upstream::{Frame, Upstream};
+use mcp::upstream::{Frame, Link};
 
-fn ping(gate: &Gate, upstream: &mut Upstream, frame: Frame) {
-    let pass = gate.control(ControlKind::Ping, upstream.id(), frame);
-    let _ = upstream.send_pass(pass);
+fn ping(gate: &Gate, link: &Link, frame: Frame) {
+    let _ = link.send(gate.control(ControlKind::Ping, link.id(), frame));
 }
 
 fn main() {

@@ -1,8 +1,8 @@
 use gate::Permit;
-use mcp::upstream::{Frame, Upstream};
+use mcp::upstream::{Frame, Link};
 
-fn send(upstream: &mut Upstream, permit: Permit<Frame>) {
-    let _ = upstream.send_pass(permit);
+fn send(link: &Link, permit: Permit<Frame>) {
+    let _ = link.send(permit);
 }
 
 fn main() {

@@ -57,7 +57,8 @@ impl Default for Options {
 pub struct Process {
     child: Child,
     input: Option<ChildStdin>,
-    output: ChildStdout,
+    /// None once it was closed.
+    output: Option<ChildStdout>,
     /// Held open, unread, where standard error is not drained.
     _error: Option<ChildStderr>,
     lines: Lines,
@@ -119,7 +120,7 @@ impl Process {
         Ok(Self {
             child,
             input: Some(input),
-            output,
+            output: Some(output),
             _error: error,
             lines: Lines::new(options.line_bytes_max),
             line_bytes_max: options.line_bytes_max,
@@ -188,20 +189,25 @@ impl Process {
         let Some(input) = self.input.as_ref().filter(|_| !left.is_zero()) else {
             return Err(timed_out());
         };
-        let mut fds = [
-            PollFd::new(input, PollFlags::OUT),
-            PollFd::new(&self.output, PollFlags::IN),
-        ];
+        let output = self.output.as_ref();
+        let mut fds: Vec<PollFd<'_>> = [PollFd::new(input, PollFlags::OUT)]
+            .into_iter()
+            .chain(output.map(|output| PollFd::new(output, PollFlags::IN)))
+            .collect();
         match poll(&mut fds, timespec(Some(left)).as_ref()) {
             Ok(0) => return Err(timed_out()),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(io::Error::from(error).into()),
         }
-        let [_, output] = &fds;
-        if output.revents().contains(PollFlags::IN)
+        let readable = fds
+            .get(1)
+            .is_some_and(|output| output.revents().contains(PollFlags::IN));
+        drop(fds);
+        if let Some(output) = self.output.as_mut()
+            && readable
             && self.lines.rest().len() <= self.line_bytes_max
         {
-            match self.lines.fill(&mut self.output) {
+            match self.lines.fill(output) {
                 Ok(_) => {}
                 Err(error)
                     if matches!(
@@ -242,7 +248,10 @@ impl Process {
                 }
                 Line::Incomplete => {}
             }
-            match self.lines.fill(&mut self.output) {
+            let Some(output) = self.output.as_mut() else {
+                return Err(self.closed());
+            };
+            match self.lines.fill(output) {
                 Ok(0) => return Err(self.closed()),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -251,7 +260,7 @@ impl Process {
                     if left.is_zero() {
                         return Ok(None);
                     }
-                    crate::stdio::poll_one(&self.output, PollFlags::IN, Some(left))?;
+                    crate::stdio::poll_one(&*output, PollFlags::IN, Some(left))?;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -283,6 +292,11 @@ impl Process {
     /// Closes the server's input.
     pub fn close_input(&mut self) {
         self.input = None;
+    }
+
+    /// Closes the server's output, as the end of its client does.
+    pub fn close_output(&mut self) {
+        self.output = None;
     }
 
     /// The end of what the server wrote to standard error so far.

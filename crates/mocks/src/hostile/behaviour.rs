@@ -1,6 +1,6 @@
 //! The behaviours by name.
 
-use crate::args::ServerArgs;
+use crate::server_args::ServerArgs;
 
 /// Options of `hostile`.
 #[derive(Debug, clap::Args)]

@@ -14,8 +14,10 @@ pub struct FrameWriter {
     queue: Vec<u8>,
     /// How much of the queue has been written.
     done: usize,
-    /// Whatever is sent is only queued.
+    /// Whatever is sent is only kept, in `waiting`.
     held: bool,
+    waiting: Vec<Vec<u8>>,
+    waiting_bytes: usize,
 }
 
 impl FrameWriter {
@@ -25,22 +27,37 @@ impl FrameWriter {
             queue: Vec::new(),
             done: 0,
             held: false,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
         }
     }
 
-    /// From now on frames are only queued, until [`FrameWriter::release`] sends them with one system
+    /// From now on frames are only kept, until [`FrameWriter::release`] sends them with one system
     /// call: for frames that come one right after the other.
     pub fn hold(&mut self) {
         self.held = true;
     }
 
-    /// Sends what was queued since [`FrameWriter::hold`], as far as the descriptor takes it at once.
+    /// Sends what was kept since [`FrameWriter::hold`], as far as the descriptor takes it at once.
     ///
     /// # Errors
     /// What the descriptor says; a closed reader is `BrokenPipe`.
     pub fn release(&mut self) -> io::Result<()> {
         self.held = false;
-        if self.is_empty() {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.waiting_bytes = 0;
+        if !waiting.is_empty() {
+            let newline = &b"\n"[..];
+            let parts = waiting.iter().flat_map(|frame| [frame.as_slice(), newline]);
+            let slices: Vec<io::IoSlice<'_>> = parts.map(io::IoSlice::new).collect();
+            self.send_slices(&slices)?;
+        }
+        self.write_at_once()
+    }
+
+    /// Writes of the queue what the descriptor takes at once.
+    fn write_at_once(&mut self) -> io::Result<()> {
+        if self.done == self.queue.len() {
             return Ok(());
         }
         let rest = self.queue.get(self.done..).unwrap_or_default();
@@ -49,9 +66,22 @@ impl FrameWriter {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
-        if self.is_empty() {
+        if self.done == self.queue.len() {
             self.reset();
         }
+        Ok(())
+    }
+
+    /// As [`FrameWriter::send`], without a copy where frames are held back.
+    ///
+    /// # Errors
+    /// What the descriptor says; a closed reader is `BrokenPipe`.
+    pub fn send_owned(&mut self, frame: Vec<u8>) -> io::Result<()> {
+        if !self.held {
+            return self.send(&frame);
+        }
+        self.waiting_bytes += frame.len() + 1;
+        self.waiting.push(frame);
         Ok(())
     }
 
@@ -61,6 +91,9 @@ impl FrameWriter {
     /// # Errors
     /// What the descriptor says; a closed reader is `BrokenPipe`.
     pub fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        if self.held {
+            return self.send_owned(frame.to_vec());
+        }
         self.send_slices(&[io::IoSlice::new(frame), io::IoSlice::new(b"\n")])
     }
 
@@ -69,6 +102,9 @@ impl FrameWriter {
     /// # Errors
     /// What the descriptor says; a closed reader is `BrokenPipe`.
     pub fn send_parts(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        if self.held {
+            return self.send_owned(parts.concat());
+        }
         let mut slices: Vec<io::IoSlice<'_>> = Vec::with_capacity(parts.len() + 1);
         slices.extend(parts.iter().map(|part| io::IoSlice::new(part)));
         slices.push(io::IoSlice::new(b"\n"));
@@ -77,7 +113,7 @@ impl FrameWriter {
 
     fn send_slices(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<()> {
         let mut written = 0;
-        if self.is_empty() && !self.held {
+        if self.is_empty() {
             match self.sink.try_write(slices) {
                 Ok(count) => written = count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -102,7 +138,7 @@ impl FrameWriter {
     /// # Errors
     /// What the descriptor says.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.is_empty() {
+        while self.done < self.queue.len() {
             let rest = self.queue.get(self.done..).unwrap_or_default();
             let count = ready!(self.sink.poll_write(cx, rest))?;
             if count == 0 {
@@ -119,7 +155,7 @@ impl FrameWriter {
     /// # Errors
     /// What the descriptor says.
     pub async fn flush(&mut self) -> io::Result<()> {
-        while !self.is_empty() {
+        while self.done < self.queue.len() {
             let count = self
                 .sink
                 .write(self.queue.get(self.done..).unwrap_or_default())
@@ -150,13 +186,13 @@ impl FrameWriter {
     /// Whether all is written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.done == self.queue.len()
+        self.done == self.queue.len() && self.waiting.is_empty()
     }
 
     /// Whether so much is queued that whoever fills it should pause.
     #[must_use]
     pub fn is_congested(&self) -> bool {
-        self.queue.len() - self.done >= QUEUE_BYTES_HIGH
+        self.queue.len() - self.done + self.waiting_bytes >= QUEUE_BYTES_HIGH
     }
 }
 

@@ -1,13 +1,14 @@
 //! Sums and products in normal form: what does not vary is gathered into coefficients, computed once per individual.
 //!
-//! Only regrouping that keeps infinities and not-a-numbers is done: no factor zero is dropped, no quotient cancelled.
+//! A coefficient of 0 makes its term 0, whatever the term is: so does a constant factor 0 of the genuine solver. No quotient
+//! is cancelled.
 #![expect(
     clippy::indexing_slicing,
     reason = "graph kernel: node numbers of one graph"
 )]
 
 use super::graph::{Graph, Id, Node};
-use crate::formula::Binary;
+use crate::formula::{Binary, Rule};
 
 /// Longer sums are computed once and used whole instead of being copied into every user.
 const INLINE_TERMS_MAX: usize = 8;
@@ -96,7 +97,7 @@ impl Graph {
     /// A value that does not vary, times any value.
     pub(super) fn scaled(&mut self, factor: Id, id: Id) -> Id {
         if !self.varies(id) {
-            return self.binary(Binary::Multiply, factor, id);
+            return self.folded_product(factor, id);
         }
         if factor == self.one {
             return id;
@@ -108,12 +109,12 @@ impl Graph {
         }
         let scaled = terms
             .into_iter()
-            .map(|(c, t)| (self.binary(Binary::Multiply, factor, c), t))
+            .map(|(c, t)| (self.folded_product(factor, c), t))
             .collect();
         let constant = if constant == self.zero {
             constant
         } else {
-            self.binary(Binary::Multiply, factor, constant)
+            self.folded_product(factor, constant)
         };
         self.linear(scaled, constant)
     }
@@ -126,27 +127,27 @@ impl Graph {
             return self.scaled(b, a);
         }
         let (x, y) = (self.monomial(a), self.monomial(b));
-        let coefficient = self.binary(Binary::Multiply, x.coefficient, y.coefficient);
-        let product = self.binary(Binary::Multiply, x.term, y.term);
+        let coefficient = self.folded_product(x.coefficient, y.coefficient);
+        let product = self.ruled(Binary::Multiply, Rule::First, x.term, y.term);
         self.scaled(coefficient, product)
     }
 
     pub(super) fn over(&mut self, a: Id, b: Id) -> Id {
         if !self.varies(b) {
             if !self.varies(a) {
-                return self.binary(Binary::Divide, a, b);
+                return self.ruled(Binary::Divide, Rule::Either, a, b);
             }
             let inverse = self.binary(Binary::Divide, self.one, b);
             return self.scaled(inverse, a);
         }
         let y = self.monomial(b);
         if !self.varies(a) {
-            let coefficient = self.binary(Binary::Divide, a, y.coefficient);
+            let coefficient = self.ruled(Binary::Divide, Rule::Either, a, y.coefficient);
             let inverse = self.binary(Binary::Divide, self.one, y.term);
             return self.scaled(coefficient, inverse);
         }
         let x = self.monomial(a);
-        let coefficient = self.binary(Binary::Divide, x.coefficient, y.coefficient);
+        let coefficient = self.ruled(Binary::Divide, Rule::Either, x.coefficient, y.coefficient);
         let quotient = self.binary(Binary::Divide, x.term, y.term);
         self.scaled(coefficient, quotient)
     }
@@ -174,7 +175,7 @@ impl Graph {
 
     /// `c ? a : b`; where the condition does not vary and both values are sums over states, the choice moves
     /// into the coefficients.
-    pub(super) fn choose(&mut self, c: Id, a: Id, b: Id) -> Id {
+    pub(super) fn choose(&mut self, rule: Rule, c: Id, a: Id, b: Id) -> Id {
         let plain = |graph: &Self, id: Id| {
             let (terms, _) = graph.parts(id);
             terms.len() <= INLINE_TERMS_MAX
@@ -185,7 +186,7 @@ impl Graph {
         let movable =
             !self.varies(c) && self.value_of(c).is_none() && (self.varies(a) || self.varies(b));
         if !movable || !plain(self, a) || !plain(self, b) {
-            return self.select(c, a, b);
+            return self.select(rule, c, a, b);
         }
         let ((left, left_constant), (right, right_constant)) = (self.parts(a), self.parts(b));
         let mut terms = Vec::new();
@@ -194,15 +195,15 @@ impl Graph {
                 .iter()
                 .find(|t| t.1 == term)
                 .map_or(self.zero, |t| t.0);
-            terms.push((self.select(c, coefficient, other), term));
+            terms.push((self.select(rule, c, coefficient, other), term));
         }
         for &(coefficient, term) in right.iter().filter(|r| !left.iter().any(|l| l.1 == r.1)) {
-            terms.push((self.select(c, self.zero, coefficient), term));
+            terms.push((self.select(rule, c, self.zero, coefficient), term));
         }
         let constant = if left_constant == right_constant {
             left_constant
         } else {
-            self.select(c, left_constant, right_constant)
+            self.select(rule, c, left_constant, right_constant)
         };
         self.linear(terms, constant)
     }

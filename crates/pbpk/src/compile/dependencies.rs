@@ -4,7 +4,7 @@
     reason = "graph kernel: positions are quantities of one model"
 )]
 
-use crate::model::{Model, Reference, Source};
+use crate::model::{Kind, Model, Reference, Source};
 use crate::read::cycle;
 
 /// Dependency graph over all quantities of a model.
@@ -16,6 +16,8 @@ pub(crate) struct Dependencies {
     rank: Vec<u32>,
     user_start: Vec<u32>,
     users: Vec<u32>,
+    used_start: Vec<u32>,
+    used: Vec<u32>,
     /// Whether the formula reads the time itself.
     pub(crate) reads_time: Vec<bool>,
 }
@@ -90,6 +92,8 @@ impl Dependencies {
             rank,
             user_start,
             users,
+            used_start,
+            used,
             reads_time,
         })
     }
@@ -97,6 +101,22 @@ impl Dependencies {
     /// Quantities whose formula uses q.
     pub(crate) fn users(&self, q: usize) -> &[u32] {
         &self.users[self.user_start[q] as usize..self.user_start[q + 1] as usize]
+    }
+
+    /// `roots` and all that they depend on.
+    pub(crate) fn sources(&self, roots: &[usize]) -> Vec<usize> {
+        let mut seen = vec![false; self.rank.len()];
+        let mut found = Vec::new();
+        let mut stack = roots.to_vec();
+        while let Some(q) = stack.pop() {
+            if std::mem::replace(&mut seen[q], true) {
+                continue;
+            }
+            found.push(q);
+            let used = self.used_start[q] as usize..self.used_start[q + 1] as usize;
+            stack.extend(self.used[used].iter().map(|u| *u as usize));
+        }
+        found
     }
 
     /// All quantities that depend on any of `changed`, without these, in order of evaluation.
@@ -132,6 +152,47 @@ impl Dependencies {
         }
         reached
     }
+}
+
+/// The formula that the file gives a quantity.
+pub(crate) fn own_formula(model: &Model, q: usize) -> Option<usize> {
+    model.quantities.get(q).and_then(|q| formula(q.source))
+}
+
+/// Which quantities are constants of the file: parameters and observers with a number or a formula of such alone, unless
+/// `changed`. `order` holds those with a formula, each after what it uses.
+pub(crate) fn constants(model: &Model, order: &[u32], changed: &[bool]) -> Vec<bool> {
+    let may_be = |q: usize| {
+        let quantity = &model.quantities[q];
+        quantity.kind != Kind::Variable && quantity.rhs.is_empty() && !changed[q]
+    };
+    let mut constant: Vec<bool> = (0..changed.len())
+        .map(|q| may_be(q) && own_formula(model, q).is_none())
+        .collect();
+    for &q in order {
+        let q = q as usize;
+        if let Some(f) = own_formula(model, q) {
+            constant[q] = may_be(q) && uses_only(model, f, &constant);
+        }
+    }
+    constant
+}
+
+/// Whether a formula uses nothing but constants.
+pub(crate) fn uses_only(model: &Model, f: usize, constant: &[bool]) -> bool {
+    model.formulas[f].references().all(|r| match r {
+        Reference::Time => false,
+        Reference::Quantity(q) => constant[q],
+    })
+}
+
+/// Which quantities an event changes.
+pub(crate) fn targets(model: &Model) -> Vec<bool> {
+    let mut target = vec![false; model.quantities.len()];
+    for assignment in model.events.iter().flat_map(|e| &e.assignments) {
+        target[assignment.target] = true;
+    }
+    target
 }
 
 /// The formula of a source.

@@ -5,7 +5,7 @@
 )]
 
 use super::graph::{Graph, Id, Node};
-use crate::formula::{Binary, Unary};
+use crate::formula::{Binary, Rule, Unary};
 
 /// Derivatives by state, ascending; states that are not listed do not matter.
 type Gradient = Vec<(u32, Id)>;
@@ -56,13 +56,13 @@ fn gradient<'a>(
             let parts: Vec<(Id, &[(u32, Id)])> = terms.iter().map(|(c, t)| (*c, of(*t))).collect();
             combined(graph, &parts)
         }
-        Node::Unary(op, a) if !of(a).is_empty() => {
+        Node::Unary(op, _, a) if !of(a).is_empty() => {
             let outer = unary(graph, op, id, a);
             outer.map_or_else(Vec::new, |outer| scaled(graph, outer, of(a)))
         }
         Node::Unary(..) => Vec::new(),
-        Node::Select(c, a, b) => chosen(graph, c, of(a), of(b)),
-        Node::Binary(op, a, b) => match op {
+        Node::Select(rule, c, a, b) => chosen(graph, rule, c, of(a), of(b)),
+        Node::Binary(op, _, a, b) => match op {
             Binary::Add => combined(graph, &[(graph.one, of(a)), (graph.one, of(b))]),
             Binary::Subtract => {
                 let minus = graph.literal(-1.0);
@@ -77,11 +77,11 @@ fn gradient<'a>(
             Binary::Power => power(graph, id, a, b, of(a), of(b)),
             Binary::Min => {
                 let less = graph.binary(Binary::Less, b, a);
-                chosen(graph, less, of(b), of(a))
+                chosen(graph, Rule::Live, less, of(b), of(a))
             }
             Binary::Max => {
                 let greater = graph.binary(Binary::Greater, b, a);
-                chosen(graph, greater, of(b), of(a))
+                chosen(graph, Rule::Live, greater, of(b), of(a))
             }
             _ => Vec::new(),
         },
@@ -114,7 +114,7 @@ fn power(
         parts.push((graph.times(b, reduced), of_a));
     }
     if !of_b.is_empty() {
-        let log = graph.unary(Unary::Ln, a);
+        let log = graph.unary(Unary::Ln, Rule::Live, a);
         parts.push((graph.times(id, log), of_b));
     }
     combined(graph, &parts)
@@ -135,18 +135,18 @@ fn unary(graph: &mut Graph, op: Unary, id: Id, a: Id) -> Option<Id> {
             let half = graph.literal(0.5);
             graph.over(half, id)
         }
-        Unary::Sin => graph.unary(Unary::Cos, a),
+        Unary::Sin => graph.unary(Unary::Cos, Rule::Live, a),
         Unary::Cos => {
             let minus = graph.literal(-1.0);
-            let sine = graph.unary(Unary::Sin, a);
+            let sine = graph.unary(Unary::Sin, Rule::Live, a);
             graph.scaled(minus, sine)
         }
         Unary::Tan => {
             let s = square(graph, id);
             graph.plus(one, s)
         }
-        Unary::Sinh => graph.unary(Unary::Cosh, a),
-        Unary::Cosh => graph.unary(Unary::Sinh, a),
+        Unary::Sinh => graph.unary(Unary::Cosh, Rule::Live, a),
+        Unary::Cosh => graph.unary(Unary::Sinh, Rule::Live, a),
         Unary::Tanh => {
             let s = square(graph, id);
             graph.minus(one, s)
@@ -154,7 +154,7 @@ fn unary(graph: &mut Graph, op: Unary, id: Id, a: Id) -> Option<Id> {
         Unary::Asin | Unary::Acos => {
             let s = square(graph, a);
             let rest = graph.minus(one, s);
-            let root = graph.unary(Unary::Sqrt, rest);
+            let root = graph.unary(Unary::Sqrt, Rule::Live, rest);
             let sign = graph.literal(if op == Unary::Asin { 1.0 } else { -1.0 });
             graph.over(sign, root)
         }
@@ -192,7 +192,7 @@ fn combined(graph: &mut Graph, parts: &[(Id, &[(u32, Id)])]) -> Gradient {
     sum
 }
 
-fn chosen(graph: &mut Graph, c: Id, a: &[(u32, Id)], b: &[(u32, Id)]) -> Gradient {
+fn chosen(graph: &mut Graph, rule: Rule, c: Id, a: &[(u32, Id)], b: &[(u32, Id)]) -> Gradient {
     let mut states: Vec<u32> = a.iter().chain(b).map(|d| d.0).collect();
     states.sort_unstable();
     states.dedup();
@@ -202,7 +202,7 @@ fn chosen(graph: &mut Graph, c: Id, a: &[(u32, Id)], b: &[(u32, Id)]) -> Gradien
     let mut sum = Vec::with_capacity(states.len());
     for state in states {
         let (left, right) = (find(a, state, graph.zero), find(b, state, graph.zero));
-        sum.push((state, graph.choose(c, left, right)));
+        sum.push((state, graph.choose(rule, c, left, right)));
     }
     sum
 }

@@ -6,12 +6,22 @@
 
 use std::sync::Arc;
 
+use crate::formula::Known;
 use crate::model::{FormulaKind, Model, Reference, Table};
+
+/// What a table is read with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// The time minus an offset: the table is that of the parameter now.
+    Offset,
+    /// Another quantity: the table stays that of the file, whatever an event does to its parameter.
+    Argument,
+}
 
 /// Evaluates formulas over a vector with one number per quantity.
 pub(crate) struct Folder<'a> {
     model: &'a Model,
-    scratch: Vec<f64>,
+    scratch: Vec<(f64, Known)>,
 }
 
 impl<'a> Folder<'a> {
@@ -22,30 +32,39 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// The value of formula f at time t; `formula_of(q)` is the formula that now defines quantity q.
+    /// The value of formula f at time t; `constants` says which quantities are constants of the file, `table_of(q, …)` is
+    /// the formula of quantity q whose table is read.
     pub(crate) fn evaluate(
         &mut self,
         f: usize,
         t: f64,
         values: &[f64],
-        formula_of: impl Fn(usize) -> Option<usize>,
+        constants: &[bool],
+        table_of: impl Fn(usize, Reading) -> Option<usize>,
     ) -> f64 {
         let model = self.model;
         let get = |reference: Reference| match reference {
             Reference::Time => t,
             Reference::Quantity(q) => values[q],
         };
-        let at = |q: usize, x: f64| match table(model, formula_of(q)) {
+        let at = |q: usize, x: f64, reading| match table(model, table_of(q, reading)) {
             Some(table) => table.value(x),
             None => values[q],
         };
         match &model.formulas[f].kind {
             FormulaKind::Explicit { body, arguments } => {
-                body.evaluate(&mut self.scratch, |i| get(arguments[i]))
+                body.evaluate_known(&mut self.scratch, |i| match arguments[i] {
+                    Reference::Time => (t, false),
+                    Reference::Quantity(q) => (values[q], constants[q]),
+                })
             }
             FormulaKind::Table(table) => table.value(t),
-            FormulaKind::TableWithOffset { table, offset } => at(*table, t - get(*offset)),
-            FormulaKind::TableWithArgument { table, argument } => at(*table, get(*argument)),
+            FormulaKind::TableWithOffset { table, offset } => {
+                at(*table, t - get(*offset), Reading::Offset)
+            }
+            FormulaKind::TableWithArgument { table, argument } => {
+                at(*table, get(*argument), Reading::Argument)
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::formula::{Binary, Unary, apply_binary, apply_select, apply_unary};
+use crate::formula::{Binary, Rule, Unary, apply_binary, apply_select, apply_unary};
 
 /// Position of a node; operands have smaller positions.
 pub(super) type Id = u32;
@@ -23,9 +23,9 @@ pub(super) enum Node {
     Time,
     /// A state as the solver sees it: scaled.
     State(u32),
-    Unary(Unary, Id),
-    Binary(Binary, Id, Id),
-    Select(Id, Id, Id),
+    Unary(Unary, Rule, Id),
+    Binary(Binary, Rule, Id, Id),
+    Select(Rule, Id, Id, Id),
     /// A table at x.
     Table(u32, Id),
     /// The derivative of a table at x.
@@ -74,6 +74,8 @@ pub(super) struct Graph {
     varies: Vec<bool>,
     /// Whether it depends on a state.
     on_state: Vec<bool>,
+    /// Whether it may be infinite or no number.
+    risky: Vec<bool>,
     known: HashMap<Node, Id, BuildHasherDefault<NodeHasher>>,
     pub(super) zero: Id,
     pub(super) one: Id,
@@ -85,6 +87,7 @@ impl Graph {
             nodes: Vec::new(),
             varies: Vec::new(),
             on_state: Vec::new(),
+            risky: Vec::new(),
             known: HashMap::default(),
             zero: 0,
             one: 0,
@@ -137,7 +140,9 @@ impl Graph {
                         flags
                     }
                 };
+                let risky = self.risk(&node);
                 self.nodes.push(node);
+                self.risky.push(risky);
                 self.varies.push(varies);
                 self.on_state.push(on_state);
                 next
@@ -145,18 +150,45 @@ impl Graph {
         }
     }
 
-    /// An operation as it stands, folded if all its operands are numbers.
-    pub(super) fn unary(&mut self, op: Unary, a: Id) -> Id {
-        match self.value_of(a) {
-            Some(x) => self.literal(apply_unary(op, x)),
-            None => self.add_node(Node::Unary(op, a)),
+    /// See [`Graph::is_risky`].
+    fn risk(&self, node: &Node) -> bool {
+        match node {
+            Node::Literal(bits) => !f64::from_bits(*bits).is_finite(),
+            Node::Binary(Binary::Divide | Binary::Power, ..) => true,
+            Node::Unary(op, ..) => !matches!(
+                op,
+                Unary::Sin | Unary::Cos | Unary::Atan | Unary::Tanh | Unary::Not
+            ),
+            node => {
+                let mut risky = false;
+                operands(node, |id| risky |= self.risky[id as usize]);
+                risky
+            }
         }
     }
 
-    /// An operation as it stands, folded if both operands are numbers, and without factors of one.
+    /// An operation as it stands, folded if all its operands are numbers.
+    pub(super) fn unary(&mut self, op: Unary, rule: Rule, a: Id) -> Id {
+        match self.value_of(a) {
+            Some(x) => self.literal(apply_unary(op, rule, x)),
+            None => self.add_node(Node::Unary(op, rule, a)),
+        }
+    }
+
+    /// Plain arithmetic, or logic of what is live.
     pub(super) fn binary(&mut self, op: Binary, a: Id, b: Id) -> Id {
+        self.ruled(op, Rule::Live, a, b)
+    }
+
+    /// A product of values that do not vary: 0 where either is.
+    pub(super) fn folded_product(&mut self, a: Id, b: Id) -> Id {
+        self.ruled(Binary::Multiply, Rule::Either, a, b)
+    }
+
+    /// An operation as it stands, folded if both operands are numbers, and without factors of one.
+    pub(super) fn ruled(&mut self, op: Binary, rule: Rule, a: Id, b: Id) -> Id {
         if let (Some(x), Some(y)) = (self.value_of(a), self.value_of(b)) {
-            return self.literal(apply_binary(op, x, y));
+            return self.literal(apply_binary(op, rule, x, y));
         }
         match op {
             Binary::Multiply if a == self.one => return b,
@@ -165,17 +197,26 @@ impl Graph {
             Binary::Add | Binary::Subtract if b == self.zero => return a,
             _ => {}
         }
-        let (a, b) = match op {
-            Binary::Multiply | Binary::Add if a > b => (b, a),
-            _ => (a, b),
+        // Where nothing can be infinite or no number, a product is 0 with its factors by itself.
+        let rule = match rule {
+            Rule::First if op == Binary::Multiply && !self.is_risky(b) => Rule::Live,
+            rule => rule,
         };
-        self.add_node(Node::Binary(op, a, b))
+        let symmetric = op == Binary::Add || op == Binary::Multiply && rule != Rule::First;
+        let (a, b) = if symmetric && a > b { (b, a) } else { (a, b) };
+        self.add_node(Node::Binary(op, rule, a, b))
     }
 
-    pub(super) fn select(&mut self, c: Id, a: Id, b: Id) -> Id {
+    /// Whether the value may be infinite or no number although the states are finite. Quantities that do not vary count as
+    /// finite: they are factors of their own.
+    fn is_risky(&self, id: Id) -> bool {
+        self.risky[id as usize]
+    }
+
+    pub(super) fn select(&mut self, rule: Rule, c: Id, a: Id, b: Id) -> Id {
         match (self.value_of(c), self.value_of(a), self.value_of(b)) {
-            (Some(c), Some(a), Some(b)) => self.literal(apply_select(c, a, b)),
-            (Some(c), ..) if c.is_nan() => self.literal(f64::NAN),
+            (Some(c), Some(a), Some(b)) => self.literal(apply_select(rule, c, a, b)),
+            (Some(c), ..) if c.is_nan() && rule != Rule::Folded => self.literal(f64::NAN),
             (Some(c), ..) => {
                 if c == 1.0 {
                     a
@@ -183,7 +224,7 @@ impl Graph {
                     b
                 }
             }
-            _ => self.add_node(Node::Select(c, a, b)),
+            _ => self.add_node(Node::Select(rule, c, a, b)),
         }
     }
 
@@ -209,12 +250,12 @@ impl Graph {
 pub(super) fn operands(node: &Node, mut each: impl FnMut(Id)) {
     match node {
         Node::Literal(_) | Node::Quantity(_) | Node::Time | Node::State(_) => {}
-        Node::Unary(_, a) | Node::Table(_, a) | Node::Slope(_, a) | Node::Opaque(a) => each(*a),
-        Node::Binary(_, a, b) => {
+        Node::Unary(_, _, a) | Node::Table(_, a) | Node::Slope(_, a) | Node::Opaque(a) => each(*a),
+        Node::Binary(_, _, a, b) => {
             each(*a);
             each(*b);
         }
-        Node::Select(c, a, b) => {
+        Node::Select(_, c, a, b) => {
             each(*c);
             each(*a);
             each(*b);

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use super::fold::Folder;
 use super::structure::Structure;
-use super::variant::{Class, Key, Replacement};
+use super::variant::{Key, Replacement};
 use crate::error::SetError;
-use crate::model::{Kind, Precision, Source};
+use crate::model::{Kind, Source};
 
 /// A vector with one number per quantity: values of what is constant, start values of the rest.
 #[derive(Debug, Clone)]
@@ -18,7 +18,8 @@ pub struct Instance {
     structure: Arc<Structure>,
     values: Vec<f64>,
     overridden: Vec<bool>,
-    start_time: f64,
+    /// Constants of the file, without what was set and what depends on it.
+    constants: Vec<bool>,
 }
 
 impl Instance {
@@ -26,18 +27,11 @@ impl Instance {
     #[must_use]
     pub fn new(structure: &Arc<Structure>) -> Self {
         let n = structure.model.quantities.len();
-        let start_time = structure
-            .model
-            .grid
-            .sorted(Precision::Single)
-            .first()
-            .copied()
-            .unwrap_or(0.0);
         let mut instance = Self {
             structure: Arc::clone(structure),
             values: vec![f64::NAN; n],
             overridden: vec![false; n],
-            start_time,
+            constants: structure.constants.clone(),
         };
         for (value, quantity) in instance.values.iter_mut().zip(&structure.model.quantities) {
             if let Source::Constant(number) = quantity.source {
@@ -54,10 +48,20 @@ impl Instance {
         &self.structure
     }
 
-    /// The number of a quantity: its value, or what it is at the start.
+    /// The number of a quantity: its value, or what it is at the start. A constant formula that compares with
+    /// not-a-number is not-a-number here, as the genuine solver shows it, although a run takes the comparison as false.
     #[must_use]
     pub fn value(&self, q: usize) -> Option<f64> {
-        self.values.get(q).copied()
+        let value = self.values.get(q).copied()?;
+        let Some(f) = self.formula_of(q).filter(|_| self.constants[q]) else {
+            return Some(value);
+        };
+        let live = vec![false; self.values.len()];
+        let mut folder = Folder::new(&self.structure.model);
+        let shown = folder.evaluate(f, crate::run::START, &self.values, &live, |q, _| {
+            self.formula_of(q)
+        });
+        Some(if shown.is_nan() { shown } else { value })
     }
 
     /// All numbers, by position.
@@ -70,12 +74,6 @@ impl Instance {
     #[must_use]
     pub fn is_set(&self, q: usize) -> bool {
         self.overridden.get(q).copied().unwrap_or(false)
-    }
-
-    /// Time at which start values hold, in minutes.
-    #[must_use]
-    pub fn start_time(&self) -> f64 {
-        self.start_time
     }
 
     fn formula_of(&self, q: usize) -> Option<usize> {
@@ -98,8 +96,13 @@ impl Instance {
         for &q in order {
             let q = q as usize;
             if let Some(f) = self.formula_of(q) {
-                self.values[q] =
-                    folder.evaluate(f, self.start_time, &self.values, |q| self.formula_of(q));
+                self.values[q] = folder.evaluate(
+                    f,
+                    crate::run::START,
+                    &self.values,
+                    &self.constants,
+                    |q, _| self.formula_of(q),
+                );
             }
         }
     }
@@ -138,6 +141,7 @@ impl Instance {
         }
         self.overridden[q] = true;
         self.values[q] = value;
+        self.constants[q] = false;
         self.refold(q);
         Ok(())
     }
@@ -148,6 +152,7 @@ impl Instance {
             return;
         }
         self.overridden[q] = false;
+        self.constants[q] = self.is_constant(q);
         let structure = Arc::clone(&self.structure);
         match structure.model.quantities[q].source {
             Source::Constant(value) => self.values[q] = value,
@@ -161,25 +166,31 @@ impl Instance {
             .structure
             .start
             .touched(&[q], |user| !self.overridden[user]);
+        for &user in &touched {
+            self.constants[user as usize] = self.is_constant(user as usize);
+        }
         self.fold(&touched);
     }
 
-    /// Starts at another time.
-    pub fn set_start_time(&mut self, time: f64) {
-        if time.to_bits() != self.start_time.to_bits() {
-            self.start_time = time;
-            self.fold_all();
-        }
+    /// Whether a quantity is a constant of the file, as far as those before it are known.
+    fn is_constant(&self, q: usize) -> bool {
+        self.structure.constants[q]
+            && !self.overridden[q]
+            && super::own_formula(&self.structure.model, q).is_none_or(|f| {
+                super::dependencies::uses_only(&self.structure.model, f, &self.constants)
+            })
     }
 
-    /// Quantities whose varying formula was replaced by a number.
+    /// Quantities that were set and for which that means other code.
     pub(crate) fn key(&self) -> Key {
-        let varying =
-            |q: &usize| self.overridden[*q] && self.structure.base.classes[*q] == Class::Varying;
-        (0..self.values.len())
-            .filter(varying)
-            .map(|q| (q, Replacement::Constant))
-            .collect()
+        let set =
+            (0..self.values.len()).filter(|q| self.overridden[*q] && self.structure.needs_code[*q]);
+        set.map(|q| (q, Replacement::Set)).collect()
+    }
+
+    /// Constants of the file, without what was set and what depends on it.
+    pub(crate) fn constants(&self) -> &[bool] {
+        &self.constants
     }
 
     pub(crate) fn overridden(&self) -> &[bool] {

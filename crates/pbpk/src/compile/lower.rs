@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::graph::{Graph, Id, Node};
 use super::variant::Class;
-use crate::formula::{Binary, Body, Expr};
+use crate::formula::{Binary, Body, Expr, Known, Rule, Unary};
 use crate::model::{Formula, FormulaKind, Model, Reference, Table};
 
 /// Whether sums and products may be regrouped.
@@ -23,6 +23,11 @@ pub(super) struct Lowering<'a> {
     pub(super) classes: &'a [Class],
     /// The formula that defines a quantity in this variant.
     pub(super) formulas: &'a [Option<usize>],
+    /// Constants of the file, and quantities that the user set.
+    constants: &'a [bool],
+    set: &'a [bool],
+    /// Constants in formulas with logic: what is true of them changes when the user sets them.
+    pub(super) in_logic: Vec<usize>,
     pub(super) graph: Graph,
     pub(super) tables: Vec<Arc<Table>>,
     table_ids: HashMap<*const Table, u32>,
@@ -35,12 +40,17 @@ impl<'a> Lowering<'a> {
         model: &'a Model,
         classes: &'a [Class],
         formulas: &'a [Option<usize>],
+        constants: &'a [bool],
+        set: &'a [bool],
     ) -> Self {
         let n = model.quantities.len();
         Self {
             model,
             classes,
             formulas,
+            constants,
+            set,
+            in_logic: Vec::new(),
             graph: Graph::new(),
             tables: Vec::new(),
             table_ids: HashMap::new(),
@@ -147,9 +157,19 @@ impl<'a> Lowering<'a> {
         };
         match kind {
             FormulaKind::Explicit { body, arguments } => {
-                let arguments: Vec<Id> =
-                    arguments.iter().map(|r| self.reference(*r, mode)).collect();
-                self.body(body, &arguments, mode)
+                let mut known = Vec::with_capacity(arguments.len());
+                for (i, &reference) in arguments.iter().enumerate() {
+                    // An alias that the text does not use may lead anywhere, even back here.
+                    known.push(if body.uses(i) {
+                        (self.reference(reference, mode), self.known(reference))
+                    } else {
+                        (0, Known::Live)
+                    });
+                }
+                if body.nodes.iter().any(is_logic) {
+                    self.note_logic(arguments);
+                }
+                self.body(body, &known, mode)
             }
             FormulaKind::Table(table) => {
                 let time = self.graph.add_node(Node::Time);
@@ -159,24 +179,29 @@ impl<'a> Lowering<'a> {
                 let time = self.graph.add_node(Node::Time);
                 let offset = self.reference(*offset, mode);
                 let x = self.graph.minus(time, offset);
-                self.table_of(*table, x, mode)
+                self.table_of(
+                    *table,
+                    self.formulas.get(*table).copied().flatten(),
+                    x,
+                    mode,
+                )
             }
             FormulaKind::TableWithArgument { table, argument } => {
                 let x = self.reference(*argument, mode);
-                self.table_of(*table, x, mode)
+                // What an event makes of the table's parameter does not matter, what the user does, does.
+                let own = match self.set.get(*table) {
+                    Some(false) => super::dependencies::own_formula(model, *table),
+                    _ => None,
+                };
+                self.table_of(*table, own, x, mode)
             }
         }
     }
 
-    /// The table of a quantity at x; without a table, the quantity's value.
-    fn table_of(&mut self, q: usize, x: Id, mode: Mode) -> Id {
+    /// The table of a quantity with this formula at x; without a table, the quantity's value.
+    fn table_of(&mut self, q: usize, formula: Option<usize>, x: Id, mode: Mode) -> Id {
         let model = self.model;
-        let formula = self
-            .formulas
-            .get(q)
-            .copied()
-            .flatten()
-            .and_then(|f| model.formulas.get(f));
+        let formula = formula.and_then(|f| model.formulas.get(f));
         match formula.map(|f| &f.kind) {
             Some(FormulaKind::Table(table)) => self.table(table, x),
             _ => self.quantity(q, mode),
@@ -192,29 +217,89 @@ impl<'a> Lowering<'a> {
         self.graph.add_node(Node::Table(id, x))
     }
 
-    fn body(&mut self, body: &Body, arguments: &[Id], mode: Mode) -> Id {
-        let graph = &mut self.graph;
-        let mut values: Vec<Id> = Vec::with_capacity(body.nodes.len());
-        for node in &body.nodes {
-            let at = |i: u32| values.get(i as usize).copied().unwrap_or(0);
-            let id = match *node {
-                Expr::Number(value) => graph.literal(value),
-                Expr::Argument(i) => arguments.get(i as usize).copied().unwrap_or(0),
-                Expr::Unary(op, a) => graph.unary(op, at(a)),
-                Expr::Binary(op, a, b) if mode == Mode::Faithful => graph.binary(op, at(a), at(b)),
-                Expr::Binary(Binary::Add, a, b) => graph.plus(at(a), at(b)),
-                Expr::Binary(Binary::Subtract, a, b) => graph.minus(at(a), at(b)),
-                Expr::Binary(Binary::Multiply, a, b) => graph.times(at(a), at(b)),
-                Expr::Binary(Binary::Divide, a, b) => graph.over(at(a), at(b)),
-                Expr::Binary(Binary::Power, a, b) => graph.power(at(a), at(b)),
-                Expr::Binary(op, a, b) => graph.binary(op, at(a), at(b)),
-                Expr::Select(c, a, b) if mode == Mode::Faithful => {
-                    graph.select(at(c), at(a), at(b))
-                }
-                Expr::Select(c, a, b) => graph.choose(at(c), at(a), at(b)),
-            };
-            values.push(id);
+    /// How much of a reference is known before the run.
+    fn known(&self, reference: Reference) -> Known {
+        match reference {
+            Reference::Quantity(q) if self.constants.get(q) == Some(&true) => Known::Constant,
+            _ => Known::Live,
         }
-        values.last().copied().unwrap_or(0)
     }
+
+    fn note_logic(&mut self, arguments: &[Reference]) {
+        for reference in arguments {
+            if let Reference::Quantity(q) = *reference
+                && self.known(*reference) == Known::Constant
+            {
+                self.in_logic.push(q);
+            }
+        }
+    }
+
+    fn body(&mut self, body: &Body, arguments: &[(Id, Known)], mode: Mode) -> Id {
+        let plan = body.plan();
+        let negated = body.negated_argument();
+        let mut values: Vec<(Id, Known)> = Vec::with_capacity(plan.len());
+        for (i, node) in plan.iter().enumerate() {
+            let at = |i: u32| values.get(i as usize).copied().unwrap_or((0, Known::Live));
+            let entry = match *node {
+                Expr::Number(value) => (self.graph.literal(value), Known::Constant),
+                Expr::Argument(i) => arguments
+                    .get(i as usize)
+                    .copied()
+                    .unwrap_or((0, Known::Live)),
+                Expr::Unary(op, a) => {
+                    let (id, known) = at(a);
+                    let rule = match op {
+                        Unary::Not if negated != Some(a) => Rule::known(known),
+                        _ => Rule::Live,
+                    };
+                    (self.graph.unary(op, rule, id), known.max(Known::Folded))
+                }
+                Expr::Binary(op, a, b) => {
+                    let known = at(a).1.max(at(b).1).max(Known::Folded);
+                    let whole = body.is_whole_product(i);
+                    let rule = match plan.get(b as usize) {
+                        // A constant 0 over anything counts like the constant itself.
+                        Some(Expr::Binary(Binary::Divide, above, _))
+                            if op == Binary::Multiply && at(*above).1 == Known::Constant =>
+                        {
+                            Rule::of(op, at(a).1, Known::Constant, whole)
+                        }
+                        _ => Rule::of(op, at(a).1, at(b).1, whole),
+                    };
+                    (self.binary(op, rule, at(a).0, at(b).0, mode), known)
+                }
+                Expr::Select(c, a, b) => {
+                    let known = at(c).1.max(at(a).1).max(at(b).1).max(Known::Folded);
+                    let (rule, c, a, b) = (Rule::known(known), at(c).0, at(a).0, at(b).0);
+                    let id = match mode {
+                        Mode::Faithful => self.graph.select(rule, c, a, b),
+                        Mode::Regrouped => self.graph.choose(rule, c, a, b),
+                    };
+                    (id, known)
+                }
+            };
+            values.push(entry);
+        }
+        values.last().map_or(0, |value| value.0)
+    }
+
+    fn binary(&mut self, op: Binary, rule: Rule, a: Id, b: Id, mode: Mode) -> Id {
+        let graph = &mut self.graph;
+        match (mode, op) {
+            (Mode::Regrouped, Binary::Add) => graph.plus(a, b),
+            (Mode::Regrouped, Binary::Subtract) => graph.minus(a, b),
+            (Mode::Regrouped, Binary::Multiply) => graph.times(a, b),
+            (Mode::Regrouped, Binary::Divide) => graph.over(a, b),
+            (Mode::Regrouped, Binary::Power) => graph.power(a, b),
+            _ => graph.ruled(op, rule, a, b),
+        }
+    }
+}
+
+fn is_logic(node: &Expr) -> bool {
+    matches!(
+        node,
+        Expr::Unary(Unary::Not, _) | Expr::Binary(Binary::And | Binary::Or, ..)
+    )
 }

@@ -18,8 +18,9 @@ mod program;
 mod structure;
 mod variant;
 
+pub(crate) use dependencies::own_formula;
 pub use engine::Engine;
-pub(crate) use fold::{Folder, table};
+pub(crate) use fold::{Folder, Reading, table};
 pub use instance::Instance;
 pub use structure::{CompileError, Structure};
-pub(crate) use variant::{Class, Key, Replacement};
+pub(crate) use variant::{Class, Key, Replacement, Variant};

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::graph::{Graph, Id, Node};
-use crate::formula::{Binary, Unary, apply_binary, apply_select, apply_unary};
+use crate::formula::{Binary, Rule, Unary, apply_binary, apply_select, apply_unary, multiply};
 use crate::model::Table;
 
 /// One instruction; numbers are slots of the array.
@@ -22,6 +22,12 @@ enum Instruction {
         end: u32,
     },
     Multiply {
+        to: u32,
+        a: u32,
+        b: u32,
+    },
+    /// 0 where a is 0, whatever b is.
+    MultiplyUnlessZero {
         to: u32,
         a: u32,
         b: u32,
@@ -44,16 +50,19 @@ enum Instruction {
     Binary {
         to: u32,
         op: Binary,
+        rule: Rule,
         a: u32,
         b: u32,
     },
     Unary {
         to: u32,
         op: Unary,
+        rule: Rule,
         a: u32,
     },
     Select {
         to: u32,
+        rule: Rule,
         c: u32,
         a: u32,
         b: u32,
@@ -104,22 +113,30 @@ impl Program {
                     for (coefficient, term) in coefficients.iter().zip(terms) {
                         sum += coefficient * r[*term as usize];
                     }
+                    if sum.is_nan() {
+                        sum = guarded_sum(r[constant as usize], coefficients, terms, r);
+                    }
                     r[to as usize] = sum;
                 }
                 Instruction::Multiply { to, a, b } => {
                     r[to as usize] = r[a as usize] * r[b as usize]
+                }
+                Instruction::MultiplyUnlessZero { to, a, b } => {
+                    r[to as usize] = multiply(Rule::First, r[a as usize], r[b as usize])
                 }
                 Instruction::Divide { to, a, b } => r[to as usize] = r[a as usize] / r[b as usize],
                 Instruction::Add { to, a, b } => r[to as usize] = r[a as usize] + r[b as usize],
                 Instruction::Subtract { to, a, b } => {
                     r[to as usize] = r[a as usize] - r[b as usize]
                 }
-                Instruction::Binary { to, op, a, b } => {
-                    r[to as usize] = apply_binary(op, r[a as usize], r[b as usize])
+                Instruction::Binary { to, op, rule, a, b } => {
+                    r[to as usize] = apply_binary(op, rule, r[a as usize], r[b as usize])
                 }
-                Instruction::Unary { to, op, a } => r[to as usize] = apply_unary(op, r[a as usize]),
-                Instruction::Select { to, c, a, b } => {
-                    r[to as usize] = apply_select(r[c as usize], r[a as usize], r[b as usize])
+                Instruction::Unary { to, op, rule, a } => {
+                    r[to as usize] = apply_unary(op, rule, r[a as usize])
+                }
+                Instruction::Select { to, rule, c, a, b } => {
+                    r[to as usize] = apply_select(rule, r[c as usize], r[a as usize], r[b as usize])
                 }
                 Instruction::Table { to, table, x } => {
                     r[to as usize] = tables[table as usize].value(r[x as usize])
@@ -131,6 +148,16 @@ impl Program {
             }
         }
     }
+}
+
+/// A sum in which a factor 0 makes its product 0, whatever the other is: only looked at where the plain sum is no number.
+#[cold]
+fn guarded_sum(constant: f64, coefficients: &[f64], terms: &[u32], r: &[f64]) -> f64 {
+    let products = coefficients
+        .iter()
+        .zip(terms)
+        .map(|(c, t)| multiply(Rule::Either, *c, r[*t as usize]));
+    products.fold(constant, |sum, product| sum + product)
 }
 
 /// Assigns slots to nodes as programs need them, so that what is used together lies together.
@@ -249,19 +276,21 @@ impl<'a> Emitter<'a> {
                 self.slot(id);
                 return None;
             }
-            Node::Unary(op, a) => {
+            Node::Unary(op, rule, a) => {
                 let a = self.slot(*a);
                 Instruction::Unary {
                     to: self.slot(id),
                     op: *op,
+                    rule: *rule,
                     a,
                 }
             }
-            Node::Binary(op, a, b) => self.binary(id, *op, *a, *b),
-            Node::Select(c, a, b) => {
+            Node::Binary(op, rule, a, b) => self.binary(id, *op, *rule, *a, *b),
+            Node::Select(rule, c, a, b) => {
                 let (c, a, b) = (self.slot(*c), self.slot(*a), self.slot(*b));
                 Instruction::Select {
                     to: self.slot(id),
+                    rule: *rule,
                     c,
                     a,
                     b,
@@ -309,15 +338,16 @@ impl<'a> Emitter<'a> {
         })
     }
 
-    fn binary(&mut self, id: Id, op: Binary, a: Id, b: Id) -> Instruction {
+    fn binary(&mut self, id: Id, op: Binary, rule: Rule, a: Id, b: Id) -> Instruction {
         let (a, b) = (self.slot(a), self.slot(b));
         let to = self.slot(id);
-        match op {
-            Binary::Multiply => Instruction::Multiply { to, a, b },
-            Binary::Divide => Instruction::Divide { to, a, b },
-            Binary::Add => Instruction::Add { to, a, b },
-            Binary::Subtract => Instruction::Subtract { to, a, b },
-            _ => Instruction::Binary { to, op, a, b },
+        match (op, rule) {
+            (Binary::Multiply, Rule::Live) => Instruction::Multiply { to, a, b },
+            (Binary::Multiply, Rule::First) => Instruction::MultiplyUnlessZero { to, a, b },
+            (Binary::Divide, Rule::Live) => Instruction::Divide { to, a, b },
+            (Binary::Add, _) => Instruction::Add { to, a, b },
+            (Binary::Subtract, _) => Instruction::Subtract { to, a, b },
+            _ => Instruction::Binary { to, op, rule, a, b },
         }
     }
 }

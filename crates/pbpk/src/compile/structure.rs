@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::dependencies::{self, Dependencies};
 use super::variant::{Key, Variant};
-use crate::model::Model;
+use crate::formula::Expr;
+use crate::model::{Formula, FormulaKind, Model, Reference};
 
 /// Most variants kept; beyond it the oldest is forgotten and compiled again when needed.
 const VARIANTS_MAX: usize = 64;
@@ -46,6 +47,13 @@ pub struct Structure {
     /// The graph of start values.
     pub(crate) start: Dependencies,
     pub(crate) base: Arc<Variant>,
+    /// Constants of the file.
+    pub(crate) constants: Vec<bool>,
+    /// Quantities that become code of their own when the user sets them: those with a formula that varies or that an event
+    /// can make vary, and those on which logic in varying formulas depends.
+    pub(crate) needs_code: Vec<bool>,
+    /// Formulas, conditions of events apart, that compare the time with something: their values may jump there.
+    pub(crate) time_comparisons: Vec<usize>,
     variants: Mutex<HashMap<Key, Arc<Variant>>>,
 }
 
@@ -71,7 +79,13 @@ impl Structure {
         let start = Dependencies::new(&model, own).map_err(circle)?;
         let base =
             Arc::new(Variant::compile(&model, &states, &outputs, &Key::new()).map_err(circle)?);
+        let targets = dependencies::targets(&model);
+        let constants = dependencies::constants(&model, &start.order, &targets);
+        let needs_code = needs_code(&model, &start, &base, &targets);
         Ok(Arc::new(Self {
+            constants,
+            needs_code,
+            time_comparisons: time_comparisons(&model),
             model,
             outputs,
             states,
@@ -147,6 +161,47 @@ impl Structure {
     pub(crate) fn paths(&self, positions: &[usize]) -> Vec<String> {
         paths(&self.model, positions)
     }
+}
+
+/// See [`Structure::time_comparisons`].
+fn time_comparisons(model: &Model) -> Vec<usize> {
+    let compares = |formula: &Formula| match &formula.kind {
+        FormulaKind::Explicit { body, arguments } => {
+            let is_time = |i: u32| match body.nodes.get(i as usize) {
+                Some(Expr::Argument(a)) => arguments.get(*a as usize) == Some(&Reference::Time),
+                _ => false,
+            };
+            body.nodes.iter().any(|node| match *node {
+                Expr::Binary(op, a, b) => op.is_comparison() && (is_time(a) || is_time(b)),
+                _ => false,
+            })
+        }
+        _ => false,
+    };
+    let formulas = model.formulas.iter().enumerate();
+    let mut found: Vec<usize> = formulas.filter(|f| compares(f.1)).map(|f| f.0).collect();
+    found.retain(|f| model.events.iter().all(|e| e.condition != *f));
+    found
+}
+
+/// See [`Structure::needs_code`].
+fn needs_code(model: &Model, start: &Dependencies, base: &Variant, targets: &[bool]) -> Vec<bool> {
+    let n = targets.len();
+    let moved = base
+        .dependencies
+        .reach(n, |q| targets.get(q).copied().unwrap_or(false));
+    let mut needs: Vec<bool> = (0..n)
+        .map(|q| {
+            let varies = base.classes.get(q) == Some(&super::Class::Varying);
+            varies || moved.get(q) == Some(&true) && dependencies::own_formula(model, q).is_some()
+        })
+        .collect();
+    for q in start.sources(&base.in_logic) {
+        if let Some(needs) = needs.get_mut(q) {
+            *needs = true;
+        }
+    }
+    needs
 }
 
 fn paths(model: &Model, positions: &[usize]) -> Vec<String> {

@@ -18,7 +18,9 @@ use crate::solve::lu::Symbolic;
 /// What replaces a quantity's own formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Replacement {
-    /// A number.
+    /// A number that the user set.
+    Set,
+    /// A number that an event set.
     Constant,
     /// The formula at this position.
     Formula(usize),
@@ -70,6 +72,8 @@ pub(crate) struct Variant {
     pub(crate) outputs: Program,
     pub(crate) output_slots: Vec<u32>,
     pub(crate) symbolic: OnceLock<Arc<Symbolic>>,
+    /// Constants of the file that logic uses in what varies.
+    pub(crate) in_logic: Vec<usize>,
 }
 
 impl Variant {
@@ -86,7 +90,14 @@ impl Variant {
         let formulas = formulas(model, states, key);
         let dependencies = Dependencies::new(model, |q| formulas[q])?;
         let classes = classes(model, states, &formulas, &dependencies);
-        let mut lowering = Lowering::new(model, &classes, &formulas);
+        let mut set = vec![false; classes.len()];
+        for (q, _) in key.iter().filter(|(_, r)| *r == Replacement::Set) {
+            set[*q] = true;
+        }
+        let mut changed = dependencies::targets(model);
+        changed.iter_mut().zip(&set).for_each(|(c, s)| *c |= s);
+        let constants = dependencies::constants(model, &dependencies.order, &changed);
+        let mut lowering = Lowering::new(model, &classes, &formulas, &constants, &set);
         let rhs_roots = rates(&mut lowering, model, states);
         let gradients = derivative::gradients(&mut lowering.graph, &rhs_roots);
         let (pattern, jacobian_roots) = by_column(&gradients);
@@ -96,7 +107,12 @@ impl Variant {
             .map(|q| lowering.quantity(*q, Mode::Faithful))
             .collect();
 
-        let Lowering { graph, tables, .. } = lowering;
+        let Lowering {
+            graph,
+            tables,
+            in_logic,
+            ..
+        } = lowering;
         let mut emitter = Emitter::new(&graph, states.len() as u32);
         let mut code = |roots: &[Id]| {
             let program = emitter.program(roots);
@@ -137,6 +153,7 @@ impl Variant {
             outputs,
             output_slots,
             symbolic: OnceLock::new(),
+            in_logic,
             formulas,
             classes,
             dependencies,
@@ -184,7 +201,7 @@ fn formulas(model: &Model, states: &[usize], key: &Key) -> Vec<Option<usize>> {
     }
     for &(q, replacement) in key {
         formulas[q] = match replacement {
-            Replacement::Constant => None,
+            Replacement::Constant | Replacement::Set => None,
             Replacement::Formula(f) => Some(f),
         };
     }
@@ -266,10 +283,7 @@ fn static_assignments(
     classes: &[Class],
     dependencies: &Dependencies,
 ) -> Vec<Vec<bool>> {
-    let mut target = vec![false; classes.len()];
-    for assignment in model.events.iter().flat_map(|e| &e.assignments) {
-        target[assignment.target] = true;
-    }
+    let target = dependencies::targets(model);
     let moved = dependencies.reach(classes.len(), |q| target[q]);
     let fixed = |f: usize| {
         model.formulas[f].references().all(|r| match r {

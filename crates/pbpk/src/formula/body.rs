@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Binary, Unary, parser};
+use super::{Binary, Unary, parser, plan};
 
 /// One node; operands are positions of earlier nodes in the same body.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,6 +26,9 @@ pub struct Body {
     pub nodes: Vec<Expr>,
     /// The aliases, by argument position.
     pub aliases: Vec<String>,
+    /// The nodes with every product in the order of its evaluation.
+    plan: Vec<Expr>,
+    whole_product: Vec<bool>,
 }
 
 /// Why a text is no formula.
@@ -61,6 +64,11 @@ pub enum FormulaError {
         /// Character position, from 1.
         column: usize,
     },
+    /// An alias with the name of a constant, a function or a logical operator.
+    ReservedAlias {
+        /// The alias.
+        name: String,
+    },
     /// `RND` and `SRND`: a run must be repeatable.
     Random {
         /// Character position, from 1.
@@ -95,6 +103,12 @@ impl fmt::Display for FormulaError {
                 f,
                 "function '{name}' takes {wanted} operands, at column {column}"
             ),
+            Self::ReservedAlias { name } => {
+                write!(
+                    f,
+                    "the alias '{name}' is the name of a constant or function"
+                )
+            }
             Self::Random { column } => write!(
                 f,
                 "random functions are refused because a run must be repeatable, at column {column}"
@@ -120,13 +134,28 @@ impl Body {
         parser::parse(text, aliases)
     }
 
+    /// A body of these nodes, operands before their users and each used once.
+    pub(super) fn new(nodes: Vec<Expr>, aliases: Vec<String>) -> Self {
+        let plan = plan::plan(&nodes);
+        let whole_product = plan::whole_product(&plan);
+        Self {
+            nodes,
+            aliases,
+            plan,
+            whole_product,
+        }
+    }
+
     /// A body that is one number.
     #[must_use]
     pub fn number(value: f64) -> Self {
-        Self {
-            nodes: vec![Expr::Number(value)],
-            aliases: Vec::new(),
-        }
+        Self::new(vec![Expr::Number(value)], Vec::new())
+    }
+
+    /// The nodes as they are evaluated: like [`Body::nodes`], with every product in order.
+    #[must_use]
+    pub fn plan(&self) -> &[Expr] {
+        &self.plan
     }
 
     /// The number, if the body is nothing else.
@@ -138,18 +167,29 @@ impl Body {
         }
     }
 
+    /// Whether a node of the plan is a product or quotient of a formula that is one product as a whole.
+    #[must_use]
+    pub fn is_whole_product(&self, node: usize) -> bool {
+        self.whole_product.get(node) == Some(&true)
+    }
+
+    /// Whether the text uses the alias at this position.
+    #[must_use]
+    pub fn uses(&self, alias: usize) -> bool {
+        let is_it = |node: &Expr| matches!(node, Expr::Argument(i) if *i as usize == alias);
+        self.nodes.iter().any(is_it)
+    }
+
     /// This body times one more argument, which gets the name `alias` and the last position.
     #[must_use]
     pub fn times_argument(&self, alias: &str) -> Self {
-        let mut product = self.clone();
-        let root = to_u32(product.nodes.len().saturating_sub(1));
-        let argument = to_u32(product.aliases.len());
-        product.aliases.push(alias.to_owned());
-        product.nodes.push(Expr::Argument(argument));
-        product
-            .nodes
-            .push(Expr::Binary(Binary::Multiply, root, root.saturating_add(1)));
-        product
+        let (mut nodes, mut aliases) = (self.nodes.clone(), self.aliases.clone());
+        let root = to_u32(nodes.len().saturating_sub(1));
+        let argument = to_u32(aliases.len());
+        aliases.push(alias.to_owned());
+        nodes.push(Expr::Argument(argument));
+        nodes.push(Expr::Binary(Binary::Multiply, root, root.saturating_add(1)));
+        Self::new(nodes, aliases)
     }
 }
 

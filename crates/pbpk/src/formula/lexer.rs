@@ -1,4 +1,5 @@
-//! Text to tokens. Spaces carry no meaning except around the words AND, OR and NOT; a comma is a decimal point.
+//! Text to tokens. Spaces carry no meaning except around the words AND, OR and NOT: `P 1` is `P1`; a comma is a decimal
+//! point.
 
 use super::FormulaError;
 
@@ -48,11 +49,11 @@ pub(super) fn tokens(
     text: &str,
     is_alias: impl Fn(&str) -> bool,
 ) -> Result<Vec<Token>, FormulaError> {
-    let chars: Vec<char> = text.chars().collect();
+    let (chars, columns) = without_spaces(text);
     let mut out = Vec::new();
     let mut at = 0;
     while let Some(&c) = chars.get(at) {
-        let column = at + 1;
+        let column = columns.get(at).copied().unwrap_or_default();
         if c.is_whitespace() {
             at += 1;
             continue;
@@ -62,29 +63,51 @@ pub(super) fn tokens(
             None => word(&chars, at, &is_alias),
         };
         at += used.max(1);
-        push(&mut out, Token { kind, column });
+        out.push(Token { kind, column });
     }
     out.push(Token {
         kind: Kind::End,
-        column: chars.len() + 1,
+        column: text.chars().count() + 1,
     });
     Ok(out)
 }
 
-/// Adjacent words without an operator between them are one name: spaces are no separators.
-fn push(out: &mut Vec<Token>, token: Token) {
-    if let (
-        Some(Token {
-            kind: Kind::Name(before),
-            ..
-        }),
-        Kind::Name(next),
-    ) = (out.last_mut(), &token.kind)
-    {
-        before.push_str(next);
-    } else {
-        out.push(token);
+/// The characters with their positions from 1, without the spaces that separate nothing.
+fn without_spaces(text: &str) -> (Vec<char>, Vec<usize>) {
+    let all: Vec<char> = text.chars().collect();
+    let (mut chars, mut columns) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
+    let mut at = 0;
+    while let Some(&c) = all.get(at) {
+        if !c.is_whitespace() {
+            chars.push(c);
+            columns.push(at + 1);
+            at += 1;
+            continue;
+        }
+        let next = all.iter().skip(at).position(|c| !c.is_whitespace());
+        let Some(next) = next.map(|n| at + n) else {
+            break;
+        };
+        let is_part = |c: &&char| !c.is_whitespace() && !"+-*/^()<>=?:;!&|".contains(**c);
+        let left: String = chars.iter().rev().take_while(is_part).collect();
+        let left: String = left.chars().rev().collect();
+        let right: String = all.iter().skip(next).take_while(is_part).collect();
+        if logical(&left).is_some() || logical(&right).is_some() {
+            chars.push(' ');
+            columns.push(at + 1);
+        }
+        at = next;
     }
+    (chars, columns)
+}
+
+fn logical(word: &str) -> Option<Kind> {
+    Some(match word.to_ascii_uppercase().as_str() {
+        "AND" => Kind::And,
+        "OR" => Kind::Or,
+        "NOT" => Kind::Not,
+        _ => return None,
+    })
 }
 
 fn sign(chars: &[char], at: usize) -> Option<(Kind, usize)> {
@@ -150,13 +173,7 @@ fn word(chars: &[char], start: usize, is_alias: &impl Fn(&str) -> bool) -> (Kind
     {
         return (Kind::Number(value), used);
     }
-    let kind = match text.to_ascii_uppercase().as_str() {
-        "AND" => Kind::And,
-        "OR" => Kind::Or,
-        "NOT" => Kind::Not,
-        _ => Kind::Name(text),
-    };
-    (kind, used)
+    (logical(&text).unwrap_or(Kind::Name(text)), used)
 }
 
 /// The sign in `1E-3`: the text so far is a number and an `e`, and a digit follows.

@@ -8,8 +8,9 @@ mod evaluate;
 mod lexer;
 mod operation;
 mod parser;
+mod plan;
 mod print;
 
 pub use body::{Body, Expr, FormulaError};
-pub use evaluate::{apply_binary, apply_select, apply_unary};
+pub use evaluate::{Known, Rule, apply_binary, apply_select, apply_unary, multiply};
 pub use operation::{Binary, Unary};

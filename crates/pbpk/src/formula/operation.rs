@@ -87,6 +87,20 @@ impl Unary {
 }
 
 impl Binary {
+    /// Whether it compares two numbers.
+    #[must_use]
+    pub fn is_comparison(self) -> bool {
+        matches!(
+            self,
+            Self::Less
+                | Self::LessOrEqual
+                | Self::Greater
+                | Self::GreaterOrEqual
+                | Self::Equal
+                | Self::NotEqual
+        )
+    }
+
     /// The two-operand function of this name, any case.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

@@ -11,6 +11,11 @@ pub(super) fn parse(text: &str, aliases: &[String]) -> Result<Body, FormulaError
             limit: Body::TEXT_BYTES_MAX,
         });
     }
+    if let Some(alias) = aliases.iter().find(|alias| is_reserved(alias)) {
+        return Err(FormulaError::ReservedAlias {
+            name: alias.clone(),
+        });
+    }
     let tokens = lexer::tokens(text, |word| aliases.iter().any(|alias| alias == word))?;
     let mut parser = Parser {
         tokens,
@@ -21,10 +26,7 @@ pub(super) fn parse(text: &str, aliases: &[String]) -> Result<Body, FormulaError
     };
     parser.conditional()?;
     match &parser.peek().kind {
-        Kind::End => Ok(Body {
-            nodes: parser.nodes,
-            aliases: aliases.to_vec(),
-        }),
+        Kind::End => Ok(Body::new(parser.nodes, aliases.to_vec())),
         _ => Err(parser.unexpected()),
     }
 }
@@ -229,16 +231,12 @@ impl Parser<'_> {
                 };
                 self.two(op, kind.describe(), column)
             }
-            Kind::Not => {
-                self.at += 1;
-                let operand = self.nested(Self::power)?;
-                Ok(self.push(Expr::Unary(Unary::Not, operand)))
-            }
-            Kind::Sign(_) | Kind::End => Err(self.unexpected()),
+            // NOT is a logical operator: it has no place inside arithmetic without brackets.
+            Kind::Not | Kind::Sign(_) | Kind::End => Err(self.unexpected()),
         }
     }
 
-    /// Aliases win over constants, constants over functions.
+    /// Functions by their bracket; no alias is named like one of them or like a constant.
     fn name(&mut self, name: String, column: usize) -> Node {
         if let Some(i) = self.aliases.iter().position(|alias| *alias == name) {
             return Ok(self.push(Expr::Argument(to_u32(i))));
@@ -294,6 +292,14 @@ impl Parser<'_> {
         }
         Ok(self.binary(op, a, b))
     }
+}
+
+/// Whether a word of the language, in any case, has this name.
+pub(super) fn is_reserved(name: &str) -> bool {
+    constant(name).is_some()
+        || Unary::named(name).is_some()
+        || Binary::named(name).is_some()
+        || ["RND", "SRND"].iter().any(|f| name.eq_ignore_ascii_case(f))
 }
 
 /// Named constants, any case.

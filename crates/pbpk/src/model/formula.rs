@@ -52,13 +52,15 @@ pub enum FormulaKind {
 }
 
 impl Formula {
-    /// Everything the formula uses, in order of its arguments.
+    /// Everything the formula uses; what it lists and its text does not use is left out. A quantity may come twice.
     pub fn references(&self) -> impl Iterator<Item = Reference> + '_ {
-        let (listed, more): (&[Reference], [Option<Reference>; 3]) = match &self.kind {
-            FormulaKind::Explicit { arguments, .. } => (arguments.as_slice(), [None, None, None]),
-            FormulaKind::Table(_) => (&[], [Some(Reference::Time), None, None]),
+        let (text, more) = match &self.kind {
+            FormulaKind::Explicit { body, arguments } => {
+                (Some((&body.nodes, arguments)), [None, None, None])
+            }
+            FormulaKind::Table(_) => (None, [Some(Reference::Time), None, None]),
             FormulaKind::TableWithOffset { table, offset } => (
-                &[],
+                None,
                 [
                     Some(Reference::Quantity(*table)),
                     Some(*offset),
@@ -66,11 +68,17 @@ impl Formula {
                 ],
             ),
             FormulaKind::TableWithArgument { table, argument } => (
-                &[],
+                None,
                 [Some(Reference::Quantity(*table)), Some(*argument), None],
             ),
         };
-        listed.iter().copied().chain(more.into_iter().flatten())
+        let used = text.into_iter().flat_map(|(nodes, arguments)| {
+            nodes.iter().filter_map(|node| match node {
+                crate::formula::Expr::Argument(i) => arguments.get(*i as usize).copied(),
+                _ => None,
+            })
+        });
+        used.chain(more.into_iter().flatten())
     }
 
     /// The number, if the formula uses nothing else.

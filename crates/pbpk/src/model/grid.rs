@@ -12,10 +12,10 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval of `resolution` points per minute.
+    /// The interval of `resolution` points per minute, rounded half to even, and at least both ends.
     #[must_use]
     pub fn with_resolution(start: f64, end: f64, resolution: f64) -> Self {
-        let count = (resolution * (end - start)).round() + 1.0;
+        let count = (resolution * (end - start)).round_ties_even() + 1.0;
         // A cast from float to integer saturates; the grid's own bound catches what is too many.
         let points = if count.is_finite() && count > 2.0 {
             count as usize

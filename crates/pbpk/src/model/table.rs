@@ -104,22 +104,39 @@ impl Table {
         }
     }
 
-    /// Where the solver must restart: the first x, flagged points, and kinks in slope mode.
+    /// Slopes before and after a point; 0 outside.
+    fn slopes_at(&self, i: usize) -> (f64, f64) {
+        let before = if i == 0 { 0.0 } else { self.segment_slope(i) };
+        let after = if i + 1 < self.x.len() {
+            self.segment_slope(i + 1)
+        } else {
+            0.0
+        };
+        (before, after)
+    }
+
+    fn at(&self, wanted: impl Fn(usize) -> bool) -> Vec<f64> {
+        let points = (0..self.x.len()).filter(|i| wanted(*i));
+        points.map(|i| self.x[i]).collect()
+    }
+
+    /// Where the solver restarts and events are tested: the first x, flagged points, and in slope mode where a slope of
+    /// exactly 0 ends.
     #[must_use]
     pub fn restarts(&self) -> Vec<f64> {
-        let n = self.x.len();
-        let kink = |i: usize| {
-            let before = if i == 0 { 0.0 } else { self.segment_slope(i) };
-            let after = if i + 1 < n {
-                self.segment_slope(i + 1)
-            } else {
-                0.0
-            };
-            before != after
+        let ends_zero = |i: usize| {
+            let (before, after) = self.slopes_at(i);
+            i > 0 && i + 1 < self.x.len() && before == 0.0 && after != 0.0
         };
-        (0..n)
-            .filter(|&i| i == 0 || self.restart[i] || (self.slope_mode && kink(i)))
-            .map(|i| self.x[i])
-            .collect()
+        self.at(|i| i == 0 || self.restart[i] || (self.slope_mode && ends_zero(i)))
+    }
+
+    /// Where the slope changes: the solver restarts there, so that no step goes over a kink, but no event is tested.
+    #[must_use]
+    pub fn kinks(&self) -> Vec<f64> {
+        self.at(|i| {
+            let (before, after) = self.slopes_at(i);
+            before != after
+        })
     }
 }

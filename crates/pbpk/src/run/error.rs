@@ -7,7 +7,7 @@ use crate::solve::{Interrupt, SolveError, Statistics};
 /// Why a run ended early. Times are in minutes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunError {
-    /// No output time.
+    /// No output time above 0.
     EmptyGrid,
     /// A start value is negative where that is forbidden.
     NegativeStart {
@@ -67,7 +67,9 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::EmptyGrid => f.write_str("the output grid is empty: give output times"),
+            Self::EmptyGrid => {
+                f.write_str("the output grid is empty: at least one output time must be above 0")
+            }
             Self::NegativeStart { paths, time } => {
                 write!(
                     f,
@@ -110,6 +112,19 @@ impl fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
+
+impl RunError {
+    /// Whether the genuine solver starts again with tighter tolerances after this.
+    pub(super) fn asks_for_tolerances(&self) -> bool {
+        matches!(
+            self,
+            Self::Solver {
+                source: SolveError::ErrorTest { .. } | SolveError::Convergence { .. },
+                ..
+            }
+        )
+    }
+}
 
 /// An error of a run and what was noted until then.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,8 +7,10 @@
 use std::sync::Arc;
 
 use super::RunError;
-use crate::compile::{Class, Engine, Folder, Instance, Key, Replacement, Structure};
-use crate::model::Assignment;
+use crate::compile::{
+    Class, Engine, Folder, Instance, Key, Reading, Replacement, Structure, Variant, own_formula,
+};
+use crate::model::{Assignment, Model};
 use crate::solve::SolveError;
 
 /// Numbers, code and states at the present time.
@@ -18,19 +20,24 @@ pub(super) struct State {
     /// Scaled states.
     pub(super) y: Vec<f64>,
     values: Vec<f64>,
+    /// Numbers that the user or an event set.
     overridden: Vec<bool>,
+    set_by_user: Vec<bool>,
+    constants: Vec<bool>,
     key: Key,
     fired: Vec<bool>,
+    /// Events that acted when they were last tested.
+    acted: Vec<usize>,
     conditions: Vec<f64>,
 }
 
 impl State {
-    pub(super) fn new(instance: &Instance, start: f64) -> Result<Self, RunError> {
+    pub(super) fn new(instance: &Instance) -> Result<Self, RunError> {
         let structure = Arc::clone(instance.structure());
         let key = instance.key();
         let variant = structure.variant(&key).map_err(|c| RunError::Cycle {
             paths: structure.paths(&c),
-            time: start,
+            time: super::START,
         })?;
         let values = instance.values().to_vec();
         let model = structure.model();
@@ -43,14 +50,26 @@ impl State {
         let fired = vec![false; model.events.len()];
         Ok(Self {
             overridden: instance.overridden().to_vec(),
+            set_by_user: instance.overridden().to_vec(),
+            constants: instance.constants().to_vec(),
             engine,
             y,
             values,
             key,
             fired,
+            acted: Vec::new(),
             conditions: Vec::new(),
             structure,
         })
+    }
+
+    pub(super) fn model(&self) -> &Model {
+        self.structure.model()
+    }
+
+    /// Positions of the events that acted when events were last tested.
+    pub(super) fn acted(&self) -> &[usize] {
+        &self.acted
     }
 
     /// Whether an event may still fire.
@@ -83,6 +102,7 @@ impl State {
         if events.is_empty() {
             return Ok(false);
         }
+        self.acted.clear();
         let mut any = false;
         let mut values = std::mem::take(&mut self.conditions);
         self.engine.conditions(t, &self.y, &mut values);
@@ -91,6 +111,7 @@ impl State {
                 continue;
             }
             self.fired[e] = true;
+            self.acted.push(e);
             let mut changed = false;
             for (a, assignment) in event.assignments.iter().enumerate() {
                 changed |= self.assign(e, a, assignment, t)?;
@@ -150,17 +171,25 @@ impl State {
         }
         self.values[q] = value;
         self.overridden[q] = true;
+        // The number stays when another event makes the formula vary that it stands for.
+        if self.engine.variant().formulas[q].is_some() {
+            self.note(q, Replacement::Constant);
+        }
         self.refold(q, t);
         self.engine.load(&self.values);
         Ok(changed)
     }
 
-    /// A quantity gets another formula, or a number instead of a varying formula: other code from here on.
-    fn replace(&mut self, q: usize, replacement: Replacement, t: f64) -> Result<(), RunError> {
+    fn note(&mut self, q: usize, replacement: Replacement) {
         match self.key.binary_search_by_key(&q, |entry| entry.0) {
             Ok(i) => self.key[i].1 = replacement,
             Err(i) => self.key.insert(i, (q, replacement)),
         }
+    }
+
+    /// A quantity gets another formula, or a number instead of a varying formula: other code from here on.
+    fn replace(&mut self, q: usize, replacement: Replacement, t: f64) -> Result<(), RunError> {
+        self.note(q, replacement);
         let variant = self.structure.variant(&self.key);
         let variant = variant.map_err(|circle| RunError::Cycle {
             paths: self.structure.paths(&circle),
@@ -172,9 +201,10 @@ impl State {
             && self.engine.variant().classes[q] == Class::Constant
         {
             let variant = Arc::clone(self.engine.variant());
-            let value = Folder::new(self.structure.model())
-                .evaluate(f, t, &self.values, |q| variant.formulas[q]);
-            self.values[q] = value;
+            let mut folder = Folder::new(self.structure.model());
+            self.values[q] = folder.evaluate(f, t, &self.values, &self.constants, |q, reading| {
+                self.table_of(&variant, q, reading)
+            });
         }
         self.refold(q, t);
         self.engine.load(&self.values);
@@ -195,8 +225,20 @@ impl State {
         for u in touched {
             let u = u as usize;
             if let Some(f) = variant.formulas[u] {
-                self.values[u] = folder.evaluate(f, t, &self.values, |q| variant.formulas[q]);
+                self.values[u] =
+                    folder.evaluate(f, t, &self.values, &self.constants, |q, reading| {
+                        self.table_of(&variant, q, reading)
+                    });
             }
+        }
+    }
+
+    /// The formula of a quantity whose table is read.
+    fn table_of(&self, variant: &Variant, q: usize, reading: Reading) -> Option<usize> {
+        match reading {
+            Reading::Offset => variant.formulas[q],
+            Reading::Argument if self.set_by_user[q] => None,
+            Reading::Argument => own_formula(self.structure.model(), q),
         }
     }
 

@@ -85,6 +85,7 @@ fn step(
 ) -> Result<(), RunError> {
     let mut system = Running {
         engine: &mut state.engine,
+        stop: solver.stop(),
         interrupt: options.interrupt,
         warnings,
     };

@@ -1,9 +1,10 @@
 //! A run: from an individual to a table of outputs.
 //!
-//! The order at every time is fixed: integrate to it, store the values, then test the events in file order. Stored
-//! values are therefore those before the events of that time, also at the start. Events that depend on states fire at
-//! output times, switch times and table restarts only, as in the genuine solver; [`RunOptions::locate_events`] searches
-//! the true moment instead. There is no clock in here: a deadline is a question asked of the caller.
+//! A run starts at time 0 whatever output times are asked for; only those are stored. The order at every time is fixed:
+//! integrate to it, store the values, then test the events in file order. Stored values are therefore those before the
+//! events of that time, also at the start. Events that depend on states fire at output times, switch times and table
+//! restarts only, as in the genuine solver; [`RunOptions::locate_events`] searches the true moment instead. There is no
+//! clock in here: a deadline is a question asked of the caller.
 
 mod error;
 mod events;
@@ -22,6 +23,13 @@ use events::State;
 pub use results::Results;
 use schedule::{Point, Schedule};
 use system::Running;
+
+/// Where every run starts, in minutes.
+pub const START: f64 = 0.0;
+
+/// Tolerances of the second attempt after the solver failed.
+const REL_TOL_TIGHT: f64 = 1e-9;
+const ABS_TOL_TIGHT: f64 = 1e-12;
 
 /// Question to the caller, asked before every internal step: whether to go on.
 pub type Question<'a> = &'a dyn Fn() -> Option<Interrupt>;
@@ -43,6 +51,9 @@ pub struct RunOptions<'a> {
     pub times: Option<&'a [f64]>,
     /// Fire state-dependent events where their condition becomes true, not at the next output time.
     pub locate_events: bool,
+    /// Test events once at the start, even where 0 is a switch time. The genuine solver then tests them twice, so that an
+    /// event that may repeat acts twice.
+    pub once_at_start: bool,
     /// Cancellation and deadline.
     pub interrupt: Option<Question<'a>>,
     /// Told of the fraction done, at output times.
@@ -56,7 +67,20 @@ pub struct RunOptions<'a> {
 pub fn run(instance: &Instance, options: &RunOptions<'_>) -> Result<Results, Box<RunFailure>> {
     let mut warnings = Vec::new();
     let mut results = Results::new(instance);
-    match simulate(instance, options, &mut results, &mut warnings) {
+    let mut done = simulate(instance, options, &mut results, &mut warnings);
+    if let Err(error) = &done
+        && error.asks_for_tolerances()
+        && let Some(tighter) = tightened(instance.structure().model(), options)
+    {
+        warnings.push(format!(
+            "{error}; started again with tolerances reduced to {:e} (relative) and {:e} (absolute)",
+            tighter.rel_tol.unwrap_or_default(),
+            tighter.abs_tol.unwrap_or_default()
+        ));
+        results = Results::new(instance);
+        done = simulate(instance, &tighter, &mut results, &mut warnings);
+    }
+    match done {
         Ok(()) => {
             results.warnings = warnings;
             Ok(results)
@@ -70,6 +94,29 @@ pub fn run(instance: &Instance, options: &RunOptions<'_>) -> Result<Results, Box
             }))
         }
     }
+}
+
+/// The options with the tolerances of the one other attempt that the genuine solver makes; nothing where they are tight
+/// already.
+fn tightened<'a>(model: &crate::model::Model, options: &RunOptions<'a>) -> Option<RunOptions<'a>> {
+    let settings = schedule::settings(model, options);
+    let lower = |value: f64, bound: f64| {
+        if value > bound {
+            bound.min(value / 10.0)
+        } else {
+            value
+        }
+    };
+    let (rel_tol, abs_tol) = (
+        lower(settings.rel_tol, REL_TOL_TIGHT),
+        lower(settings.abs_tol, ABS_TOL_TIGHT),
+    );
+    let changed = rel_tol != settings.rel_tol || abs_tol != settings.abs_tol;
+    changed.then_some(RunOptions {
+        rel_tol: Some(rel_tol),
+        abs_tol: Some(abs_tol),
+        ..*options
+    })
 }
 
 /// The output times: those of the options, else the file's.
@@ -89,28 +136,28 @@ fn simulate(
     let structure = instance.structure();
     let model = structure.model();
     let times = times(model, options);
-    let &start = times.first().ok_or(RunError::EmptyGrid)?;
+    if !times.iter().any(|t| *t > START) {
+        return Err(RunError::EmptyGrid);
+    }
     if model.quantities.is_empty() {
         warnings.push("nothing to simulate: the model holds no quantity".to_owned());
     }
-    let moved = started_at(instance, start);
-    let instance = moved.as_ref().unwrap_or(instance);
     let settings = schedule::settings(model, options);
     results.settings = settings;
-    let schedule = Schedule::new(instance, &times);
-    let mut state = State::new(instance, start)?;
+    let schedule = Schedule::new(instance, &times, warnings);
+    let mut state = State::new(instance)?;
     if settings.check_negative {
-        negative::check_start(structure, &state.y, start)?;
+        negative::check_start(structure, &state.y, START)?;
     }
     results.reserve(times.len());
-    results.store(&mut state, start, settings.abs_tol);
-    state.test_events(start)?;
+    if schedule.stores_start {
+        results.store(&mut state, START, settings.abs_tol);
+    }
+    start_events(&mut state, &schedule, options, warnings)?;
 
     let mut solver = None;
     if !state.y.is_empty() {
-        solver = Some(start_solver(
-            &mut state, start, settings, options, warnings,
-        )?);
+        solver = Some(start_solver(&mut state, settings, options, warnings)?);
     }
     let mut target = vec![0.0; state.y.len()];
     for (i, point) in schedule.points.iter().enumerate() {
@@ -125,10 +172,10 @@ fn simulate(
                 negative::check(structure, &state.y, settings.abs_tol, point.time)?;
             }
             if let Some(progress) = options.progress {
-                progress(point.time_fraction(start, &times));
+                progress(point.time_fraction(&times));
             }
         }
-        let changed = state.test_events(point.time)?;
+        let changed = point.test && state.test_events(point.time)?;
         if let Some(solver) = &mut solver
             && (changed || point.restart)
         {
@@ -149,19 +196,32 @@ fn ask(options: &RunOptions<'_>, time: f64) -> Result<(), RunError> {
     }
 }
 
-/// The individual at another start time than its own, if it has another.
-fn started_at(instance: &Instance, start: f64) -> Option<Instance> {
-    let moved = start.to_bits() != instance.start_time().to_bits();
-    moved.then(|| {
-        let mut copy = instance.clone();
-        copy.set_start_time(start);
-        copy
-    })
+/// Tests the events at the start, and once more where 0 is a switch time or a restart of a table.
+fn start_events(
+    state: &mut State,
+    schedule: &Schedule,
+    options: &RunOptions<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<(), RunError> {
+    state.test_events(START)?;
+    if !schedule.tests_start_again || options.once_at_start {
+        return Ok(());
+    }
+    let first = state.acted().to_vec();
+    state.test_events(START)?;
+    for &event in state.acted().iter().filter(|e| first.contains(e)) {
+        if let Some(event) = state.model().events.get(event) {
+            warnings.push(format!(
+                "event '{}' repeats at 0: it is tested at the start and again because 0 is a switch time, and acted both times",
+                event.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn start_solver(
     state: &mut State,
-    start: f64,
     settings: crate::model::SolverSettings,
     options: &RunOptions<'_>,
     warnings: &mut Vec<String>,
@@ -179,6 +239,7 @@ fn start_solver(
     let known = variant.symbolic.get().cloned();
     let system = Running {
         engine: &mut state.engine,
+        stop: None,
         interrupt: options.interrupt,
         warnings,
     };
@@ -186,9 +247,9 @@ fn start_solver(
         Some(symbolic) => Bdf::with_symbolic(&system, solver_options, symbolic),
         None => Bdf::new(&system, solver_options),
     };
-    let mut solver = solver.map_err(|source| state.failure(start, source))?;
+    let mut solver = solver.map_err(|source| state.failure(START, source))?;
     variant.symbolic.get_or_init(|| solver.symbolic());
-    restart(&mut solver, state, start, options, warnings)?;
+    restart(&mut solver, state, START, options, warnings)?;
     Ok(solver)
 }
 
@@ -201,6 +262,7 @@ fn restart(
 ) -> Result<(), RunError> {
     let mut system = Running {
         engine: &mut state.engine,
+        stop: None,
         interrupt: options.interrupt,
         warnings,
     };
@@ -222,6 +284,7 @@ fn advance(
     }
     let mut system = Running {
         engine: &mut state.engine,
+        stop: solver.stop(),
         interrupt: options.interrupt,
         warnings,
     };
@@ -240,7 +303,7 @@ fn advance(
 /// # Errors
 /// Formulas that go in circles.
 pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
-    let state = State::new(instance, instance.start_time())?;
+    let state = State::new(instance)?;
     Ok((state.engine, state.y))
 }
 
@@ -249,7 +312,13 @@ pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
 /// # Errors
 /// Formulas that go in circles.
 pub fn engine_after_start(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
-    let mut state = State::new(instance, instance.start_time())?;
-    state.test_events(instance.start_time())?;
+    let mut state = State::new(instance)?;
+    let options = RunOptions::default();
+    let schedule = Schedule::new(
+        instance,
+        &times(instance.structure().model(), &options),
+        &mut Vec::new(),
+    );
+    start_events(&mut state, &schedule, &options, &mut Vec::new())?;
     Ok((state.engine, state.y))
 }

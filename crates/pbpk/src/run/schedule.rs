@@ -4,10 +4,12 @@
     reason = "numeric kernel: operands precede their users in a body"
 )]
 
-use super::RunOptions;
+use super::{RunOptions, START};
 use crate::compile::{Instance, table};
-use crate::formula::{Binary, Body, Expr, apply_binary, apply_select, apply_unary};
-use crate::model::{FormulaKind, Model, Reference, SolverSettings, Source};
+use crate::formula::{
+    Binary, Body, Expr, Known, Rule, Unary, apply_binary, apply_select, apply_unary,
+};
+use crate::model::{FormulaKind, Model, Reference, SolverSettings, Source, Table};
 
 /// One time to integrate to.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,6 +17,8 @@ pub(super) struct Point {
     pub(super) time: f64,
     /// An output time.
     pub(super) store: bool,
+    /// Events are tested here.
+    pub(super) test: bool,
     /// The solver starts anew here even if no event fires.
     pub(super) restart: bool,
     /// The solver must not step over it.
@@ -22,65 +26,86 @@ pub(super) struct Point {
 }
 
 impl Point {
-    pub(super) fn time_fraction(&self, start: f64, times: &[f64]) -> f64 {
-        let end = times.last().copied().unwrap_or(start);
-        if end > start {
-            (self.time - start) / (end - start)
-        } else {
-            1.0
+    pub(super) fn time_fraction(&self, times: &[f64]) -> f64 {
+        match times.last() {
+            Some(end) if *end > START => (self.time - START) / (end - START),
+            _ => 1.0,
         }
     }
 }
 
 /// All points after the start, ascending.
 pub(super) struct Schedule {
+    /// Whether 0 is an output time.
+    pub(super) stores_start: bool,
+    /// Whether 0 is also a switch time or a restart of a table: then events are tested at the start a second time.
+    pub(super) tests_start_again: bool,
     pub(super) points: Vec<Point>,
     /// For each point, the first stop at or after it.
     stops: Vec<Option<f64>>,
 }
 
 impl Schedule {
-    /// The schedule for these output times; the first is the start. Switch times after the last output time do not matter.
-    pub(super) fn new(instance: &Instance, times: &[f64]) -> Self {
+    /// The schedule for these output times. Switch times after the last output time do not matter.
+    pub(super) fn new(instance: &Instance, times: &[f64], warnings: &mut Vec<String>) -> Self {
         let model = instance.structure().model();
-        let start = times.first().copied().unwrap_or(0.0);
-        let end = times.last().copied().unwrap_or(start);
-        let inside = |t: &f64| t.is_finite() && *t > start && *t <= end;
-        let restarts: Vec<f64> = restarts(instance, model, start)
-            .into_iter()
-            .filter(inside)
-            .collect();
-        let switches: Vec<f64> = switches(instance, model, start)
-            .into_iter()
-            .filter(inside)
-            .collect();
-        let mut points: Vec<Point> = times
-            .iter()
-            .skip(1)
-            .map(|&time| Point {
-                time,
-                store: true,
-                restart: false,
-                stop: false,
-            })
-            .collect();
-        points.extend(switches.iter().map(|&time| Point {
-            time,
+        let end = times.last().copied().unwrap_or(START);
+        let inside = |t: &f64| t.is_finite() && *t > START && *t <= end;
+        let (restarts, mut kinks) = restarts(instance, model);
+        let (switches, jumps) = switches(instance, model);
+        kinks.extend(jumps);
+        let early = switches.iter().filter(|t| **t < START && t.is_finite());
+        for time in early {
+            warnings.push(format!(
+                "an event compares the time with {time}, which lies before the start and is ignored"
+            ));
+        }
+        let at_start = |times: &[f64]| times.contains(&START);
+        let mut points: Vec<Point> = Vec::new();
+        let mut add = |times: &[f64], point: Point| {
+            let times = times.iter().filter(|t| inside(t));
+            points.extend(times.map(|&time| Point { time, ..point }));
+        };
+        let plain = Point {
+            time: START,
             store: false,
+            test: true,
             restart: false,
-            stop: true,
-        }));
-        points.extend(restarts.iter().map(|&time| Point {
-            time,
-            store: false,
+            stop: false,
+        };
+        add(
+            times,
+            Point {
+                store: true,
+                ..plain
+            },
+        );
+        add(
+            &switches,
+            Point {
+                stop: true,
+                ..plain
+            },
+        );
+        let restart = Point {
             restart: true,
             stop: true,
-        }));
+            ..plain
+        };
+        add(&restarts, restart);
+        add(
+            &kinks,
+            Point {
+                test: false,
+                ..restart
+            },
+        );
         points.sort_by(|a, b| a.time.total_cmp(&b.time));
         points.dedup_by(|later, first| {
             let same = later.time == first.time;
             if same {
                 first.store |= later.store;
+                first.test |= later.test;
                 first.restart |= later.restart;
                 first.stop |= later.stop;
             }
@@ -94,7 +119,12 @@ impl Schedule {
             }
             *stop = next;
         }
-        Self { points, stops }
+        Self {
+            stores_start: at_start(times),
+            tests_start_again: at_start(&switches) || at_start(&restarts),
+            points,
+            stops,
+        }
     }
 
     /// The stop that is in force on the way to point i.
@@ -125,36 +155,39 @@ pub(super) fn settings(model: &Model, options: &RunOptions<'_>) -> SolverSetting
     settings
 }
 
-/// Restart times of all tables over time, shifted by their offsets.
-fn restarts(instance: &Instance, model: &Model, start: f64) -> Vec<f64> {
+/// Restart times of all tables over time, at their own x and shifted by the offsets with which they are read, and
+/// the kinks in between.
+fn restarts(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
     let values = instance.values();
-    let mut times = Vec::new();
+    let (mut restarts, mut kinks) = (Vec::new(), Vec::new());
+    let mut add = |table: &Table, shift: f64| {
+        restarts.extend(table.restarts().iter().map(|x| x + shift));
+        kinks.extend(table.kinks().iter().map(|x| x + shift));
+    };
     for formula in &model.formulas {
         match &formula.kind {
-            FormulaKind::Table(table) => times.extend(table.restarts()),
+            FormulaKind::Table(table) => add(table, 0.0),
             FormulaKind::TableWithOffset { table: q, offset } => {
                 let own = match model.quantities[*q].source {
                     Source::Formula(f) if !instance.is_set(*q) => table(model, Some(f)),
                     _ => None,
                 };
                 let shift = match offset {
-                    Reference::Time => start,
-                    Reference::Quantity(q) => values[*q],
+                    Reference::Quantity(q) if instance.structure().constants[*q] => values[*q],
+                    _ => 0.0,
                 };
-                times.extend(
-                    own.into_iter()
-                        .flat_map(|t| t.restarts())
-                        .map(|x| x + shift),
-                );
+                if let Some(own) = own {
+                    add(own, shift);
+                }
             }
             FormulaKind::Explicit { .. } | FormulaKind::TableWithArgument { .. } => {}
         }
     }
-    times
+    (restarts, kinks)
 }
 
-/// Values that the time is compared with in conditions of events, where they are free of states.
-fn switches(instance: &Instance, model: &Model, start: f64) -> Vec<f64> {
+/// Values that the time is compared with where they are free of states: in conditions of events, and elsewhere.
+fn switches(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
     let structure = instance.structure();
     let mut is_state = vec![false; model.quantities.len()];
     for &q in structure.states() {
@@ -164,60 +197,108 @@ fn switches(instance: &Instance, model: &Model, start: f64) -> Vec<f64> {
         .base
         .dependencies
         .reach(is_state.len(), |q| is_state[q]);
-    let mut times = Vec::new();
-    for event in &model.events {
-        if let FormulaKind::Explicit { body, arguments } = &model.formulas[event.condition].kind {
-            compared_with_time(
-                body,
-                arguments,
-                &on_state,
-                instance.values(),
-                start,
-                &mut times,
-            );
-        }
+    let condition = |f: usize| match &model.formulas[f].kind {
+        FormulaKind::Explicit { body, arguments } => Some(Condition {
+            body,
+            arguments,
+            known: known(body, arguments, &on_state, instance.values()),
+        }),
+        _ => None,
+    };
+    let (mut times, mut jumps) = (Vec::new(), Vec::new());
+    for condition in model.events.iter().filter_map(|e| condition(e.condition)) {
+        condition.switches(&mut times);
     }
-    times
+    for comparison in structure
+        .time_comparisons
+        .iter()
+        .filter_map(|f| condition(*f))
+    {
+        comparison.jumps(&mut jumps);
+    }
+    (times, jumps)
 }
 
-fn compared_with_time(
+/// A condition with the number of each of its nodes at the start, and whether that depends on states.
+struct Condition<'a> {
+    body: &'a Body,
+    arguments: &'a [Reference],
+    known: Vec<(f64, bool)>,
+}
+
+impl Condition<'_> {
+    fn is_time(&self, node: u32) -> bool {
+        matches!(self.body.nodes[node as usize], Expr::Argument(a) if self.arguments[a as usize] == Reference::Time)
+    }
+
+    /// Comparisons of the bare time, reached from the root through logic and comparisons only: those in arithmetic or
+    /// inside a conditional have no switch time.
+    fn switches(&self, out: &mut Vec<f64>) {
+        let root = self.body.nodes.len().checked_sub(1);
+        let mut open: Vec<u32> = root.map(|r| r as u32).into_iter().collect();
+        while let Some(node) = open.pop() {
+            match self.body.nodes[node as usize] {
+                Expr::Unary(Unary::Not, a) => open.push(a),
+                Expr::Binary(op, a, b) if op == Binary::And || op == Binary::Or => {
+                    open.extend([a, b]);
+                }
+                Expr::Binary(op, a, b) if op.is_comparison() => {
+                    open.extend([a, b]);
+                    self.compared(a, b, out);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// All comparisons of the bare time, wherever they stand.
+    fn jumps(&self, out: &mut Vec<f64>) {
+        for node in &self.body.nodes {
+            if let Expr::Binary(op, a, b) = *node
+                && op.is_comparison()
+            {
+                self.compared(a, b, out);
+            }
+        }
+    }
+
+    fn compared(&self, a: u32, b: u32, out: &mut Vec<f64>) {
+        for (time, other) in [(a, b), (b, a)] {
+            let (value, on_state) = self.known[other as usize];
+            if self.is_time(time) && !on_state {
+                out.push(value);
+            }
+        }
+    }
+}
+
+/// Value of each node of a body at the start, and whether it depends on states.
+fn known(
     body: &Body,
     arguments: &[Reference],
     on_state: &[bool],
     values: &[f64],
-    start: f64,
-    out: &mut Vec<f64>,
-) {
+) -> Vec<(f64, bool)> {
     let mut known: Vec<(f64, bool)> = Vec::with_capacity(body.nodes.len());
-    let is_time = |i: u32| matches!(body.nodes[i as usize], Expr::Argument(a) if arguments[a as usize] == Reference::Time);
     for node in &body.nodes {
         let at = |i: u32| known[i as usize];
         let entry = match *node {
             Expr::Number(value) => (value, false),
             Expr::Argument(a) => match arguments[a as usize] {
-                Reference::Time => (start, false),
+                Reference::Time => (START, false),
                 Reference::Quantity(q) => (values[q], on_state[q]),
             },
-            Expr::Unary(op, a) => (apply_unary(op, at(a).0), at(a).1),
+            Expr::Unary(op, a) => (apply_unary(op, Rule::Live, at(a).0), at(a).1),
             Expr::Binary(op, a, b) => {
-                use Binary::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
-                if matches!(
-                    op,
-                    Less | LessOrEqual | Greater | GreaterOrEqual | Equal | NotEqual
-                ) {
-                    for (time, other) in [(a, b), (b, a)] {
-                        if is_time(time) && !at(other).1 {
-                            out.push(at(other).0);
-                        }
-                    }
-                }
-                (apply_binary(op, at(a).0, at(b).0), at(a).1 || at(b).1)
+                let rule = Rule::of(op, Known::Live, Known::Live, false);
+                (apply_binary(op, rule, at(a).0, at(b).0), at(a).1 || at(b).1)
             }
             Expr::Select(c, a, b) => (
-                apply_select(at(c).0, at(a).0, at(b).0),
+                apply_select(Rule::Live, at(c).0, at(a).0, at(b).0),
                 at(c).1 || at(a).1 || at(b).1,
             ),
         };
         known.push(entry);
     }
+    known
 }

@@ -10,8 +10,19 @@ const LOGGED_MAX: usize = 10;
 /// Code, question to the caller, and log.
 pub(super) struct Running<'a, 'b> {
     pub(super) engine: &'a mut Engine,
+    /// Where the system may jump next: on the way there the rates of before the jump count.
+    pub(super) stop: Option<f64>,
     pub(super) interrupt: Option<Question<'b>>,
     pub(super) warnings: &'a mut Vec<String>,
+}
+
+impl Running<'_, '_> {
+    fn before_stop(&self, t: f64) -> f64 {
+        match self.stop {
+            Some(stop) if t >= stop => stop.next_down(),
+            _ => t,
+        }
+    }
 }
 
 impl System for Running<'_, '_> {
@@ -24,10 +35,12 @@ impl System for Running<'_, '_> {
     }
 
     fn rhs(&mut self, t: f64, y: &[f64], dy: &mut [f64]) {
+        let t = self.before_stop(t);
         self.engine.rhs(t, y, dy);
     }
 
     fn jacobian(&mut self, t: f64, y: &[f64], values: &mut [f64]) {
+        let t = self.before_stop(t);
         self.engine.jacobian(t, y, values);
     }
 

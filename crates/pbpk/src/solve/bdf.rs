@@ -152,6 +152,12 @@ impl Bdf {
         self.stop = time;
     }
 
+    /// The time that no step goes past.
+    #[must_use]
+    pub fn stop(&self) -> Option<f64> {
+        self.stop
+    }
+
     /// Time of the newest step, at or beyond the last output time.
     #[must_use]
     pub fn time(&self) -> f64 {

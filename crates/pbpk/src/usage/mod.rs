@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::formula::Expr;
 use crate::model::{Formula, FormulaKind, Kind, Model, Reference, Source};
 
 /// Positions of the parameters that outputs, rates, start values or events of the model use; states do not count.
@@ -141,20 +140,10 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Quantities that a formula really uses.
-fn used(formula: &Formula) -> Vec<usize> {
-    let quantity = |r: Reference| match r {
+/// Quantities that a formula uses.
+fn used(formula: &Formula) -> impl Iterator<Item = usize> + '_ {
+    formula.references().filter_map(|r| match r {
         Reference::Time => None,
         Reference::Quantity(q) => Some(q),
-    };
-    match &formula.kind {
-        FormulaKind::Explicit { body, arguments } => {
-            let alias = |node: &Expr| match node {
-                Expr::Argument(i) => arguments.get(*i as usize).copied().and_then(quantity),
-                _ => None,
-            };
-            body.nodes.iter().filter_map(alias).collect()
-        }
-        _ => formula.references().filter_map(quantity).collect(),
-    }
+    })
 }

@@ -14,6 +14,7 @@ mod cases;
 mod cli;
 mod common;
 mod csv_tables;
+mod differential;
 mod export_sbml;
 mod export_simmodel;
 mod parity;

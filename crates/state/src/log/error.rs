@@ -28,6 +28,8 @@ pub enum LogError {
         /// Length that it has, in bytes.
         found_bytes: u64,
     },
+    /// The file has the right length and other contents than were written to it.
+    Edited,
     /// Another writer holds the file.
     Locked,
     /// The record is larger than a log takes; the log itself is unharmed.
@@ -121,6 +123,9 @@ impl fmt::Display for LogError {
                     f,
                     "the log file grew from {expected_bytes} to {found_bytes} bytes by another writer"
                 )
+            }
+            LogError::Edited => {
+                f.write_str("the log file was edited by somebody else while it was being written")
             }
             LogError::Locked => f.write_str("another process is writing this log file"),
             LogError::TooLarge {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::medium::Stamp;
 use super::queue::Queue;
 use super::{FileMedium, Log, LogError, Medium, Named, SyncPolicy, sync};
 
@@ -23,11 +24,20 @@ const BATCH_KEPT_BYTES_MAX: usize = 1 << 18;
 /// Times that a waiting appender gives the processor away before it sleeps.
 const YIELDS_MAX: usize = 8;
 
+/// Whether a log's file still holds what was written to it. Asked only when the file was touched by somebody, so it may read
+/// the whole file.
+pub trait Contents: Send + Sync {
+    /// Whether the first `len_bytes` bytes of the file are what was written, given what is to be written behind them (empty
+    /// where nothing is). `None`: that cannot be told at this moment.
+    fn hold(&self, len_bytes: u64, next: &[u8]) -> Option<bool>;
+}
+
 /// A file that is only ever appended to. Shared behind a reference by any number of threads.
 pub struct FileLog {
     shared: Arc<Shared>,
     policy: SyncPolicy,
     helper: Mutex<Option<JoinHandle<()>>>,
+    contents: Option<Box<dyn Contents>>,
 }
 
 pub(super) struct Shared {
@@ -74,7 +84,7 @@ impl FileLog {
             .look()
             .map_err(|error| LogError::from_io("inspect", &error))?
         {
-            Named::Ours { len_bytes } => len_bytes,
+            Named::Ours { len_bytes, .. } => len_bytes,
             Named::Nothing => return Err(LogError::Unlinked),
             Named::Another => return Err(LogError::Replaced),
         };
@@ -105,7 +115,23 @@ impl FileLog {
             shared,
             policy,
             helper: Mutex::new(helper),
+            contents: None,
         })
+    }
+
+    /// Has the contents looked into whenever the file was touched by somebody else; without this only its length is known.
+    #[must_use]
+    pub fn knowing(mut self, contents: Box<dyn Contents>) -> FileLog {
+        self.contents = Some(contents);
+        self
+    }
+
+    /// Bytes that have been written, and of those the ones that a sync has covered.
+    #[must_use]
+    pub fn reached(&self) -> (u64, u64) {
+        let queue = self.shared.queue.lock();
+        let queue = queue.unwrap_or_else(PoisonError::into_inner);
+        (queue.written_bytes, queue.synced_bytes)
     }
 
     /// Appends what `compose` adds to the buffer, in the order in which `compose` is called; it runs inside the critical
@@ -276,7 +302,7 @@ impl FileLog {
     /// One look at the path where a record asks for it, one write; a part that was written is cut off again.
     fn write(&self, batch: &[u8], start_bytes: u64, look: bool) -> Result<(), LogError> {
         if look {
-            self.look(start_bytes)?;
+            self.look(start_bytes, batch)?;
         }
         let cause = match self.shared.medium.write(batch) {
             Ok(written) if written == batch.len() => return Ok(()),
@@ -291,28 +317,40 @@ impl FileLog {
         }
     }
 
-    fn look(&self, expected_bytes: u64) -> Result<(), LogError> {
-        match self
-            .shared
-            .medium
-            .look()
-            .map_err(|error| LogError::from_io("inspect", &error))?
-        {
-            Named::Ours { len_bytes } if len_bytes == expected_bytes => Ok(()),
-            Named::Ours {
-                len_bytes: found_bytes,
-            } if found_bytes < expected_bytes => Err(LogError::Truncated {
+    fn look(&self, expected_bytes: u64, next: &[u8]) -> Result<(), LogError> {
+        let named = self.shared.medium.look();
+        match named.map_err(|error| LogError::from_io("inspect", &error))? {
+            Named::Ours { len_bytes, touched } if len_bytes == expected_bytes => match touched {
+                Some(stamp) => self.touched(stamp, expected_bytes, next),
+                None => Ok(()),
+            },
+            Named::Ours { len_bytes, .. } if len_bytes < expected_bytes => {
+                Err(LogError::Truncated {
+                    expected_bytes,
+                    found_bytes: len_bytes,
+                })
+            }
+            Named::Ours { len_bytes, .. } => Err(LogError::Grown {
                 expected_bytes,
-                found_bytes,
-            }),
-            Named::Ours {
-                len_bytes: found_bytes,
-            } => Err(LogError::Grown {
-                expected_bytes,
-                found_bytes,
+                found_bytes: len_bytes,
             }),
             Named::Nothing => Err(LogError::Unlinked),
             Named::Another => Err(LogError::Replaced),
+        }
+    }
+
+    /// Somebody touched the file: an edit ends the log, a new link or mode is let be.
+    fn touched(&self, stamp: Stamp, len_bytes: u64, next: &[u8]) -> Result<(), LogError> {
+        let Some(contents) = &self.contents else {
+            return Ok(());
+        };
+        match contents.hold(len_bytes, next) {
+            Some(true) => {
+                self.shared.medium.accept(stamp);
+                Ok(())
+            }
+            Some(false) => Err(LogError::Edited),
+            None => Ok(()),
         }
     }
 
@@ -399,7 +437,7 @@ impl Log for FileLog {
         if queue.leading {
             return Ok(());
         }
-        self.look(queue.written_bytes)
+        self.look(queue.written_bytes, &[])
             .inspect_err(|error| queue.fail(error.clone()))
     }
 

@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use rustix::fs::{FlockOperation, flock, fstat, stat};
+use rustix::fs::{FlockOperation, Stat, flock, fstat, stat};
 use rustix::io::Errno;
 
 use super::LogError;
@@ -23,16 +24,26 @@ pub enum Named {
     Ours {
         /// Length in bytes.
         len_bytes: u64,
+        /// Its time of change, where that is not the one that our last write left: somebody wrote in it, or changed its mode,
+        /// links or times.
+        touched: Option<Stamp>,
     },
 }
 
-/// The five things that a log does to its file.
+/// A file's time of change, in nanoseconds since 1970. Nobody can set it; every write, and every change of the inode, does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp(i64);
+
+/// The things that a log does to its file.
 pub trait Medium: Send + Sync {
     /// Looks at what the path names now.
     ///
     /// # Errors
     /// Whatever the operating system reports, except that the path names nothing.
     fn look(&self) -> io::Result<Named>;
+
+    /// Takes a time of change as known: what it stands for was looked into and is harmless.
+    fn accept(&self, stamp: Stamp);
 
     /// Writes at the end, once; may take less than it was given.
     ///
@@ -61,6 +72,13 @@ pub struct FileMedium {
     path: CString,
     device: u64,
     inode: u64,
+    /// The time of change that our last write left.
+    stamp: AtomicI64,
+}
+
+fn stamp(status: &Stat) -> i64 {
+    let (seconds, nanos) = (i64::from(status.st_ctime), status.st_ctime_nsec as i64);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
 impl FileMedium {
@@ -102,7 +120,15 @@ impl FileMedium {
             path,
             device: status.st_dev,
             inode: status.st_ino,
+            stamp: AtomicI64::new(stamp(&status)),
         })
+    }
+
+    /// Remembers the time of change after a change of our own. Where it cannot be had, the next look finds the file touched.
+    fn changed(&self) {
+        if let Ok(status) = fstat(&self.file) {
+            self.stamp.store(stamp(&status), Ordering::Relaxed);
+        }
     }
 }
 
@@ -110,8 +136,11 @@ impl Medium for FileMedium {
     fn look(&self) -> io::Result<Named> {
         match stat(self.path.as_c_str()) {
             Ok(status) if status.st_dev == self.device && status.st_ino == self.inode => {
+                let found = stamp(&status);
+                let known = found == self.stamp.load(Ordering::Relaxed);
                 Ok(Named::Ours {
                     len_bytes: u64::try_from(status.st_size).unwrap_or(0),
+                    touched: (!known).then_some(Stamp(found)),
                 })
             }
             Ok(_) => Ok(Named::Another),
@@ -120,18 +149,28 @@ impl Medium for FileMedium {
         }
     }
 
+    fn accept(&self, stamp: Stamp) {
+        self.stamp.store(stamp.0, Ordering::Relaxed);
+    }
+
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         // A signal that arrives before the first byte is the only failure after which trying again is sound.
         loop {
             match rustix::io::write(&self.file, bytes) {
                 Err(Errno::INTR) => {}
-                other => return other.map_err(io::Error::from),
+                Err(errno) => return Err(errno.into()),
+                Ok(written) => {
+                    self.changed();
+                    return Ok(written);
+                }
             }
         }
     }
 
     fn truncate(&self, len_bytes: u64) -> io::Result<()> {
-        self.file.set_len(len_bytes)
+        self.file.set_len(len_bytes)?;
+        self.changed();
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -2,7 +2,8 @@
 //!
 //! [`Log`] is what a writer needs; [`FileLog`] is the embedded implementation: one file, one write per append (concurrent
 //! appends share one), and a look at the path before every write, so that a file which was unlinked, replaced, cut or
-//! written by somebody else is noticed before anything is added to it.
+//! written by somebody else is noticed before anything is added to it. What an edit that keeps the length changed is found where
+//! the log was given a way to know its contents ([`Contents`]).
 
 mod error;
 mod file;
@@ -11,8 +12,8 @@ mod queue;
 mod sync;
 
 pub use error::LogError;
-pub use file::{FileLog, RECORD_BYTES_MAX};
-pub use medium::{FileMedium, Medium, Named};
+pub use file::{Contents, FileLog, RECORD_BYTES_MAX};
+pub use medium::{FileMedium, Medium, Named, Stamp};
 pub use sync::{INTERVAL_MS_DEFAULT, SyncPolicy};
 
 /// An append-only sequence of bytes, in which a record is either whole or absent.

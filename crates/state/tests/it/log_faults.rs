@@ -2,12 +2,12 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
-use state::log::{Medium, Named};
+use state::log::{Contents, Medium, Named, Stamp};
 use state::{FileLog, Log, LogError, SyncPolicy, directory};
 
 struct Place(PathBuf);
@@ -180,6 +180,39 @@ fn a_truncated_file_is_noticed() {
     stays_failed(&log, &error);
 }
 
+/// The file's contents, as its only writer remembers them.
+struct Remembered(PathBuf, Vec<u8>);
+
+impl Contents for Remembered {
+    fn hold(&self, len_bytes: u64, _: &[u8]) -> Option<bool> {
+        assert_eq!(len_bytes, self.1.len() as u64);
+        Some(fs::read(&self.0).unwrap() == self.1)
+    }
+}
+
+#[test]
+fn an_edit_that_keeps_the_length_is_noticed_and_a_new_link_is_let_be() {
+    for edited in [false, true] {
+        let place = Place::new("edited");
+        let remembered = Remembered(place.file(), b"one\n".to_vec());
+        let log = place.log().knowing(Box::new(remembered));
+        log.append(b"one\n").unwrap();
+        // Time enough for the clock that older kernels stamp files with.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        if edited {
+            let file = OpenOptions::new().write(true).open(place.file()).unwrap();
+            file.write_all_at(b"eno", 0).unwrap();
+            let error = log.append(b"two\n").unwrap_err();
+            assert_eq!(error, LogError::Edited);
+            stays_failed(&log, &error);
+        } else {
+            fs::hard_link(place.file(), place.0.join("backup")).unwrap();
+            log.check().unwrap();
+            log.append(b"two\n").unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_foreign_append_is_noticed() {
     let place = Place::new("grown");
@@ -249,8 +282,11 @@ impl Medium for Shared {
     fn look(&self) -> io::Result<Named> {
         Ok(Named::Ours {
             len_bytes: self.0.bytes.lock().unwrap().len() as u64,
+            touched: None,
         })
     }
+
+    fn accept(&self, _: Stamp) {}
 
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.0.writes.fetch_add(1, Ordering::Relaxed);

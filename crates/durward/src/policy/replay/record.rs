@@ -1,14 +1,17 @@
 //! A decision as the journal holds it, and the facts that can be had from it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use gate::facts::{Direction, Fact, Facts, ResourceType};
+use gate::facts::{Direction, FACTS, Fact, Facts, ResourceType, Stated};
 use gate::limits::BREACH_RULE;
 use gate::paths::canonical::Meaning;
 use gate::paths::{PathArgument, Role};
 use gate::policy::{Effect, PROTECTED_RULE};
-use mcp::method::{self, Class};
+use mcp::message::method::{self, Class};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// A decision record. What is not read here plays no part in a judgement.
 #[derive(Deserialize)]
@@ -49,6 +52,9 @@ pub struct Recorded<'a> {
     path_arguments_omitted: u64,
     #[serde(default)]
     content_paths: Option<u64>,
+    /// Among them the facts that have no member of their own here.
+    #[serde(flatten)]
+    more: BTreeMap<String, serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -132,7 +138,7 @@ impl<'a> Recorded<'a> {
             _ => Direction::ToServer,
         };
         let text = |value: &Option<Cow<'_, str>>| Fact::from(value.as_deref().map(str::to_owned));
-        let base = Facts {
+        let mut base = Facts {
             direction,
             method: method.clone().into_owned(),
             tool_name: text(&self.tool_name),
@@ -143,9 +149,29 @@ impl<'a> Recorded<'a> {
             paths: Fact::Unknown,
             ..Facts::default()
         };
+        self.state_more(&mut base);
         Judged::Facts {
             was,
             facts: Box::new(self.known(base)),
+        }
+    }
+
+    /// States what the table of facts knows and no member above has taken.
+    fn state_more(&self, facts: &mut Facts) {
+        for (name, value) in &self.more {
+            let Some(row) = FACTS.iter().find(|row| row.on_disk() == name) else {
+                continue;
+            };
+            let value = match value {
+                Value::String(text) => Stated::from(text.as_str()),
+                Value::Array(list) => {
+                    let texts = list.iter().filter_map(Value::as_str).map(Arc::from);
+                    Stated::Texts(texts.collect())
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => continue,
+            };
+            // What is read from others is no fact to state.
+            drop(facts.set(row.id, Fact::Known(value)));
         }
     }
 
@@ -154,7 +180,7 @@ impl<'a> Recorded<'a> {
             return ResourceType::ALL.into_iter().find(|t| t.label() == label);
         }
         // Records of earlier versions do not state it; the method does.
-        match (direction, method::of_client_request(method)) {
+        match (direction, method::of(method).class) {
             (Direction::ToServer, Class::Judged(reaches_for)) => reaches_for,
             (Direction::ToServer | Direction::ToClient, _) => None,
         }

@@ -178,17 +178,27 @@ impl Place {
             .unwrap()
     }
 
-    /// What `audit verify --json` says; it must find nothing wrong.
+    /// What `audit verify --json` says; it must find nothing wrong. The end of an instance that runs or was killed is open.
     pub fn verified(&self) -> Value {
         let output = self.durward(&["audit", "--state-dir", "state", "verify", "--json"]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{text} {output:?}");
-        serde_json::from_str(&text).unwrap()
+        let verified: Value = serde_json::from_str(&text).unwrap_or_default();
+        let open = verified["unproven"]
+            .as_array()
+            .is_none_or(|open| !open.is_empty());
+        let expected = if open { 3 } else { 0 };
+        assert_eq!(output.status.code(), Some(expected), "{text} {output:?}");
+        verified
     }
 
     /// The whole journal as `audit show` prints it, verified.
     pub fn journal(&self) -> Journal {
         self.verified();
+        self.records()
+    }
+
+    /// The whole journal as `audit show` prints it.
+    pub fn records(&self) -> Journal {
         let args = ["audit", "--state-dir", "state", "show", "--json", "--limit"];
         let output = self.durward(&[&args[..], &["1000000"]].concat());
         assert!(output.status.success(), "{output:?}");

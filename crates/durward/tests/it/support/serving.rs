@@ -29,8 +29,20 @@ impl Answer {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// The answer: the body, or the last message of the stream that it becomes after a second.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+        let is_stream = self.header("content-type") == Some("text/event-stream");
+        let events = || {
+            self.body
+                .lines()
+                .filter_map(|line| line.strip_prefix("data: "))
+        };
+        let text = if is_stream {
+            events().next_back().unwrap_or_default()
+        } else {
+            &self.body
+        };
+        serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
 }
 
@@ -119,7 +131,12 @@ impl Served {
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut stream = self.connect();
         write_request(&mut stream, method, path, headers, body);
-        read_answer(&mut BufReader::new(stream))
+        let mut reader = BufReader::new(stream);
+        match method {
+            // Its stream may have no end.
+            "GET" => read_head(&mut reader),
+            _ => read_answer(&mut reader),
+        }
     }
 
     /// A Legacy message.
@@ -196,7 +213,7 @@ impl Events {
         let mut stream = served.connect();
         write_request(&mut stream, method, "/mcp/echo", headers, body);
         let mut reader = BufReader::new(stream);
-        let answer = read_answer(&mut reader);
+        let answer = read_head(&mut reader);
         let kind = answer.header("content-type");
         assert_eq!(kind, Some("text/event-stream"), "{answer:?}");
         Self::over(reader)
@@ -236,14 +253,19 @@ impl Events {
     }
 
     fn chunk(&mut self) -> Option<String> {
-        let mut line = String::new();
-        self.reader.read_line(&mut line).ok()?;
-        let length = usize::from_str_radix(line.trim(), 16).ok()?;
-        let mut bytes = vec![0; length + 2];
-        self.reader.read_exact(&mut bytes).ok()?;
-        bytes.truncate(length);
-        (length > 0).then(|| String::from_utf8(bytes).unwrap())
+        chunk(&mut self.reader)
     }
+}
+
+/// The next part of a body in parts; none at its end.
+fn chunk(reader: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let length = usize::from_str_radix(line.trim(), 16).ok()?;
+    let mut bytes = vec![0; length + 2];
+    reader.read_exact(&mut bytes).ok()?;
+    bytes.truncate(length);
+    (length > 0).then(|| String::from_utf8(bytes).unwrap())
 }
 
 /// The headers of a Modern request, which repeat its body.
@@ -306,6 +328,17 @@ pub fn write_request(
 
 /// Reads a head and the body that it announces; none for a stream.
 pub fn read_answer(reader: &mut BufReader<TcpStream>) -> Answer {
+    let mut answer = read_head(reader);
+    if answer.header("content-type") == Some("text/event-stream") {
+        while let Some(part) = chunk(reader) {
+            answer.body.push_str(&part);
+        }
+    }
+    answer
+}
+
+/// The same, without the stream that a slow call is answered with.
+pub fn read_head(reader: &mut BufReader<TcpStream>) -> Answer {
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
     let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());

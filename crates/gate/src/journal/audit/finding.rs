@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::anchors::By;
 use crate::journal::{EntryHash, OpId, PublicKey, SegmentId};
 
 /// Something that the journal's writer does not do. One is enough: the journal was changed, or is not this installation's.
@@ -31,6 +32,8 @@ pub enum Problem {
         /// What the header states.
         segment: SegmentId,
     },
+    /// The file's name states another time than the one that the segment was given.
+    Redated,
     /// Another file states the same segment.
     Duplicate {
         /// The segment.
@@ -117,6 +120,51 @@ pub enum Problem {
     },
     /// Segments continue one another in a circle.
     Circle,
+    /// The journal names heads, and none is there.
+    HeadMissing,
+    /// What is in the head's place is none.
+    HeadDamaged,
+    /// The head is not signed with a trusted key.
+    HeadUnsigned,
+    /// The head is older than one that the journal or the witness knows.
+    HeadRolledBack {
+        /// Serial of the head that is there.
+        serial: u64,
+        /// Serial of the latest head that was once there.
+        known: u64,
+    },
+    /// A line of the witness is no head of a trusted key.
+    WitnessForged,
+    /// A segment is not there, and no signed record says that it was let go.
+    SegmentMissing {
+        /// The segment.
+        segment: SegmentId,
+        /// The last record that it is known to have held.
+        sequence: u64,
+        /// Who states that.
+        by: By,
+    },
+    /// A segment ends before a record that it is known to have held.
+    Cut {
+        /// The segment.
+        segment: SegmentId,
+        /// The record that is known to have been there.
+        sequence: u64,
+        /// Who states that.
+        by: By,
+    },
+    /// A segment holds another record than it is known to have held.
+    Rewritten {
+        /// The record.
+        sequence: u64,
+        /// Who states that.
+        by: By,
+    },
+    /// A segment is there that the head does not name and nothing continues.
+    SegmentUnknown {
+        /// The segment.
+        segment: SegmentId,
+    },
     /// An operation was recorded for which nothing was decided before.
     OperationWithoutDecision {
         /// The operation.
@@ -142,6 +190,7 @@ impl fmt::Display for Problem {
                 f,
                 "the header states segment {segment}, the file's name another"
             ),
+            Problem::Redated => f.write_str("the file's name states another time than its header"),
             Problem::Duplicate { segment } => write!(f, "segment {segment} is there twice"),
             Problem::Malformed => f.write_str("the line is not a journal record"),
             Problem::LineTooLong => f.write_str("the line is longer than any that is written"),
@@ -193,6 +242,47 @@ impl fmt::Display for Problem {
                 write!(f, "fork: {other} continues segment {segment} too")
             }
             Problem::Circle => f.write_str("segments continue one another in a circle"),
+            Problem::HeadMissing => {
+                f.write_str("the head was removed: the journal was written with one")
+            }
+            Problem::HeadDamaged => f.write_str("the file is no head of a journal"),
+            Problem::HeadUnsigned => {
+                f.write_str("the head was changed: it is not signed with a trusted key")
+            }
+            Problem::HeadRolledBack { serial, known } => write!(
+                f,
+                "the head was put back to number {serial}: number {known} was there already"
+            ),
+            Problem::WitnessForged => {
+                f.write_str("the line of the witness is not a head signed with a trusted key")
+            }
+            Problem::SegmentMissing {
+                segment,
+                sequence,
+                by,
+            } => write!(
+                f,
+                "segment {segment} is missing: {} names its record {sequence}",
+                by.words()
+            ),
+            Problem::Cut {
+                segment,
+                sequence,
+                by,
+            } => write!(
+                f,
+                "segment {segment} was cut: {} names its record {sequence}, which is not there",
+                by.words()
+            ),
+            Problem::Rewritten { sequence, by } => write!(
+                f,
+                "record {sequence} was written anew: {} names another in its place",
+                by.words()
+            ),
+            Problem::SegmentUnknown { segment } => write!(
+                f,
+                "segment {segment} is not known: the head does not name it and nothing continues it"
+            ),
             Problem::OperationWithoutDecision { op, sequence } => {
                 write!(
                     f,
@@ -227,6 +317,30 @@ pub enum Note {
         last_sequence: Option<u64>,
         /// Records behind the last checkpoint, which no signature covers.
         uncovered_records: u64,
+    },
+    /// The writer of a segment died, and a signed record states how the segment ended.
+    Abandoned {
+        /// The file.
+        file: String,
+        /// Records that no signature covered when the writer died.
+        uncovered_records: u64,
+    },
+    /// The head names a segment that was announced and never begun: its writer died in between.
+    NeverBegun {
+        /// The segment.
+        segment: SegmentId,
+    },
+    /// The witness has been given fewer heads than there were: it was out of reach, or is on its way.
+    WitnessBehind {
+        /// Serial of the latest head that it has.
+        serial: u64,
+        /// Serial of the head that is in place.
+        head: u64,
+    },
+    /// Segments that the head or the witness names were let go by retention.
+    LetGo {
+        /// How many.
+        count: u64,
     },
     /// The continued segment was let go; a signed record says so.
     Retired {
@@ -299,6 +413,26 @@ impl fmt::Display for Note {
                 last_sequence: None,
                 ..
             } => write!(f, "{file}: not closed, no whole record"),
+            Note::Abandoned {
+                file,
+                uncovered_records,
+            } => write!(
+                f,
+                "{file}: not closed: its writer died; a signed record states its end, the last {uncovered_records} records were under no signature until then"
+            ),
+            Note::NeverBegun { segment } => {
+                write!(f, "segment {segment} was announced and never begun")
+            }
+            Note::WitnessBehind { serial, head } => write!(
+                f,
+                "the witness was last given head {serial}, and head {head} is in place"
+            ),
+            Note::LetGo { count } => {
+                write!(
+                    f,
+                    "{count} segments that are named were let go by retention"
+                )
+            }
             Note::Retired { file, segment } => write!(
                 f,
                 "{file}: continues {segment}, which was let go by a signed record"
@@ -327,6 +461,88 @@ impl fmt::Display for Note {
     }
 }
 
+/// Something of which it cannot be said whether it is whole. It is no sign of a change, and no sign of the lack of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "open", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Unproven {
+    /// A segment has no closing record: it is being written, or its writer died.
+    Tail {
+        /// The file.
+        file: String,
+        /// The segment.
+        segment: SegmentId,
+        /// Time of the latest signature that covers records of it.
+        since: String,
+        /// Records behind that signature.
+        uncovered_records: u64,
+        /// Its writer died, and a later segment states how it ended.
+        abandoned: bool,
+    },
+    /// No head was compared, so a last segment that was taken away would not be missed.
+    NoHead,
+    /// The head was begun beside a key that was there before.
+    HeadLate {
+        /// When.
+        since: String,
+    },
+}
+
+impl fmt::Display for Unproven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unproven::Tail {
+                segment,
+                since,
+                uncovered_records: 0,
+                ..
+            } => write!(
+                f,
+                "open since {since}: segment {segment} has no closing record; a signature covers all that is there, and what came later could be missing"
+            ),
+            Unproven::Tail {
+                segment,
+                since,
+                uncovered_records: count,
+                abandoned: true,
+                ..
+            } => write!(
+                f,
+                "open since {since}: the last {count} records of segment {segment} were not covered by a signature when its writer died"
+            ),
+            Unproven::Tail {
+                segment,
+                since,
+                uncovered_records: count,
+                abandoned: false,
+                ..
+            } => write!(
+                f,
+                "open since {since}: the last {count} records of segment {segment} are not yet covered by a signature"
+            ),
+            Unproven::NoHead => f.write_str(
+                "open: no head was compared, so a last segment that was taken away would not be missed",
+            ),
+            Unproven::HeadLate { since } => write!(
+                f,
+                "open since {since}: the head was begun then beside a key that was there before; what the journal held until then is not covered"
+            ),
+        }
+    }
+}
+
+/// What a verification comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing is wrong, and nothing is left open.
+    Sound,
+    /// Nothing is wrong with what is there; whether that is all cannot be said.
+    Open,
+    /// Something is wrong.
+    Tampered,
+}
+
 /// The outcome of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
@@ -336,19 +552,37 @@ pub struct VerifyReport {
     pub records: u64,
     /// Signatures that are right.
     pub signatures: u64,
+    /// Serial of the head that was compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<u64>,
+    /// Heads of the witness that were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness_heads: Option<u64>,
     /// What is wrong, up to [`super::FINDINGS_MAX`].
     pub findings: Vec<Finding>,
     /// Findings beyond that bound.
     pub findings_omitted: u64,
+    /// What cannot be said.
+    pub unproven: Vec<Unproven>,
     /// What is worth knowing.
     pub notes: Vec<Note>,
 }
 
 impl VerifyReport {
-    /// Whether nothing is wrong. Notes are no findings.
+    /// Whether nothing is wrong with what is there. Notes are no findings, and neither is an open end.
     #[must_use]
-    pub fn is_sound(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.findings.is_empty()
+    }
+
+    /// What the verification comes to.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        match (self.findings.is_empty(), self.unproven.is_empty()) {
+            (false, _) => Verdict::Tampered,
+            (true, false) => Verdict::Open,
+            (true, true) => Verdict::Sound,
+        }
     }
 
     pub(super) fn find(&mut self, file: &str, line: Option<u64>, problem: Problem) {

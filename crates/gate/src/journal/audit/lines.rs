@@ -6,7 +6,7 @@ use crate::journal::LINE_BYTES_MAX;
 
 /// How a line ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(in crate::journal) enum Ended {
     /// With a line feed, which is not part of the line.
     Whole,
     /// With the file.
@@ -15,14 +15,14 @@ pub(super) enum Ended {
     TooLong,
 }
 
-pub(super) struct Lines<R> {
+pub(in crate::journal) struct Lines<R> {
     source: R,
     /// Bytes taken from the source, line feeds included.
-    pub(super) taken_bytes: u64,
+    pub(in crate::journal) taken_bytes: u64,
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(super) fn new(source: R) -> Self {
+    pub(in crate::journal) fn new(source: R) -> Self {
         Lines {
             source,
             taken_bytes: 0,
@@ -30,7 +30,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Reads the next line into `line`; `None` at the end of the file.
-    pub(super) fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Option<Ended>> {
+    pub(in crate::journal) fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Option<Ended>> {
         line.clear();
         let mut too_long = false;
         loop {

@@ -3,15 +3,18 @@
 //! Files are streamed line by line with a bound on the line, any bytes are taken, and what is wrong is named rather than met
 //! with a panic. Nothing here writes.
 
+mod anchors;
 mod filter;
 mod finding;
+mod held;
 mod join;
-mod lines;
+pub(super) mod lines;
 mod read;
 mod scan;
 mod verify;
 
+pub use anchors::{Anchors, By};
 pub use filter::{Filter, Kind};
-pub use finding::{Finding, Note, Problem, VerifyReport};
+pub use finding::{Finding, Note, Problem, Unproven, Verdict, VerifyReport};
 pub use read::{Follower, Skipped, each, latest};
-pub use verify::{AuditError, FINDINGS_MAX, verify};
+pub use verify::{AuditError, FINDINGS_MAX, verify, verify_against};

@@ -1,13 +1,14 @@
 //! One segment, line by line.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
 use serde::Deserialize;
 
+use super::anchors::Claim;
 use super::finding::{Note, Problem, VerifyReport};
 use super::join::{Join, Step};
 use super::lines::{Ended, Lines};
@@ -44,6 +45,18 @@ struct Facts<'a> {
     sequence: Option<u64>,
     #[serde(borrow, default)]
     hash: Option<Cow<'a, str>>,
+    #[serde(default)]
+    head: Option<u64>,
+    #[serde(default)]
+    uncovered_records: Option<u64>,
+}
+
+/// How a signed record states that an abandoned segment ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Abandoned {
+    pub(super) segment: SegmentId,
+    pub(super) last: Option<(u64, EntryHash)>,
+    pub(super) uncovered_records: u64,
 }
 
 /// How a segment ended, for whoever continues it.
@@ -53,6 +66,13 @@ pub(super) struct Scanned {
     pub(super) closed: bool,
     /// Segments that signed records of this one let go.
     pub(super) retired: Vec<Continues>,
+    /// Segments whose ends signed records of this one state.
+    pub(super) abandoned: Vec<Abandoned>,
+    /// The largest serial of a head that this segment mentions.
+    pub(super) head: u64,
+    /// Records behind the last one that a signature or a claim covers, and the time of that one.
+    pub(super) tail: u64,
+    pub(super) covered_ms: Option<i64>,
 }
 
 pub(super) struct Scan<'a> {
@@ -72,6 +92,9 @@ pub(super) struct Scan<'a> {
     /// The first checkpoint stands right behind the header.
     fresh: bool,
     unsigned_retired: Vec<Continues>,
+    unsigned_abandoned: Vec<Abandoned>,
+    /// Records that have to be there.
+    claims: Option<&'a BTreeMap<u64, Claim>>,
     scanned: Scanned,
 }
 
@@ -80,7 +103,7 @@ impl<'a> Scan<'a> {
         file: &'a str,
         id: SegmentId,
         header: Option<&'a Header>,
-        trusted: &'a [PublicKey],
+        (trusted, claims): (&'a [PublicKey], Option<&'a BTreeMap<u64, Claim>>),
         join: &'a mut Join,
         report: &'a mut VerifyReport,
     ) -> Self {
@@ -104,7 +127,12 @@ impl<'a> Scan<'a> {
             uncovered: Uncovered::default(),
             fresh: false,
             unsigned_retired: Vec::new(),
-            scanned: Scanned::default(),
+            unsigned_abandoned: Vec::new(),
+            claims,
+            scanned: Scanned {
+                head: header.and_then(|header| header.head).unwrap_or(0),
+                ..Scanned::default()
+            },
         }
     }
 
@@ -197,6 +225,24 @@ impl<'a> Scan<'a> {
         self.anchor = Some(line.entry);
         self.scanned.last = Some((line.sequence, line.entry));
         self.judge(&line);
+        self.claimed(&line);
+    }
+
+    /// Holds a record against what is known to have stood in its place.
+    fn claimed(&mut self, line: &Line<'_>) {
+        let claims = self.claims;
+        let Some(claim) = claims.and_then(|claims| claims.get(&line.sequence)) else {
+            return;
+        };
+        if claim.hash == line.entry {
+            self.scanned.tail = 0;
+            self.scanned.covered_ms = self.scanned.covered_ms.max(Some(claim.time_ms));
+        } else {
+            self.find(Problem::Rewritten {
+                sequence: line.sequence,
+                by: claim.by,
+            });
+        }
     }
 
     fn gap(&mut self, last: u64) {
@@ -228,9 +274,9 @@ impl<'a> Scan<'a> {
             ""
         };
         match event {
-            "checkpoint" => return self.signed(line, &facts, false),
+            "checkpoint" => return self.signed(line, &facts, now_ms, false),
             "segment_closed" => {
-                self.signed(line, &facts, true);
+                self.signed(line, &facts, now_ms, true);
                 self.scanned.closed = true;
                 return;
             }
@@ -240,6 +286,7 @@ impl<'a> Scan<'a> {
             }
             "segment_opened" => self.find(Problem::BodyUnreadable { sequence }),
             "segment_retired" => self.retired(&facts),
+            "segment_abandoned" => self.abandoned(&facts),
             _ => {}
         }
         let due = self
@@ -250,11 +297,14 @@ impl<'a> Scan<'a> {
             self.fresh = false;
             self.uncovered = Uncovered::default();
         }
-        self.uncovered.add(now_ms);
+        let refusal = facts.kind == "decision" && facts.decision.as_deref() != Some("allow");
+        self.uncovered.add(now_ms, refusal);
+        self.scanned.tail = self.scanned.tail.saturating_add(1);
         self.joined(&facts, sequence);
     }
 
-    fn signed(&mut self, line: &Line<'_>, facts: &Facts<'_>, closing: bool) {
+    fn signed(&mut self, line: &Line<'_>, facts: &Facts<'_>, now_ms: i64, closing: bool) {
+        self.scanned.head = self.scanned.head.max(facts.head.unwrap_or(0));
         self.fresh = false;
         self.uncovered = Uncovered::default();
         let message = chain::signed(closing, self.id, line.sequence, line.previous);
@@ -267,6 +317,9 @@ impl<'a> Scan<'a> {
         if right {
             self.report.signatures = self.report.signatures.saturating_add(1);
             self.scanned.retired.append(&mut self.unsigned_retired);
+            self.scanned.abandoned.append(&mut self.unsigned_abandoned);
+            self.scanned.tail = 0;
+            self.scanned.covered_ms = self.scanned.covered_ms.max(Some(now_ms));
         } else if self
             .header
             .is_none_or(|header| self.trusted.contains(&header.public_key))
@@ -285,6 +338,18 @@ impl<'a> Scan<'a> {
                 segment,
                 sequence,
                 hash,
+            });
+        }
+    }
+
+    fn abandoned(&mut self, facts: &Facts<'_>) {
+        let segment = facts.segment.as_deref().and_then(SegmentId::parse);
+        let hash = facts.hash.as_deref().and_then(EntryHash::parse);
+        if let Some(segment) = segment {
+            self.unsigned_abandoned.push(Abandoned {
+                segment,
+                last: facts.sequence.zip(hash),
+                uncovered_records: facts.uncovered_records.unwrap_or(0),
             });
         }
     }
@@ -328,6 +393,17 @@ impl<'a> Scan<'a> {
             }
         }
         let last = self.scanned.last.map(|(sequence, _)| sequence);
+        let claims = self.claims.and_then(BTreeMap::last_key_value);
+        if let Some((sequence, claim)) = claims
+            && last.is_none_or(|last| last < *sequence)
+        {
+            let problem = Problem::Cut {
+                segment: self.id,
+                sequence: *sequence,
+                by: claim.by,
+            };
+            self.report.find(self.file, None, problem);
+        }
         let file = || self.file.to_owned();
         if let Some(torn_bytes) = torn_bytes {
             self.report.notes.push(Note::TornTail {
@@ -336,7 +412,7 @@ impl<'a> Scan<'a> {
                 torn_bytes,
             });
         } else if !self.scanned.closed {
-            let uncovered_records = self.uncovered.records;
+            let uncovered_records = self.scanned.tail;
             self.report.notes.push(Note::NotClosed {
                 file: file(),
                 last_sequence: last,

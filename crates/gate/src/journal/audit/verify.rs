@@ -6,7 +6,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::anchors::{self, Anchors, By, Claims, Seen};
 use super::finding::{Note, Problem, VerifyReport};
+use super::held::Held;
 use super::join::{self, Join};
 use super::scan::{Scan, Scanned};
 use crate::journal::body::{Continues, Header};
@@ -14,6 +16,9 @@ use crate::journal::{OpId, PublicKey, SegmentId, shelf};
 
 /// Findings that a report holds; more are counted.
 pub const FINDINGS_MAX: usize = 1_000;
+
+/// Looks at a journal that is being written, at most, before what is missing is believed to be missing.
+const LOOKS_MAX: usize = 8;
 
 /// Why nothing can be said about a journal.
 #[derive(Debug)]
@@ -88,13 +93,13 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, AuditError> {
     }
 }
 
-struct Entry {
-    path: PathBuf,
-    name: String,
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
     /// The segment's id: as the header states, else as the file's name does.
-    id: SegmentId,
-    header: Option<Header>,
-    scanned: Scanned,
+    pub(super) id: SegmentId,
+    pub(super) header: Option<Header>,
+    pub(super) scanned: Scanned,
 }
 
 impl Entry {
@@ -103,39 +108,118 @@ impl Entry {
     }
 }
 
-/// Verifies the journal in a directory, or one segment file, against the public keys that are trusted.
+/// Verifies the journal in a directory, or one segment file, against the public keys that are trusted and nothing else.
 ///
 /// # Errors
 /// [`AuditError`] when nothing can be said. What is wrong with the journal itself is in the report.
 pub fn verify(path: &Path, trusted: &[PublicKey]) -> Result<VerifyReport, AuditError> {
+    verify_against(path, trusted, &Anchors::default())
+}
+
+/// Verifies the journal in a directory, or one segment file, against the public keys that are trusted, the head, and what a
+/// witness holds. The journal may be written meanwhile: what is missing because it went while it was being looked for is
+/// looked for again.
+///
+/// # Errors
+/// [`AuditError`] when nothing can be said. What is wrong with the journal itself is in the report.
+pub fn verify_against(
+    path: &Path,
+    trusted: &[PublicKey],
+    anchors: &Anchors<'_>,
+) -> Result<VerifyReport, AuditError> {
     if trusted.is_empty() {
         return Err(AuditError::NoKey);
     }
-    let single = !fs::metadata(path).map_err(failed(path))?.is_dir();
-    let paths = files(path)?;
-    if paths.is_empty() {
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let before = anchors::head(anchors.head, trusted)?;
+        let looked = look(path, trusted, anchors, &before);
+        let moved = || {
+            let after = anchors::head(anchors.head, trusted);
+            after.is_ok_and(|after| after.serial() != before.serial())
+        };
+        let again = match &looked {
+            Ok(report) => !report.is_intact() && moved(),
+            Err(AuditError::Read { error, .. }) => {
+                error.kind() == io::ErrorKind::NotFound && moved()
+            }
+            Err(_) => false,
+        };
+        if !again || looks == LOOKS_MAX {
+            return looked;
+        }
+    }
+}
+
+/// One look at everything. What the head and the witness name is read first, so that it has to be there.
+fn look(
+    path: &Path,
+    trusted: &[PublicKey],
+    anchors: &Anchors<'_>,
+    before: &Seen,
+) -> Result<VerifyReport, AuditError> {
+    let mut report = VerifyReport::default();
+    let mut claims = Claims::new();
+    let testimony = anchors::witness(anchors.witness, trusted, &mut claims, &mut report)?;
+    for end in before.head().into_iter().flat_map(|head| &head.ends) {
+        anchors::claim(end, By::Head, &mut claims);
+    }
+    let known = before.head().is_some_and(|head| !head.ends.is_empty());
+    let single = match fs::metadata(path) {
+        // A directory that was removed is one whose segments are all missing.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && known => false,
+        found => !found.map_err(failed(path))?.is_dir(),
+    };
+    let paths = match files(path) {
+        Err(AuditError::Read { error, .. }) if error.kind() == io::ErrorKind::NotFound && known => {
+            Vec::new()
+        }
+        found => found?,
+    };
+    if paths.is_empty() && !known && testimony.as_ref().is_none_or(|of| of.ends.is_empty()) {
         return Err(AuditError::Empty {
             path: path.to_path_buf(),
         });
     }
-    let mut report = VerifyReport::default();
     let mut entries = Vec::with_capacity(paths.len());
     for path in paths {
         entries.push(entry(path, &mut report)?);
     }
     report.segments = entries.len() as u64;
     let shelf = Shelf::new(&entries, &mut report);
-    let mut missing = Vec::new();
-    let mut seen = HashSet::new();
-    for root in shelf.roots(&entries) {
+    chains(&shelf, &mut entries, (trusted, &claims), &mut report)?;
+    links(&entries, &shelf, single, &mut report);
+    let held = Held {
+        entries: &entries,
+        shelf: &shelf,
+        before,
+        after: &anchors::head(anchors.head, trusted)?,
+        head_file: anchors.head.map(anchors::name).unwrap_or_default(),
+        testimony: testimony.as_ref(),
+        single,
+    };
+    held.compare(&mut report);
+    Ok(report)
+}
+
+/// Scans every chain from its start.
+fn chains(
+    shelf: &Shelf,
+    entries: &mut [Entry],
+    against: (&[PublicKey], &Claims),
+    report: &mut VerifyReport,
+) -> Result<(), AuditError> {
+    let (mut missing, mut seen) = (Vec::new(), HashSet::new());
+    for root in shelf.roots(entries) {
         chain(
             root,
-            &shelf,
-            &mut entries,
-            trusted,
+            shelf,
+            entries,
+            against,
             &mut seen,
             &mut missing,
-            &mut report,
+            report,
         )?;
     }
     for at in 0..entries.len() {
@@ -143,20 +227,11 @@ pub fn verify(path: &Path, trusted: &[PublicKey]) -> Result<VerifyReport, AuditE
             if let Some(entry) = entries.get(at) {
                 report.find(&entry.name, None, Problem::Circle);
             }
-            chain(
-                at,
-                &shelf,
-                &mut entries,
-                trusted,
-                &mut seen,
-                &mut missing,
-                &mut report,
-            )?;
+            chain(at, shelf, entries, against, &mut seen, &mut missing, report)?;
         }
     }
-    links(&entries, &shelf, single, &mut report);
-    join::tell(missing, &mut report);
-    Ok(report)
+    join::tell(missing, report);
+    Ok(())
 }
 
 fn entry(path: PathBuf, report: &mut VerifyReport) -> Result<Entry, AuditError> {
@@ -183,9 +258,9 @@ fn entry(path: PathBuf, report: &mut VerifyReport) -> Result<Entry, AuditError> 
 }
 
 /// Who is where, and who continues whom.
-struct Shelf {
-    by_id: HashMap<SegmentId, usize>,
-    successor: HashMap<SegmentId, usize>,
+pub(super) struct Shelf {
+    pub(super) by_id: HashMap<SegmentId, usize>,
+    pub(super) successor: HashMap<SegmentId, usize>,
 }
 
 impl Shelf {
@@ -246,7 +321,7 @@ fn chain(
     root: usize,
     shelf: &Shelf,
     entries: &mut [Entry],
-    trusted: &[PublicKey],
+    (trusted, claims): (&[PublicKey], &Claims),
     seen: &mut HashSet<usize>,
     missing: &mut Vec<OpId>,
     report: &mut VerifyReport,
@@ -267,7 +342,7 @@ fn chain(
             &entry.name,
             entry.id,
             entry.header.as_ref(),
-            trusted,
+            (trusted, claims.get(&entry.id)),
             &mut join,
             report,
         );
@@ -278,6 +353,25 @@ fn chain(
     Ok(())
 }
 
+/// Compares the time in a file's name with the one that its segment was given: that of the header, or the one behind the
+/// continued segment's where that is later.
+fn dated(entry: &Entry, before: Option<&Entry>, report: &mut VerifyReport) {
+    let named_ms = shelf::named_ms(&entry.path);
+    let misnamed = shelf::id_of(&entry.path) != Some(entry.id);
+    let (Some(header), Some(named_ms), false) = (&entry.header, named_ms, misnamed) else {
+        return;
+    };
+    let after_ms = before.and_then(|before| shelf::named_ms(&before.path));
+    let right = match (header.continues, after_ms) {
+        (None, _) => named_ms == header.time_ms,
+        (Some(_), Some(after_ms)) => named_ms == header.time_ms.max(after_ms.saturating_add(1)),
+        (Some(_), None) => named_ms >= header.time_ms,
+    };
+    if !right {
+        report.find(&entry.name, None, Problem::Redated);
+    }
+}
+
 /// Compares what each segment states about the one it continues with what is there.
 fn links(entries: &[Entry], shelf: &Shelf, single: bool, report: &mut VerifyReport) {
     let retired: HashSet<_> = entries
@@ -286,6 +380,9 @@ fn links(entries: &[Entry], shelf: &Shelf, single: bool, report: &mut VerifyRepo
         .map(key)
         .collect();
     for entry in entries {
+        let before = entry.continues().map(|before| before.segment);
+        let before = before.and_then(|before| shelf.by_id.get(&before));
+        dated(entry, before.and_then(|at| entries.get(*at)), report);
         let Some(continued) = entry.continues() else {
             continue;
         };

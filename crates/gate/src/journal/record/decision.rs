@@ -2,29 +2,8 @@
 
 use super::members::{Members, push_text};
 use super::{Digest, Micros, OpId};
-
-/// The verdict on a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Verdict {
-    /// It may go.
-    Allow,
-    /// It may not.
-    #[default]
-    Deny,
-    /// A person decides; `hitl_outcome` says how.
-    Hitl,
-}
-
-/// What a rule wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// Let it go.
-    Allow,
-    /// Refuse it.
-    Deny,
-    /// Ask a person.
-    Hitl,
-}
+use crate::effect::Effect;
+use crate::facts::Value;
 
 /// One path argument: its part in the call and the places it may lead to. Class: plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +16,15 @@ pub struct RecordedPath<'a> {
     pub uncertain: bool,
     /// The URI scheme that the argument began with.
     pub scheme: Option<&'a str>,
+}
+
+/// A fact under its name in the table of facts. Class: plain.
+#[derive(Debug, Clone)]
+pub struct RecordedFact<'a> {
+    /// The member.
+    pub name: &'static str,
+    /// The value.
+    pub value: Value<'a>,
 }
 
 /// A rule that matched. Class: plain.
@@ -54,7 +42,7 @@ pub struct Decision<'a> {
     /// The call.
     pub op: OpId,
     /// The verdict.
-    pub decision: Verdict,
+    pub decision: Effect,
     /// The closed label of the reason.
     pub reason: Option<&'a str>,
     /// The rule that decided: an id, `default`, `built_in_protected_path`, `rate_limit_breach`…
@@ -127,13 +115,15 @@ pub struct Decision<'a> {
     /// How many refusals of this caller for this reason the record stands for, where they are counted:
     /// they came within a second behind one that has a record of its own. 0: the record is of one call.
     pub refusals: u64,
+    /// Facts that have no member of their own.
+    pub facts: &'a [RecordedFact<'a>],
 }
 
 impl Decision<'_> {
     pub(super) fn write(&self, members: &mut Members<'_>) {
         members.text("event", "policy_decision");
         members.op("op", self.op);
-        members.text("decision", self.decision.name());
+        members.text("decision", self.decision.label());
         members.maybe("reason", self.reason);
         members.maybe("final_rule", self.final_rule);
         members.each("matched_rules", self.matched_rules, MatchedRule::push);
@@ -183,29 +173,11 @@ impl Decision<'_> {
         if self.refusals > 0 {
             members.count("refusals", self.refusals);
         }
-    }
-}
-
-impl Verdict {
-    /// As it stands in the journal.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Allow => "allow",
-            Verdict::Deny => "deny",
-            Verdict::Hitl => "hitl",
-        }
-    }
-}
-
-impl Effect {
-    /// As it stands in the journal.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Effect::Allow => "allow",
-            Effect::Deny => "deny",
-            Effect::Hitl => "hitl",
+        for fact in self.facts {
+            match &fact.value {
+                Value::Text(text) => members.text(fact.name, text),
+                list => members.each_text(fact.name, list.texts()),
+            }
         }
     }
 }
@@ -238,7 +210,7 @@ impl MatchedRule<'_> {
         out.extend_from_slice(b"{\"id\":");
         push_text(out, rule.id);
         out.extend_from_slice(b",\"effect\":");
-        push_text(out, rule.effect.name());
+        push_text(out, rule.effect.label());
         out.push(b'}');
     }
 }

@@ -51,6 +51,22 @@ impl<'a> Members<'a> {
         self.out.push(b']');
     }
 
+    /// A list of texts; an empty one is left out.
+    pub(super) fn each_text<'t>(&mut self, name: &str, texts: impl Iterator<Item = &'t str>) {
+        let mut texts = texts.peekable();
+        if texts.peek().is_none() {
+            return;
+        }
+        self.name(name);
+        let mut before = b'[';
+        for text in texts {
+            self.out.push(before);
+            push_text(self.out, text);
+            before = b',';
+        }
+        self.out.push(b']');
+    }
+
     pub(super) fn op(&mut self, name: &str, op: OpId) {
         self.hex(name, &op.0.to_be_bytes());
     }

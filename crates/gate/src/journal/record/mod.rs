@@ -20,7 +20,7 @@ use serde::{Serialize, Serializer};
 
 pub use auth::{Auth, Oidc};
 pub use config::Config;
-pub use decision::{Decision, Effect, MatchedRule, RecordedPath, Verdict};
+pub use decision::{Decision, MatchedRule, RecordedFact, RecordedPath};
 pub use operation::{Operation, RecordedAttempt, ResponseSummary, Stages, Status, Usage};
 pub use system::System;
 

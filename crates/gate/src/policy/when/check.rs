@@ -6,12 +6,11 @@ use cel::common::ast::{EntryExpr, Expr, IdedExpr as Node, LiteralValue};
 
 use super::super::document::nearest;
 use super::{
-    BRACKETS_MAX, CHOICES_MAX, FACTS, FUNCTIONS, LIST_MAX, MACROS, PATTERN_BYTES_MAX, PATTERNS_MAX,
+    BRACKETS_MAX, CHOICES_MAX, FUNCTIONS, LIST_MAX, MACROS, PATTERN_BYTES_MAX, PATTERNS_MAX,
     SIGNS_MAX, STEPS_MAX, WHEN_BYTES_MAX, WhenError,
 };
+use crate::facts::{FACTS, FactId, Kind};
 
-/// Facts that are lists.
-const LISTS: [&str; 2] = ["paths", "side_effects"];
 /// Largest compiled pattern of `matches`, in bytes.
 const PATTERN_COMPILED_BYTES_MAX: usize = 64 * 1024;
 
@@ -124,7 +123,7 @@ impl Walk<'_> {
                 let Some(rounds) = length(&inner.iter_range) else {
                     let hint = format!(
                         "loop over a list that is written out, or over {}",
-                        LISTS.join(" or ")
+                        lists().join(" or ")
                     );
                     return Err(self.error(
                         node,
@@ -166,10 +165,10 @@ impl Walk<'_> {
     }
 
     fn ident(&self, node: &Node, name: &str) -> Result<(), WhenError> {
-        if FACTS.iter().any(|(fact, _)| *fact == name) || self.loops.iter().any(|l| l == name) {
+        if FactId::named(name).is_some() || self.loops.iter().any(|l| l == name) {
             return Ok(());
         }
-        let known: Vec<&str> = FACTS.iter().map(|(fact, _)| *fact).collect();
+        let known: Vec<&str> = FACTS.iter().map(|row| row.name).collect();
         Err(self.error(
             node,
             format!("unknown fact \"{name}\" in when"),
@@ -229,11 +228,17 @@ impl Walk<'_> {
     }
 }
 
+/// Facts that are lists.
+fn lists() -> Vec<&'static str> {
+    let lists = FACTS.iter().filter(|row| row.kind == Kind::Texts);
+    lists.map(|row| row.name).collect()
+}
+
 /// How many elements a loop's list has at most; `None` where nobody knows.
 fn length(list: &Node) -> Option<u64> {
     match &list.expr {
         Expr::List(list) => u64::try_from(list.elements.len()).ok(),
-        Expr::Ident(name) if LISTS.contains(&name.as_str()) => u64::try_from(LIST_MAX).ok(),
+        Expr::Ident(name) if lists().contains(&name.as_str()) => u64::try_from(LIST_MAX).ok(),
         Expr::Call(call) if call.func_name == "_+_" => {
             call.args.iter().map(length).sum::<Option<u64>>()
         }

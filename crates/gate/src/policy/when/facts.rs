@@ -5,95 +5,45 @@ use cel::common::types::CelString;
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
 
-use super::super::compiled::{Seen, scheme_of};
-use super::super::operation::Operation;
-use super::super::rule::Effect;
+use super::super::seen::Seen;
 use super::LIST_MAX;
-use crate::facts::{Fact, ResourceType};
+use crate::effect::Effect;
+use crate::facts::{Fact, FactId, Value as Known, scheme_of};
 use crate::paths::canonical::extension;
 use crate::paths::{PathArgument, Role};
 
-/// The names, and what each stands for. What a call does not have is `null`.
-pub const FACTS: [(&str, &str); 15] = [
-    ("tool_name", "the tool's name; null where no tool is called"),
-    ("backend_id", "the server's name"),
-    ("mcp_method", "the protocol's method"),
-    ("subject_id", "who calls"),
-    (
-        "resource_type",
-        "tool, resource, prompt or server; null where it is none of them",
-    ),
-    (
-        "direction",
-        "to_server, or to_client where a server asks its client",
-    ),
-    (
-        "operation",
-        "read, write, delete or unknown, by the tool's name",
-    ),
-    (
-        "side_effects",
-        "list of the tool's side effects; null where they are not known",
-    ),
-    (
-        "paths",
-        "list of all places that the call's paths lead to; an allow rule sees none in contents",
-    ),
-    (
-        "path",
-        "the call's only path; unknown where there are several, or one that leads to several places: use paths",
-    ),
-    ("source_path", "the only source, likewise"),
-    ("dest_path", "the only destination, likewise"),
-    (
-        "extension",
-        "the extension of `path` with its dot, lower case",
-    ),
-    (
-        "scheme",
-        "the scheme of `uri`, else of the only path, lower case",
-    ),
-    ("uri", "the resource's URI"),
-];
-
 /// What is known of a call, stated when an expression asks for it. What is unknown is not stated:
 /// asking for it fails, unless the rest of the expression decides.
-pub(super) struct Known<'k, 'f> {
+pub(super) struct Stated<'k, 'f> {
     pub seen: &'k Seen<'f>,
     pub effect: Effect,
 }
 
-impl VariableResolver for Known<'_, '_> {
+impl VariableResolver for Stated<'_, '_> {
     fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
-        let facts = self.seen.facts();
-        match name {
-            "tool_name" => of_fact(facts.tool_name.as_deref()),
-            "backend_id" => text(&facts.backend_id),
-            "mcp_method" => text(&facts.method),
-            "subject_id" => text(&facts.subject_id),
-            "resource_type" => maybe(facts.resource_type.map(ResourceType::label)),
-            "direction" => text(facts.direction.label()),
-            "operation" => text(self.seen.operation().unwrap_or(Operation::Unknown).label()),
-            "side_effects" => match self.seen.effects() {
-                Some(effects) => list(effects.iter().copied()),
-                None => null(),
-            },
-            "paths" => self.paths(),
-            "path" => self.only(|_| true).and_then(maybe),
-            "source_path" => self.only(|a| a.role == Role::Source).and_then(maybe),
-            "dest_path" => self.only(|a| a.role == Role::Destination).and_then(maybe),
-            "extension" => match self.only(|_| true)?.and_then(extension) {
+        let id = FactId::named(name)?;
+        match id {
+            // Which paths there are depends on the rule: an allow rule does not look into contents.
+            FactId::Paths => self.paths(),
+            FactId::Path => self.only(|_| true).and_then(maybe),
+            FactId::SourcePath => self.only(|a| a.role == Role::Source).and_then(maybe),
+            FactId::DestPath => self.only(|a| a.role == Role::Destination).and_then(maybe),
+            FactId::Extension => match self.only(|_| true)?.and_then(extension) {
                 Some(extension) => owned(Value::from(extension.as_ref())),
                 None => null(),
             },
-            "scheme" => self.scheme(),
-            "uri" => of_fact(facts.uri.as_deref()),
-            _ => None,
+            FactId::Scheme => self.scheme(),
+            _ => match self.seen.get(id) {
+                Fact::Known(Known::Text(known)) => owned(Value::from(known.as_ref())),
+                Fact::Known(known) => list(known.texts()),
+                Fact::Absent => null(),
+                Fact::Unknown => None,
+            },
         }
     }
 }
 
-impl Known<'_, '_> {
+impl Stated<'_, '_> {
     /// The path arguments that the rule looks at; `None` where they are not known.
     fn arguments(&self) -> Option<impl Iterator<Item = &PathArgument>> {
         let arguments = match &self.seen.facts().paths {
@@ -153,14 +103,6 @@ impl Known<'_, '_> {
     }
 }
 
-fn of_fact<'b>(fact: Fact<&'b str>) -> Option<CowVal<'b, 'b>> {
-    match fact {
-        Fact::Known(known) => text(known),
-        Fact::Absent => null(),
-        Fact::Unknown => None,
-    }
-}
-
 #[expect(clippy::unnecessary_wraps, reason = "one shape for all facts")]
 fn text<'b>(text: &'b str) -> Option<CowVal<'b, 'b>> {
     Some(CowVal::owned(CelString::from(text)))
@@ -181,14 +123,4 @@ fn list<'b, 'n>(texts: impl Iterator<Item = &'n str>) -> Option<CowVal<'b, 'b>> 
 fn owned<'b>(value: Value) -> Option<CowVal<'b, 'b>> {
     let value: Box<dyn Val> = value.try_into().ok()?;
     Some(CowVal::Owned(value))
-}
-
-impl Fact<String> {
-    fn as_deref(&self) -> Fact<&str> {
-        match self {
-            Self::Known(known) => Fact::Known(known),
-            Self::Unknown => Fact::Unknown,
-            Self::Absent => Fact::Absent,
-        }
-    }
 }

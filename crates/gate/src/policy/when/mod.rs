@@ -13,11 +13,9 @@ use std::sync::{Arc, LazyLock};
 
 use cel::{Context, Env, Program, Value};
 
-use super::compiled::Seen;
-use super::rule::Effect;
+use super::seen::Seen;
 use super::tri::Tri;
-
-pub use facts::FACTS;
+use crate::effect::Effect;
 
 /// Longest expression, in bytes.
 pub const WHEN_BYTES_MAX: usize = 1_024;
@@ -121,7 +119,7 @@ impl When {
 
     /// Whether it holds. `effect` is that of its rule: an allow rule does not look into contents.
     pub(super) fn holds(&self, seen: &Seen<'_>, effect: Effect) -> Tri {
-        let known = facts::Known { seen, effect };
+        let known = facts::Stated { seen, effect };
         let mut context = Context::with_env(Arc::clone(&LANGUAGE));
         context.set_variable_resolver(&known);
         match self.program.execute(&context) {

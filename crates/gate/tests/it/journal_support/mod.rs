@@ -1,11 +1,14 @@
 //! What the journal's tests share.
 
+pub(crate) mod forging;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gate::effect::Effect;
 use gate::journal::{
     Decision, EntryHash, Journal, JournalOptions, Keys, OpId, Operation, Record, SegmentId, Status,
-    SyncPolicy, Verdict, body_hash, entry_hash,
+    SyncPolicy, body_hash, entry_hash,
 };
 
 /// 2026-11-21T03:38:09.123Z
@@ -98,6 +101,23 @@ impl Place {
         Keys::open(&directory.with_extension("keys"), &mut random()).unwrap()
     }
 
+    /// A place whose keys are kept beside the journal, and so its head.
+    pub(crate) fn kept(name: &str) -> Place {
+        let mut place = Place::new(name);
+        place.keys = place.kept_keys();
+        place
+    }
+
+    /// The directory of the keys and the head.
+    pub(crate) fn keys_directory(&self) -> PathBuf {
+        self.directory.with_extension("keys")
+    }
+
+    /// The head's file.
+    pub(crate) fn head(&self) -> PathBuf {
+        self.keys_directory().join(gate::journal::HEAD_FILE)
+    }
+
     /// Opens as an instance started this many milliseconds later would.
     pub(crate) fn open_with_later(&self, later_ms: i64) -> Journal {
         let now_ms = NOW_MS + later_ms;
@@ -140,7 +160,7 @@ impl Drop for Place {
 pub(crate) fn decision(op: u128) -> Decision<'static> {
     Decision {
         op: OpId(op),
-        decision: Verdict::Allow,
+        decision: Effect::Allow,
         mcp_method: Some("tools/call"),
         tool_name: Some("read_file"),
         path: Some("/tmp/a"),

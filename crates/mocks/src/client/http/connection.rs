@@ -64,6 +64,14 @@ impl Connection {
         })
     }
 
+    /// The socket, to close it while another thread reads.
+    ///
+    /// # Errors
+    /// When the system gives no second handle.
+    pub fn socket(&self) -> io::Result<TcpStream> {
+        self.stream.try_clone()
+    }
+
     /// Sends bytes as they are.
     ///
     /// # Errors

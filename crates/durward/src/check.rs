@@ -1,0 +1,309 @@
+//! `durward check`
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::config::server::Server;
+use crate::config::settings::{Origin, Row, spans};
+use crate::config::values::Span;
+use crate::config::{self, Settings};
+use crate::failure::EXIT_CONFIGURATION;
+use crate::flags::Given;
+use crate::places::Places;
+use crate::policy::source::{self, Protected};
+
+pub const HELP: &str = "\
+Examples:
+  durward check
+  durward check --config durward.yaml --json
+
+Reads the configuration and every policy that it names, starts nothing and connects to nothing. Prints
+what would apply and where each value comes from: a flag, a variable, a line of the file, or the
+default. Values of ${NAME} are not shown.
+
+Exit codes: 0 it can be used; 16 it cannot, or there are warnings and --strict was given.";
+
+/// Arguments of `durward check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The rules, as JSON, as for `durward run`
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "DURWARD_POLICY",
+        hide_env_values = true
+    )]
+    policy: Option<PathBuf>,
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+    /// Exit with 16 on a warning too
+    #[arg(long)]
+    strict: bool,
+}
+
+/// A policy that applies to some server, or to all.
+struct Rules {
+    rules: usize,
+    digest: String,
+}
+
+/// Prints what would apply; gives the exit code.
+pub fn run(
+    args: &CheckArgs,
+    given: &Given,
+    mut settings: Settings,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    settings.set_policy(args.policy.as_deref(), given.policy);
+    let checked = check(args, &settings, given, places, out);
+    let message = match checked {
+        Ok(Ok(())) => return 0,
+        Ok(Err(message)) => message,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
+        Err(error) => format!("cannot write: {error}"),
+    };
+    let _ = writeln!(err, "error: {message}");
+    EXIT_CONFIGURATION
+}
+
+fn check(
+    args: &CheckArgs,
+    settings: &Settings,
+    given: &Given,
+    places: &Places,
+    out: &mut dyn Write,
+) -> io::Result<Result<(), String>> {
+    let mut warnings: Vec<String> = settings.warnings.iter().map(ToString::to_string).collect();
+    let mut rules = Vec::with_capacity(settings.servers.len() + 1);
+    for server in std::iter::once(None).chain(settings.servers.iter().map(Some)) {
+        match compiled(settings, server, places, &mut warnings) {
+            Ok(found) => rules.push(found),
+            Err(message) => return Ok(Err(message)),
+        }
+    }
+    for server in &settings.servers {
+        warnings.extend(missing(server));
+    }
+    let mut rows = settings.rows();
+    if settings.state_dir.is_none() || given.state_dir != Origin::Default {
+        rows.retain(|row| row.key != "state_dir");
+        rows.push(Row {
+            key: "state_dir",
+            value: places.state.display().to_string(),
+            origin: given.state_dir,
+        });
+    }
+    if args.json {
+        writeln!(out, "{:#}", object(settings, &rows, &rules, &warnings))?;
+    } else {
+        print(settings, places, &rows, &rules, &warnings, out)?;
+    }
+    out.flush()?;
+    if args.strict && !warnings.is_empty() {
+        return Ok(Err(format!(
+            "{} warnings, and --strict was given",
+            warnings.len()
+        )));
+    }
+    Ok(Ok(()))
+}
+
+fn compiled(
+    settings: &Settings,
+    server: Option<&Server>,
+    places: &Places,
+    warnings: &mut Vec<String>,
+) -> Result<Rules, String> {
+    let (file, _) = settings.policy_of(server);
+    let policy = source::of_file(file, Protected::AsRun, places)?;
+    let own = server.is_none_or(|server| server.policy.is_some());
+    if let (Some(file), true) = (file, own) {
+        for warning in gate::policy::lint::warnings(policy.rules()) {
+            warnings.push(format!(
+                "{}: rule {} \"{}\": {}",
+                file.display(),
+                warning.number,
+                warning.id.escape_debug(),
+                warning.message.escape_debug()
+            ));
+        }
+    }
+    Ok(Rules {
+        rules: policy.rules().len(),
+        digest: policy.digest().to_owned(),
+    })
+}
+
+/// Files that a server names and that are not there.
+fn missing(server: &Server) -> Vec<String> {
+    let line = server.at.line;
+    let mut out = Vec::new();
+    if let Some(command) = &server.command {
+        let program = std::path::Path::new(&command.program.value);
+        if program.is_absolute() && !program.is_file() {
+            out.push(format!(
+                "line {line}: the program of \"{}\" is not there: {}",
+                server.name, command.program
+            ));
+        }
+        if command.directory.as_ref().is_some_and(|dir| !dir.is_dir()) {
+            out.push(format!(
+                "line {line}: the directory of \"{}\" is not there",
+                server.name
+            ));
+        }
+    }
+    if let Some(http) = &server.http {
+        for file in [&http.client_cert, &http.client_key, &http.ca]
+            .into_iter()
+            .flatten()
+        {
+            if !file.is_file() {
+                out.push(format!(
+                    "line {line}: a file of \"{}\" is not there: {}",
+                    server.name,
+                    file.display()
+                ));
+            }
+        }
+    }
+    out
+}
+
+fn print(
+    settings: &Settings,
+    places: &Places,
+    rows: &[Row],
+    rules: &[Rules],
+    warnings: &[String],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match &settings.file {
+        Some(file) => writeln!(out, "file  {}", file.display())?,
+        None => writeln!(
+            out,
+            "file  none; {} would be read",
+            places.config.join(config::FILE_NAME).display()
+        )?,
+    }
+    writeln!(out, "\nsettings")?;
+    let mut rules = rules.iter();
+    let general = rules.next();
+    for row in rows {
+        writeln!(out, "  {:<24} {:<28} {}", row.key, row.value, row.origin)?;
+        if let (Some(rules), "policy") = (general, row.key) {
+            writeln!(
+                out,
+                "  {:<24} {} rules, digest {}",
+                "", rules.rules, rules.digest
+            )?;
+        }
+    }
+    writeln!(out, "\nservers  {}", settings.servers.len())?;
+    for (server, found) in settings.servers.iter().zip(rules) {
+        print_server(server, found, out)?;
+    }
+    writeln!(out, "\nwarnings  {}", warnings.len())?;
+    for warning in warnings {
+        writeln!(out, "  {warning}")?;
+    }
+    Ok(())
+}
+
+fn print_server(server: &Server, found: &Rules, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "  {:<16} {:<6} {}  line {}",
+        server.name,
+        server.transport,
+        server.summary().escape_debug(),
+        server.at.line
+    )?;
+    if let Some(own) = &server.policy {
+        writeln!(
+            out,
+            "  {:<16} policy {}  {} rules, digest {}  {}",
+            "",
+            own.value.display(),
+            found.rules,
+            found.digest,
+            own.origin
+        )?;
+    }
+    if let Some(own) = &server.call_timeout {
+        writeln!(
+            out,
+            "  {:<16} call_timeout {}  {}",
+            "", own.value, own.origin
+        )?;
+    }
+    if !server.tool_timeout.is_empty() {
+        let times = spans(&server.tool_timeout);
+        writeln!(out, "  {:<16} tool_timeout {times}", "")?;
+    }
+    if let Some(own) = &server.pin {
+        writeln!(out, "  {:<16} pin {}  {}", "", own.value, own.origin)?;
+    }
+    Ok(())
+}
+
+fn object(settings: &Settings, rows: &[Row], rules: &[Rules], warnings: &[String]) -> Value {
+    let mut all = serde_json::Map::new();
+    for row in rows {
+        all.insert(row.key.into(), with_origin(json!(row.value), row.origin));
+    }
+    let mut rules = rules.iter();
+    let general = rules.next().map(digest);
+    let servers: Vec<Value> = settings
+        .servers
+        .iter()
+        .zip(rules)
+        .map(|(server, found)| {
+            json!({
+                "name": server.name,
+                "line": server.at.line,
+                "transport": server.transport.to_string(),
+                "reached_by": server.summary(),
+                "policy": settings.policy_of(Some(server)).0.map(|file| file.display().to_string()),
+                "policy_digest": found.digest,
+                "rules": found.rules,
+                "call_timeout": settings.call_timeout_of(Some(server)).to_string(),
+                "tool_timeout": settings
+                    .tool_timeouts_of(Some(server), &[])
+                    .into_iter()
+                    .map(|(tool, ms)| (tool, json!(Span(ms).to_string())))
+                    .collect::<serde_json::Map<_, _>>(),
+                "pin": server.pin.as_ref().map_or(settings.pin.value, |own| own.value).to_string(),
+            })
+        })
+        .collect();
+    json!({
+        "file": settings.file.as_ref().map(|file| file.display().to_string()),
+        "checksum": settings.checksum,
+        "settings": all,
+        "policy": general,
+        "servers": servers,
+        "warnings": warnings,
+    })
+}
+
+fn digest(rules: &Rules) -> Value {
+    json!({ "rules": rules.rules, "digest": rules.digest })
+}
+
+fn with_origin(value: Value, origin: Origin) -> Value {
+    match origin {
+        Origin::Flag(name) => json!({ "value": value, "from": "flag", "name": name }),
+        Origin::Environment(name) => json!({ "value": value, "from": "environment", "name": name }),
+        Origin::File(at) => {
+            json!({ "value": value, "from": "file", "line": at.line, "column": at.column })
+        }
+        Origin::Default => json!({ "value": value, "from": "default" }),
+    }
+}

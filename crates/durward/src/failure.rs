@@ -1,0 +1,45 @@
+//! Why a command ends otherwise than it was meant to, and with which exit code.
+
+/// Wrong configuration.
+pub const EXIT_CONFIGURATION: u8 = 16;
+/// The journal failed; nothing was forwarded after that.
+pub const EXIT_JOURNAL: u8 = 10;
+
+/// Why a run could not start or had to end.
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// For people.
+    pub message: String,
+}
+
+impl Failure {
+    pub fn configuration(message: impl Into<String>) -> Self {
+        Self {
+            code: EXIT_CONFIGURATION,
+            message: message.into(),
+        }
+    }
+
+    /// The same, saying first what it is about.
+    pub fn about(self, what: &str) -> Self {
+        Self {
+            code: self.code,
+            message: format!("{what}: {}", self.message),
+        }
+    }
+
+    pub fn journal(message: impl std::fmt::Display) -> Self {
+        Self {
+            code: EXIT_JOURNAL,
+            message: message.to_string(),
+        }
+    }
+
+    pub fn other(message: impl Into<String>) -> Self {
+        Self {
+            code: 1,
+            message: message.into(),
+        }
+    }
+}

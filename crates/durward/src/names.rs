@@ -1,0 +1,90 @@
+//! Names of servers, as rules, journal and wire know them.
+
+use std::ffi::{OsStr, OsString};
+
+/// Names become parts of tool names on the wire, where two underscores separate.
+pub fn server_name(text: &str) -> Result<String, String> {
+    let plain = !text.is_empty()
+        && text.len() <= 64
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if plain && !text.contains("__") && !text.ends_with('_') {
+        Ok(text.to_owned())
+    } else {
+        Err("a server's name has 1 to 64 letters, digits, - _ or ., no double underscore and none at its end".into())
+    }
+}
+
+/// A name of at most 64 letters, digits, dots and hyphens.
+pub fn plain(text: &str) -> String {
+    let character = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '.' {
+            c
+        } else {
+            '-'
+        }
+    };
+    text.chars().map(character).take(64).collect()
+}
+
+/// The server's name out of its command: the last word that names a program or package, without
+/// directories, versions and extensions.
+pub fn of_command(program: &OsStr, arguments: &[OsString]) -> String {
+    const RUNNERS: [&str; 9] = [
+        "npx", "node", "python", "python3", "uvx", "uv", "bun", "deno", "pipx",
+    ];
+    let base = |text: &OsStr| {
+        let text = text.to_string_lossy();
+        let name = text.rsplit('/').next().unwrap_or_default();
+        let name = name
+            .split('@')
+            .find(|part| !part.is_empty())
+            .unwrap_or_default();
+        name.trim_end_matches(".js")
+            .trim_end_matches(".py")
+            .to_owned()
+    };
+    let own = base(program);
+    let named = if RUNNERS.contains(&own.as_str()) {
+        arguments
+            .iter()
+            .find(|a| !a.to_string_lossy().starts_with('-'))
+            .map_or(own, |a| base(a))
+    } else {
+        own
+    };
+    let mut clean = plain(&named);
+    if clean.is_empty() {
+        clean = "server".into();
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_from_commands() {
+        let cases = [
+            (
+                &[
+                    "npx",
+                    "-y",
+                    "@modelcontextprotocol/server-filesystem",
+                    "/tmp",
+                ][..],
+                "server-filesystem",
+            ),
+            (&["npx", "server-x@1.2.3"], "server-x"),
+            (&["/usr/bin/my_server"], "my-server"),
+            (&["python3", "dir/echo.py"], "echo"),
+            (&["node"], "node"),
+        ];
+        for (command, name) in cases {
+            let words: Vec<OsString> = command.iter().map(OsString::from).collect();
+            assert_eq!(of_command(&words[0], &words[1..]), name);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! How the table writes frames: what an era adds to every message, and what differs from run to run, by name.
+
+use super::cell::{Cell, Edge, Era};
+use super::row::Row;
+
+/// The capabilities that every client of the table declares, as the raw clients do.
+const MODERN_META: &str = r#""io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{},"sampling":{}},"io.modelcontextprotocol/clientInfo":{"name":"raw-client","version":"1"},"io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
+
+/// Fills in a frame of the table for one cell.
+///
+/// - `{meta}`: what the era adds at the end of a request's `params`: in the Modern era its `_meta`.
+/// - `{meta+token}`: the same with the progress token `p`, in both eras; `{meta+sent}`: as the server sees it.
+/// - `{done}`: what the era adds at the end of a result of the row's mock; `{done+cached}`: of a list;
+///   `{asks}`: of a result that asks the client.
+/// - `{id:X}`: the id of a request as the server sees it: the client's spelling over stdio, a number of
+///   ours over HTTP, where clients may share a server.
+pub(crate) fn fill(text: &str, row: &Row, cell: Cell) -> String {
+    let modern = cell.era == Era::Modern;
+    let meta = |members: &str| match (modern, members) {
+        (true, "") => format!(r#","_meta":{{{MODERN_META}}}"#),
+        (true, members) => format!(r#","_meta":{{{members},{MODERN_META}}}"#),
+        (false, "") => String::new(),
+        (false, members) => format!(r#","_meta":{{{members}}}"#),
+    };
+    let sent = match cell.edge {
+        Edge::Stdio => r#""progressToken":"p""#,
+        Edge::Http => r#""progressToken":OURS"#,
+    };
+    let (name, title) = match row.server[0] {
+        "echo" => ("mock-echo", "Echo"),
+        "files" => ("mock-files", "Files"),
+        "hostile" => ("mock-hostile", "Hostile"),
+        _ => ("mock-conformance", "Conformance fixtures"),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let done = |kind: &str, members: &str| {
+        let server = format!(r#"{{"name":"{name}","title":"{title}","version":"{version}"}}"#);
+        let info = format!(r#""_meta":{{"io.modelcontextprotocol/serverInfo":{server}}}"#);
+        match modern {
+            true => format!(r#","resultType":"{kind}",{members}{info}"#),
+            false => String::new(),
+        }
+    };
+    let cached = r#""ttlMs":60000,"cacheScope":"private","#;
+    let text = text
+        .replace("{meta}", &meta(""))
+        .replace("{meta+token}", &meta(r#""progressToken":"p""#))
+        .replace("{meta+sent}", &meta(sent))
+        .replace("{done}", &done("complete", ""))
+        .replace("{done+cached}", &done("complete", cached))
+        .replace("{asks}", &done("input_required", ""));
+    ids(&text, cell)
+}
+
+/// `{id:X}` for the cell's edge.
+fn ids(text: &str, cell: Cell) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("{id:") {
+        let (id, after) = behind.split_once('}').expect("{id:X} is closed");
+        out.push_str(before);
+        out.push_str(match cell.edge {
+            Edge::Stdio => id,
+            Edge::Http => "OURS",
+        });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A frame that the client received, without what differs from run to run.
+pub(crate) fn of_client(frame: &str) -> String {
+    nameless(frame)
+}
+
+/// A frame that the server received, without what differs from run to run.
+pub(crate) fn of_server(frame: &str, cell: Cell) -> String {
+    let mut out = nameless(frame);
+    if cell.edge == Edge::Http {
+        for member in [r#""id":"#, r#""requestId":"#, r#""progressToken":"#] {
+            out = without_number(&out, member);
+        }
+    }
+    out
+}
+
+/// Ids of questions that wait for a person are random, and the time that is left is what it is.
+fn nameless(frame: &str) -> String {
+    const NAME: &str = "durward-approval-";
+    const LEFT: &str = "approval, ";
+    if let Some((before, behind)) = frame.split_once(LEFT) {
+        let rest = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+        if rest.starts_with(" s left") {
+            return format!("{before}{LEFT}N{rest}");
+        }
+    }
+    let mut out = String::new();
+    let mut rest = frame;
+    while let Some((before, behind)) = rest.split_once(NAME) {
+        out.push_str(before);
+        out.push_str(NAME);
+        out.push_str("ID");
+        rest = behind.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The first number behind a member's name, as `OURS`.
+fn without_number(frame: &str, member: &str) -> String {
+    let Some((before, behind)) = frame.split_once(member) else {
+        return frame.to_owned();
+    };
+    let rest = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.len() == behind.len() {
+        return frame.to_owned();
+    }
+    format!("{before}{member}OURS{rest}")
+}
+
+/// A batch with its messages in the order of their bytes.
+pub(crate) fn in_byte_order(frame: &str) -> String {
+    let Ok(mut parts) = serde_json::from_str::<Vec<&serde_json::value::RawValue>>(frame) else {
+        return frame.to_owned();
+    };
+    parts.sort_by_key(|part| part.get());
+    let parts: Vec<&str> = parts.iter().map(|part| part.get()).collect();
+    format!("[{}]", parts.join(","))
+}

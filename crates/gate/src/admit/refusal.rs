@@ -1,0 +1,41 @@
+//! A call that may not pass.
+
+use std::fmt;
+
+use crate::effect::Effect;
+use crate::reason::Reason;
+
+/// A call that may not pass, and all that its caller is told.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// Why.
+    pub reason: Reason,
+    /// `deny`, or `hitl` where a person would have had to say yes.
+    pub decision: Effect,
+    /// The rule that decided.
+    pub final_rule: String,
+    /// The rules that matched, at most [`crate::policy::NAMED_MAX`] and the one that decided.
+    pub matched_rules: Vec<String>,
+    /// How many more matched.
+    pub matched_rules_omitted: usize,
+    /// The tool.
+    pub tool_name: Option<String>,
+    /// The first path, canonical.
+    pub path: Option<String>,
+    /// When trying again can help, in milliseconds from now, where that is known.
+    pub retry_after_ms: Option<u64>,
+    /// What the person who said no gave as the reason.
+    pub said: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason.sentence(&self.final_rule))?;
+        match &self.said {
+            Some(said) => write!(f, ": {said}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

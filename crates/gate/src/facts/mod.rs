@@ -1,0 +1,374 @@
+//! The vocabulary in which a face states what a call is about.
+//!
+//! A fact is [`Fact::Known`], [`Fact::Absent`] (the call has no such thing) or [`Fact::Unknown`]
+//! (it may have one, nobody can say). Listing a tool is judging a call whose arguments are unknown.
+
+//!
+//! Every fact is a row of [`FACTS`]. Those that each call has are fields of [`Facts`]; the others are
+//! kept beside them and cost nothing where nobody states them.
+
+pub mod effects;
+pub mod operation;
+mod paths;
+mod table;
+mod value;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::identity::Caller;
+use crate::paths::{PathArgument, Role};
+use crate::reason::Quarantine;
+
+pub use operation::Operation;
+pub(crate) use paths::scheme_of;
+pub use table::{Class, FACTS, FactDef, FactId, Kind};
+pub use value::{Stated, Value};
+
+/// A fact in three-valued logic.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Fact<T> {
+    /// It is this.
+    Known(T),
+    /// It may be anything.
+    Unknown,
+    /// There is none.
+    #[default]
+    Absent,
+}
+
+impl<T> Fact<T> {
+    /// The value, where it is known.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+
+    /// Whether nobody can say.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown)
+    }
+}
+
+impl<T> From<Option<T>> for Fact<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Absent, Self::Known)
+    }
+}
+
+/// Who asks whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// A client asks a server.
+    #[default]
+    ToServer,
+    /// A server asks the client (sampling, elicitation, roots).
+    ToClient,
+}
+
+impl Direction {
+    /// The word used in the journal.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::ToServer => "to_server",
+            Self::ToClient => "to_client",
+        }
+    }
+}
+
+/// What a call reaches for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceType {
+    /// A tool.
+    Tool,
+    /// A resource.
+    Resource,
+    /// A prompt.
+    Prompt,
+    /// The server itself.
+    Server,
+}
+
+impl ResourceType {
+    /// All, in the order of the reference.
+    pub const ALL: [Self; 4] = [Self::Tool, Self::Resource, Self::Prompt, Self::Server];
+
+    /// The words of all, for whoever asks.
+    pub(crate) fn labels() -> Vec<&'static str> {
+        Self::ALL.map(Self::label).to_vec()
+    }
+
+    /// The word used in policies and in the journal.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Resource => "resource",
+            Self::Prompt => "prompt",
+            Self::Server => "server",
+        }
+    }
+}
+
+/// What is known of one call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Who asks whom.
+    pub direction: Direction,
+    /// The protocol's method, as on the wire.
+    pub method: String,
+    /// The tool's raw name.
+    pub tool_name: Fact<String>,
+    /// The server that the call goes to.
+    pub backend_id: String,
+    /// What the call reaches for.
+    pub resource_type: Option<ResourceType>,
+    /// The resource's URI.
+    pub uri: Fact<String>,
+    /// Who calls.
+    pub subject_id: String,
+    /// Everything in the arguments that is or may be a path.
+    pub paths: Fact<Vec<PathArgument>>,
+    /// The digest of the tool's definition, as its server listed it last.
+    pub definition: Fact<Arc<str>>,
+    /// What the call does, where somebody knows; else the tool's name tells.
+    pub operation: Option<Operation>,
+    /// Its side effects, where somebody knows; else the tool's name tells.
+    pub side_effects: Option<&'static [&'static str]>,
+    /// Facts that few calls have; [`Facts::set`] states them.
+    pub more: More,
+    /// Set where the tool may not be shown or called, whatever the policy says.
+    pub quarantine: Option<Quarantine>,
+}
+
+/// Facts that few calls have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct More(Vec<(FactId, Fact<Stated>)>);
+
+/// A value that a fact cannot have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unfit {
+    /// The fact.
+    pub fact: FactId,
+}
+
+impl std::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the fact {} cannot be stated as this",
+            self.fact.row().name
+        )
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+impl Facts {
+    /// What is known where nothing is but who calls.
+    #[must_use]
+    pub fn of(caller: &Caller) -> Self {
+        let mut facts = Self::default();
+        facts.state_caller(caller);
+        facts
+    }
+
+    /// What is known of one fact.
+    #[must_use]
+    pub fn get(&self, id: FactId) -> Fact<Value<'_>> {
+        match id {
+            FactId::ToolName => known(&self.tool_name),
+            FactId::BackendId => Fact::Known(text(&self.backend_id)),
+            FactId::Method => Fact::Known(text(&self.method)),
+            FactId::SubjectId => Fact::Known(text(&self.subject_id)),
+            FactId::ResourceType => self.resource_type.map(|of| text(of.label())).into(),
+            FactId::Direction => Fact::Known(text(self.direction.label())),
+            FactId::Operation => {
+                let operation = self.operation_known().unwrap_or(Operation::Unknown);
+                Fact::Known(text(operation.label()))
+            }
+            FactId::SideEffects => self.side_effects_known().map(Value::Words).into(),
+            FactId::Paths => self.of_paths(Some(Value::Places(self.places().collect()))),
+            FactId::Path => self.of_paths(self.primary_path().map(text)),
+            FactId::SourcePath => self.of_paths(self.path_of(Role::Source).map(text)),
+            FactId::DestPath => self.of_paths(self.path_of(Role::Destination).map(text)),
+            FactId::Extension => self.of_paths(self.extension().map(Value::Text)),
+            FactId::Scheme => self.uri_scheme().map(|of| Value::Text(of.into())).into(),
+            FactId::Uri => known(&self.uri),
+            _ => self.kept(id),
+        }
+    }
+
+    /// States one fact.
+    ///
+    /// # Errors
+    /// [`Unfit`] where this is no value of the fact, or the fact is read from others.
+    pub fn set(&mut self, id: FactId, value: Fact<Stated>) -> Result<(), Unfit> {
+        let unfit = Unfit { fact: id };
+        let fits = match (&value, id.row().kind) {
+            (Fact::Known(Stated::Text(_)), Kind::Text)
+            | (Fact::Known(Stated::Texts(_)), Kind::Texts)
+            | (Fact::Unknown | Fact::Absent, _) => true,
+            (Fact::Known(_), Kind::Text | Kind::Texts) => false,
+        };
+        if !fits {
+            return Err(unfit);
+        }
+        match id {
+            FactId::ToolName => self.tool_name = one_text(value),
+            FactId::Uri => self.uri = one_text(value),
+            FactId::BackendId => self.backend_id = always(value).ok_or(unfit)?,
+            FactId::Method => self.method = always(value).ok_or(unfit)?,
+            FactId::SubjectId => self.subject_id = always(value).ok_or(unfit)?,
+            // These have types of their own, or are read from the paths and the URI.
+            FactId::ResourceType
+            | FactId::Direction
+            | FactId::Operation
+            | FactId::SideEffects
+            | FactId::Paths
+            | FactId::Path
+            | FactId::SourcePath
+            | FactId::DestPath
+            | FactId::Extension
+            | FactId::Scheme => return Err(unfit),
+            _ => self.keep(id, value),
+        }
+        Ok(())
+    }
+
+    /// The facts that few calls have and this one has, in the order in which they were stated.
+    pub fn kept_beside(&self) -> impl Iterator<Item = (&'static FactDef, Fact<Value<'_>>)> {
+        self.more.0.iter().map(|(id, _)| (id.row(), self.kept(*id)))
+    }
+
+    /// What the call does: as stated, else as the tool's name tells. Reading a resource and getting a
+    /// prompt are reads; other methods have no operation.
+    #[must_use]
+    pub fn operation_known(&self) -> Option<Operation> {
+        if self.operation.is_some() {
+            return self.operation;
+        }
+        match (self.tool_name.known(), self.resource_type) {
+            (Some(tool), _) => operation::infer(tool),
+            (None, Some(ResourceType::Resource | ResourceType::Prompt)) => Some(Operation::Read),
+            (None, Some(ResourceType::Tool | ResourceType::Server) | None) => None,
+        }
+    }
+
+    /// The side effects: as stated, else as the tool's name tells; `None` where nobody knows.
+    #[must_use]
+    pub fn side_effects_known(&self) -> Option<&'static [&'static str]> {
+        let of_name = || {
+            self.tool_name
+                .known()
+                .and_then(|tool| effects::of_tool(tool))
+        };
+        self.side_effects.or_else(of_name)
+    }
+
+    /// States who calls: what an authenticator has found, not what a face has written.
+    pub(crate) fn state_caller(&mut self, caller: &Caller) {
+        if *self.subject_id != *caller.subject {
+            caller.subject.as_ref().clone_into(&mut self.subject_id);
+        }
+        let groups = match &*caller.groups {
+            [] => Fact::Absent,
+            [_, ..] => Fact::Known(Stated::from(&caller.groups)),
+        };
+        self.keep(FactId::SubjectGroups, groups);
+    }
+
+    fn kept(&self, id: FactId) -> Fact<Value<'_>> {
+        let kept = self.more.0.iter().find(|(kept, _)| *kept == id);
+        match kept.map(|(_, value)| value) {
+            Some(Fact::Known(value)) => Fact::Known(value.value()),
+            Some(Fact::Unknown) => Fact::Unknown,
+            Some(Fact::Absent) | None => Fact::Absent,
+        }
+    }
+
+    fn keep(&mut self, id: FactId, value: Fact<Stated>) {
+        self.more.0.retain(|(kept, _)| *kept != id);
+        if value != Fact::Absent {
+            self.more.0.push((id, value));
+        }
+    }
+}
+
+fn text(text: &str) -> Value<'_> {
+    Value::Text(Cow::Borrowed(text))
+}
+
+fn known(fact: &Fact<String>) -> Fact<Value<'_>> {
+    match fact {
+        Fact::Known(known) => Fact::Known(text(known)),
+        Fact::Unknown => Fact::Unknown,
+        Fact::Absent => Fact::Absent,
+    }
+}
+
+fn one_text(value: Fact<Stated>) -> Fact<String> {
+    match value {
+        Fact::Known(Stated::Text(text)) => Fact::Known(text),
+        Fact::Known(Stated::Texts(_)) | Fact::Unknown => Fact::Unknown,
+        Fact::Absent => Fact::Absent,
+    }
+}
+
+/// The text of a fact that every call has.
+fn always(value: Fact<Stated>) -> Option<String> {
+    one_text(value).known().cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stated_is_what_is_known() {
+        let mut facts = Facts::default();
+        facts
+            .set(FactId::ToolName, Fact::Known("delete_file".into()))
+            .unwrap();
+        facts
+            .set(FactId::Method, Fact::Known("tools/call".into()))
+            .unwrap();
+        let told = |facts: &Facts, id| {
+            let value = facts.get(id);
+            let texts = value
+                .known()
+                .map(|value| value.texts().collect::<Vec<_>>().join(","));
+            texts.unwrap_or_else(|| format!("{value:?}"))
+        };
+        assert_eq!(told(&facts, FactId::ToolName), "delete_file");
+        assert_eq!(told(&facts, FactId::Operation), "delete");
+        assert_eq!(told(&facts, FactId::SideEffects), "fs_write");
+        assert_eq!(told(&facts, FactId::Path), "Absent");
+        facts.paths = Fact::Unknown;
+        assert_eq!(told(&facts, FactId::Path), "Unknown");
+        // Whoever knows better says so.
+        facts.operation = Some(Operation::Read);
+        facts.side_effects = Some(&["db_read", "cloud_api"]);
+        assert_eq!(told(&facts, FactId::Operation), "read");
+        assert_eq!(told(&facts, FactId::SideEffects), "db_read,cloud_api");
+    }
+
+    #[test]
+    fn a_value_that_is_none_of_the_fact_is_refused() {
+        let mut facts = Facts::default();
+        let list: Arc<[Arc<str>]> = Arc::from(["a".into()]);
+        let list = Stated::from(&list);
+        for (id, value) in [
+            (FactId::ToolName, Fact::Known(list)),
+            (FactId::SubjectId, Fact::Unknown),
+            (FactId::Path, Fact::Known("/tmp".into())),
+            (FactId::Direction, Fact::Absent),
+        ] {
+            assert_eq!(facts.set(id, value), Err(Unfit { fact: id }));
+        }
+        assert_eq!(facts, Facts::default());
+    }
+}

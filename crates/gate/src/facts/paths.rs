@@ -1,0 +1,62 @@
+//! What is read from a call's path arguments, as the journal tells it: without what stands under
+//! content keys, which is content.
+
+use std::borrow::Cow;
+
+use super::{Fact, Facts};
+use crate::paths::canonical::extension;
+use crate::paths::{Role, trimmed, without_line_ends};
+
+impl Facts {
+    /// Where the path arguments lead.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &str> {
+        let arguments = self.paths.known().into_iter().flatten();
+        arguments
+            .filter(|argument| !argument.content)
+            .flat_map(|argument| argument.meaning.places.iter().map(String::as_str))
+    }
+
+    /// The first path: named `path` and the like, else a source, else a destination, else by its looks.
+    pub(crate) fn primary_path(&self) -> Option<&str> {
+        [Role::Path, Role::Source, Role::Destination, Role::Shape]
+            .into_iter()
+            .find_map(|role| self.path_of(role))
+    }
+
+    /// The first path of this part.
+    pub(crate) fn path_of(&self, role: Role) -> Option<&str> {
+        let paths = self.paths.known()?;
+        let argument = paths.iter().find(|a| a.role == role && !a.content)?;
+        argument.meaning.places.first().map(String::as_str)
+    }
+
+    /// The extension of the first path, with its dot.
+    pub(super) fn extension(&self) -> Option<Cow<'_, str>> {
+        extension(self.primary_path()?)
+    }
+
+    /// The scheme of the resource's URI.
+    pub(crate) fn uri_scheme(&self) -> Option<String> {
+        scheme_of(self.uri.known()?)
+    }
+
+    /// A fact that is read from the paths: unknown where they are.
+    pub(super) fn of_paths<T>(&self, value: Option<T>) -> Fact<T> {
+        match &self.paths {
+            Fact::Unknown => Fact::Unknown,
+            Fact::Known(_) | Fact::Absent => value.into(),
+        }
+    }
+}
+
+/// The scheme of a URI (RFC 3986 §3.1), lower case, as URL parsers find it: blanks around it and line
+/// ends in it do not count.
+pub(crate) fn scheme_of(text: &str) -> Option<String> {
+    let (scheme, _) = trimmed(text).split_once(':')?;
+    let whole = without_line_ends(scheme);
+    let scheme = whole.as_deref().unwrap_or(scheme);
+    let mut chars = scheme.chars();
+    let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
+    (starts && chars.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)))
+        .then(|| scheme.to_lowercase())
+}

@@ -1,0 +1,142 @@
+//! The table of facts: one row for each. Records, expressions, explanations, replay and the reference
+//! page read it.
+
+/// What a fact's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One text.
+    Text,
+    /// A list of texts.
+    Texts,
+}
+
+/// What may become of a fact's value in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Names and places: written as they are.
+    Plain,
+    /// Comparable and not readable: written as a keyed digest.
+    Digest,
+    /// Not written.
+    Never,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct FactDef {
+    /// The fact.
+    pub id: FactId,
+    /// Its name in expressions and in the journal.
+    pub name: &'static str,
+    /// Another name that it has there. Where there is one, the journal uses it.
+    pub also: Option<&'static str>,
+    /// What its value is.
+    pub kind: Kind,
+    /// What may become of it in the journal.
+    pub class: Class,
+    /// What it is, for the reference page.
+    pub about: &'static str,
+}
+
+impl FactDef {
+    /// Whether this is one of its names.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.also == Some(name)
+    }
+
+    /// The name in the journal.
+    #[must_use]
+    pub fn on_disk(&self) -> &'static str {
+        self.also.unwrap_or(self.name)
+    }
+}
+
+macro_rules! also {
+    () => {
+        None
+    };
+    ($also:literal) => {
+        Some($also)
+    };
+}
+
+/// `Id "name" ("other name"): Kind, Class, "what it is";`
+macro_rules! facts {
+    ($($id:ident $name:literal $(($also:literal))?: $kind:ident, $class:ident, $about:literal;)*) => {
+        /// A fact, as a row of [`FACTS`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum FactId {
+            $(#[doc = $about] $id,)*
+        }
+
+        /// Every fact that can be known of a call.
+        pub const FACTS: &[&FactDef] = &[$(FactId::$id.row(),)*];
+
+        impl FactId {
+            /// Its row.
+            #[must_use]
+            pub const fn row(self) -> &'static FactDef {
+                match self {
+                    $(Self::$id => &FactDef {
+                        id: Self::$id,
+                        name: $name,
+                        also: also!($($also)?),
+                        kind: Kind::$kind,
+                        class: Class::$class,
+                        about: $about,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+facts! {
+    ToolName "tool_name": Text, Plain, "the tool's name; null where no tool is called";
+    BackendId "backend_id": Text, Plain, "the server's name";
+    Method "method" ("mcp_method"): Text, Plain, "the protocol's method";
+    SubjectId "subject_id": Text, Plain, "who calls";
+    SubjectGroups "subject_groups": Texts, Plain, "list of the groups that the caller belongs to; null where there are none";
+    ResourceType "resource_type": Text, Plain, "tool, resource, prompt or server; null where it is none of them";
+    Direction "direction": Text, Plain, "to_server, or to_client where a server asks its client";
+    Operation "operation": Text, Plain, "read, write, delete or unknown: as a built-in server states it, else by the tool's name";
+    SideEffects "side_effects": Texts, Plain, "list of the tool's side effects; null where they are not known";
+    Paths "paths": Texts, Plain, "list of all places that the call's paths lead to; an allow rule sees none in contents";
+    Path "path": Text, Plain, "the call's only path; unknown where there are several, or one that leads to several places: use paths";
+    SourcePath "source_path": Text, Plain, "the only source, likewise";
+    DestPath "dest_path": Text, Plain, "the only destination, likewise";
+    Extension "extension": Text, Plain, "the extension of `path` with its dot, lower case";
+    Scheme "scheme": Text, Plain, "the scheme of `uri`, else of the only path, lower case";
+    Uri "uri": Text, Plain, "the resource's URI";
+}
+
+impl FactId {
+    /// The fact of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        FACTS
+            .iter()
+            .find(|row| row.is_called(name))
+            .map(|row| row.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_is_found_by_its_names_and_no_name_stands_twice() {
+        for (at, row) in FACTS.iter().enumerate() {
+            assert_eq!(row.id.row().name, row.name);
+            assert_eq!(FactId::named(row.name), Some(row.id));
+            for name in [Some(row.name), row.also].into_iter().flatten() {
+                assert_eq!(FactId::named(name), Some(row.id), "{name}");
+                assert!(!FACTS.iter().skip(at + 1).any(|other| other.is_called(name)));
+            }
+        }
+        assert_eq!(FactId::Method.row().on_disk(), "mcp_method");
+        assert_eq!(FactId::named("nothing"), None);
+    }
+}

@@ -1,0 +1,191 @@
+//! How conditions are compared with facts: one kind of matcher a file.
+
+mod any_of;
+mod exact;
+mod extension;
+mod name;
+mod path;
+mod read;
+mod scheme;
+pub(super) mod word;
+
+use std::sync::Arc;
+
+use super::conditions::Asked;
+use super::document::{Document, Entry, PolicyError};
+use super::pattern::Pattern;
+use super::seen::Seen;
+use super::tri::Tri;
+use super::when::When;
+use crate::effect::Effect;
+use crate::facts::{FactId, Value};
+use crate::paths::PathView;
+
+pub(super) use path::OtherPaths;
+
+/// The words of a closed set: what they are called, and which there are.
+pub type Words = fn() -> Vec<&'static str>;
+
+/// How a fact is compared with what a rule asks for.
+#[derive(Debug, Clone, Copy)]
+pub enum Matcher {
+    /// Shell globs over a name; `fold` without case.
+    Name {
+        /// Case does not count.
+        fold: bool,
+    },
+    /// Texts, exactly.
+    Exact,
+    /// Words of a closed set.
+    Word(&'static str, Words),
+    /// A list of which one member is listed; of a closed set, where there is one.
+    AnyOf(Option<(&'static str, Words)>),
+    /// Path globs over arguments of this part.
+    Path(Part),
+    /// Extensions of paths.
+    Extension,
+    /// Schemes of URIs.
+    Scheme,
+    /// An expression in CEL.
+    Expression,
+}
+
+/// Which path arguments are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All.
+    Any,
+    /// Where a copy or move reads.
+    Source,
+    /// Where it writes.
+    Destination,
+}
+
+/// What is wrong with a member of a condition, and what to write instead.
+pub(super) type Misspelt = (String, String);
+
+/// A condition made ready.
+#[derive(Debug)]
+pub(super) enum Test {
+    Name(name::Names),
+    Exact(exact::Texts),
+    AnyOf(any_of::Members),
+    Path(path::Paths),
+    OtherPaths(OtherPaths),
+    Extension(extension::Extensions),
+    Scheme(scheme::Schemes),
+    Expression(Arc<When>),
+}
+
+impl Matcher {
+    /// Reads what a rule asks for; an expression comes compiled as well.
+    pub(super) fn read<'a>(
+        &self,
+        doc: Document<'a>,
+        entry: &Entry<'a>,
+    ) -> Result<(Vec<String>, Option<Arc<When>>), PolicyError> {
+        let texts = match self {
+            Self::Name { fold } => name::read(doc, entry, *fold),
+            Self::Exact | Self::AnyOf(None) => exact::read(doc, entry),
+            Self::Word(what, words) | Self::AnyOf(Some((what, words))) => {
+                word::read(doc, entry, what, &words())
+            }
+            Self::Path(_) => path::read(doc, entry),
+            Self::Extension => extension::read(doc, entry),
+            Self::Scheme => scheme::read(doc, entry),
+            Self::Expression => {
+                let when = read::expression(doc, entry)?;
+                return Ok((vec![when.text().to_owned()], Some(when)));
+            }
+        };
+        texts.map(|texts| (texts, None))
+    }
+
+    /// Makes ready what was read.
+    pub(super) fn compile(
+        asked: &Asked,
+        effect: Effect,
+        view: Option<&dyn PathView>,
+    ) -> Result<Test, String> {
+        let texts = &asked.texts;
+        let fact = asked.row.fact.unwrap_or(FactId::ToolName);
+        Ok(match (asked.row.matcher, &asked.when) {
+            (Self::Name { fold }, _) => Test::Name(name::Names::new(texts, fact, fold)?),
+            (Self::Exact | Self::Word(..), _) => Test::Exact(exact::Texts::new(texts, fact)),
+            (Self::AnyOf(_), _) => Test::AnyOf(any_of::Members::new(texts, fact)),
+            (Self::Path(part), _) => Test::Path(path::Paths::new(texts, part, effect, view)?),
+            (Self::Extension, _) => Test::Extension(extension::Extensions::new(texts, effect)),
+            (Self::Scheme, _) => Test::Scheme(scheme::Schemes::new(texts, effect)),
+            (Self::Expression, Some(when)) => Test::Expression(Arc::clone(when)),
+            (Self::Expression, None) => return Err("an expression was not compiled".to_owned()),
+        })
+    }
+
+    /// Whether whatever `inner` matches is matched by `outer`, as far as their texts show.
+    pub(super) fn covers(&self, outer: &str, inner: &str) -> bool {
+        match self {
+            Self::Name { fold } => name::covers(outer, inner, *fold),
+            Self::Path(_) => path::covers(outer, inner),
+            Self::Exact
+            | Self::Word(..)
+            | Self::AnyOf(_)
+            | Self::Extension
+            | Self::Scheme
+            | Self::Expression => outer == inner,
+        }
+    }
+
+    /// What is wrong with a member that loads and cannot mean what it seems to.
+    pub(super) fn misspelt(&self, key: &str, text: &str) -> Option<Misspelt> {
+        match self {
+            Self::Name { .. } => name::misspelt(key, text),
+            Self::Path(_) => path::misspelt(key, text),
+            Self::Exact => exact::misspelt(key, text),
+            Self::AnyOf(None) => any_of::misspelt(key, text),
+            Self::Extension => extension::misspelt(key, text),
+            Self::Scheme => scheme::misspelt(key, text),
+            Self::Word(..) | Self::AnyOf(Some(_)) | Self::Expression => None,
+        }
+    }
+}
+
+impl Test {
+    /// Whether it holds. `effect` is that of its rule.
+    pub fn holds(&self, seen: &Seen<'_>, effect: Effect) -> Tri {
+        match self {
+            Self::Name(names) => names.hold(seen),
+            Self::Exact(texts) => texts.hold(seen),
+            Self::AnyOf(members) => members.hold(seen),
+            Self::Path(paths) => paths.hold(seen.facts()),
+            Self::OtherPaths(others) => others.hold(seen.facts()),
+            Self::Extension(extensions) => extensions.hold(seen.facts()),
+            Self::Scheme(schemes) => schemes.hold(seen.facts()),
+            Self::Expression(when) => when.holds(seen, effect),
+        }
+    }
+
+    /// The patterns of a condition over names.
+    pub fn names(&self) -> Option<&[Pattern]> {
+        match self {
+            Self::Name(names) => Some(&names.patterns),
+            _ => None,
+        }
+    }
+
+    /// The patterns of a condition over paths, and which paths.
+    pub fn paths(&self) -> Option<(Part, &[Pattern])> {
+        match self {
+            Self::Path(paths) => Some((paths.part, &paths.patterns)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a known value satisfies `test`; what is unknown may, and what is absent does not.
+fn of_fact(seen: &Seen<'_>, id: FactId, test: impl FnOnce(&Value<'_>) -> bool) -> Tri {
+    match seen.get(id) {
+        crate::facts::Fact::Known(value) => test(&value).into(),
+        crate::facts::Fact::Unknown => Tri::Unknown,
+        crate::facts::Fact::Absent => Tri::No,
+    }
+}

@@ -1,0 +1,199 @@
+//! Path globs over the places that arguments may lead to.
+
+use super::read::{globs, has_alternatives};
+use super::{Misspelt, Part};
+use crate::effect::Effect;
+use crate::facts::{Fact, Facts};
+use crate::paths::{PathArgument, PathView, Role, is_file_uri};
+use crate::policy::document::{Document, Entry, PolicyError};
+use crate::policy::glob;
+use crate::policy::pattern::Pattern;
+use crate::policy::tri::Tri;
+
+/// Globs over the path arguments of one part.
+#[derive(Debug)]
+pub(in crate::policy) struct Paths {
+    pub(super) patterns: Vec<Pattern>,
+    pub(super) part: Part,
+    /// As [`over`] takes it.
+    all: bool,
+}
+
+impl Paths {
+    pub fn new(
+        texts: &[String],
+        part: Part,
+        effect: Effect,
+        view: Option<&dyn PathView>,
+    ) -> Result<Self, String> {
+        let mut patterns = Vec::with_capacity(texts.len());
+        for text in texts {
+            patterns.extend(Pattern::path(text, view)?);
+        }
+        Ok(Self {
+            patterns,
+            part,
+            all: effect == Effect::Allow,
+        })
+    }
+
+    pub fn hold(&self, facts: &Facts) -> Tri {
+        let is_of_part = |argument: &PathArgument| match (self.part, argument.role) {
+            (Part::Any, _)
+            | (Part::Source, Role::Source)
+            | (Part::Destination, Role::Destination) => true,
+            // What only looks like a path may be either; an allow rule does not count on that.
+            (Part::Source | Part::Destination, Role::Shape) => !self.all,
+            (Part::Source | Part::Destination, Role::Path | Role::Source | Role::Destination) => {
+                false
+            }
+        };
+        over(facts, self.all, &is_of_part, &|place| {
+            self.patterns.iter().any(|p| p.matches(place, ""))
+        })
+    }
+}
+
+/// An allow rule that speaks of sources or destinations must not let a path of another part slip by:
+/// each such path has to match one of its patterns.
+#[derive(Debug)]
+pub(in crate::policy) struct OtherPaths {
+    patterns: Vec<Pattern>,
+    has_source: bool,
+    has_destination: bool,
+}
+
+impl OtherPaths {
+    /// What follows from the conditions over paths of an allow rule; `None` where nothing does.
+    pub fn of<'p>(tests: impl Iterator<Item = (Part, &'p [Pattern])>) -> Option<Self> {
+        let mut others = Self {
+            patterns: Vec::new(),
+            has_source: false,
+            has_destination: false,
+        };
+        for (part, patterns) in tests {
+            match part {
+                Part::Any => return None,
+                Part::Source => others.has_source = true,
+                Part::Destination => others.has_destination = true,
+            }
+            others.patterns.extend_from_slice(patterns);
+        }
+        (!others.patterns.is_empty()).then_some(others)
+    }
+
+    pub fn hold(&self, facts: &Facts) -> Tri {
+        let stray = |a: &&PathArgument| {
+            !a.content
+                && match a.role {
+                    Role::Path | Role::Shape => true,
+                    Role::Source => !self.has_source,
+                    Role::Destination => !self.has_destination,
+                }
+        };
+        let matches = |place: &str| self.patterns.iter().any(|p| p.matches(place, ""));
+        match &facts.paths {
+            Fact::Known(paths) => {
+                let strays = paths.iter().filter(stray);
+                Tri::all(strays.map(|a| every_place(a, &matches)))
+            }
+            Fact::Unknown => Tri::Unknown,
+            Fact::Absent => Tri::Yes,
+        }
+    }
+}
+
+/// One condition over paths. `all`: every selected path that is not content has to match in every
+/// place it may lead to, and there has to be one; else any place of any path suffices.
+pub(super) fn over(
+    facts: &Facts,
+    all: bool,
+    select: &dyn Fn(&PathArgument) -> bool,
+    test: &dyn Fn(&str) -> bool,
+) -> Tri {
+    let paths = match &facts.paths {
+        Fact::Known(paths) => paths,
+        Fact::Unknown => return Tri::Unknown,
+        Fact::Absent => return Tri::No,
+    };
+    if !all {
+        return Tri::any(paths.iter().filter(|a| select(a)).map(|a| {
+            if a.meaning.places.iter().any(|place| test(place)) {
+                Tri::Yes
+            } else if a.meaning.uncertain {
+                Tri::Unknown
+            } else {
+                Tri::No
+            }
+        }));
+    }
+    let mut selected = paths.iter().filter(|a| select(a) && !a.content).peekable();
+    if selected.peek().is_none() {
+        return Tri::No;
+    }
+    Tri::all(selected.map(|a| every_place(a, test)))
+}
+
+fn every_place(argument: &PathArgument, test: &dyn Fn(&str) -> bool) -> Tri {
+    if !argument.meaning.places.iter().all(|place| test(place)) {
+        Tri::No
+    } else if argument.meaning.uncertain || argument.meaning.places.is_empty() {
+        // Without a place nothing is known of where it leads; "all" would be true of nothing.
+        Tri::Unknown
+    } else {
+        Tri::Yes
+    }
+}
+
+pub(super) fn read<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<String>, PolicyError> {
+    globs(doc, entry, glob::path)
+}
+
+/// Whether every path that `inner` matches is matched by `outer`.
+pub(super) fn covers(outer: &str, inner: &str) -> bool {
+    if outer == inner || outer == "**" || (outer == "/**" && inner.starts_with('/')) {
+        return true;
+    }
+    let plain = !inner.split('/').any(|part| matches!(part, "." | ".."));
+    let below = outer
+        .strip_suffix("/**")
+        .filter(|top| !top.contains(['*', '?']) && plain)
+        .is_some_and(|top| {
+            inner
+                .strip_prefix(top)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+    below
+        || (plain && !inner.contains(['*', '?']))
+            && Pattern::path(outer, None)
+                .is_ok_and(|patterns| patterns.iter().any(|p| p.matches(inner, "")))
+}
+
+pub(super) fn misspelt(key: &str, pattern: &str) -> Option<Misspelt> {
+    if is_file_uri(pattern) {
+        let path = pattern.get(5..).unwrap_or_default().trim_start_matches('/');
+        return Some((
+            format!(
+                "{key} \"{pattern}\" matches no file: what a file: URI leads to is compared as a path"
+            ),
+            format!("write \"/{path}\""),
+        ));
+    }
+    (has_alternatives(pattern) || has_class(pattern)).then(|| {
+        (
+            format!("{key} \"{pattern}\": brackets and braces stand for themselves in paths"),
+            "give a list of patterns, one for each".to_owned(),
+        )
+    })
+}
+
+/// Whether a text has what looks like a class of characters: `[a-z]`, `[!x]`. Other brackets are names
+/// that real files have.
+fn has_class(text: &str) -> bool {
+    text.split('[').skip(1).any(|rest| {
+        rest.split_once(']').is_some_and(|(inside, _)| {
+            inside.starts_with(['!', '^'])
+                || matches!(inside.as_bytes(), [from, b'-', to, ..] if from < to)
+        })
+    })
+}

@@ -1,0 +1,66 @@
+//! What is derived from the facts once for a judgement, so that no rule has to do it again.
+
+use std::borrow::Cow;
+
+use super::shell::fold;
+use crate::facts::{Fact, FactId, Facts, Operation, Value};
+
+/// Facts, and what most rules ask of them.
+pub(super) struct Seen<'f> {
+    facts: &'f Facts,
+    tool_folded: String,
+    backend_folded: String,
+    operation: Option<Operation>,
+    effects: Option<&'static [&'static str]>,
+}
+
+impl<'f> Seen<'f> {
+    pub fn new(facts: &'f Facts) -> Self {
+        let tool = facts.tool_name.known();
+        Self {
+            facts,
+            tool_folded: tool.map(|t| fold(t)).unwrap_or_default(),
+            backend_folded: fold(&facts.backend_id),
+            operation: facts.operation_known(),
+            effects: facts.side_effects_known(),
+        }
+    }
+
+    pub fn facts(&self) -> &'f Facts {
+        self.facts
+    }
+
+    /// The tool's name in lower case; empty where there is none.
+    pub fn tool_folded(&self) -> &str {
+        &self.tool_folded
+    }
+
+    pub fn operation(&self) -> Option<Operation> {
+        self.operation
+    }
+
+    pub fn effects(&self) -> Option<&'static [&'static str]> {
+        self.effects
+    }
+
+    /// What is known of one fact.
+    pub fn get(&self, id: FactId) -> Fact<Value<'f>> {
+        match id {
+            FactId::Operation => {
+                let operation = self.operation.unwrap_or(Operation::Unknown);
+                Fact::Known(Value::Text(operation.label().into()))
+            }
+            FactId::SideEffects => self.effects.map(Value::Words).into(),
+            _ => self.facts.get(id),
+        }
+    }
+
+    /// A text without its case.
+    pub fn folded(&self, id: FactId, text: &str) -> Cow<'_, str> {
+        match id {
+            FactId::ToolName => Cow::Borrowed(self.tool_folded.as_str()),
+            FactId::BackendId => Cow::Borrowed(self.backend_folded.as_str()),
+            _ => Cow::Owned(fold(text)),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Why a call did not pass: a closed set, at once metric label, journal field and documented code. A
+//! leaf: it imports nothing of ours.
+
+/// The reason of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A deny rule matched.
+    DenyRule,
+    /// No rule allows it.
+    NoRule,
+    /// It touches Durward's own files.
+    ProtectedPath,
+    /// A deny rule may match; what would decide it cannot be known.
+    Undecidable,
+    /// A person was asked and said no.
+    ApprovalDenied,
+    /// A person was asked and did not answer in time.
+    ApprovalTimeout,
+    /// The caller went away or cancelled while a person was asked.
+    ApprovalWithdrawn,
+    /// A person has to be asked, and as many calls wait for people as may.
+    ApprovalQueueFull,
+    /// A person has to be asked, and as many calls of this caller wait as may.
+    ApprovalTooManyWaiting,
+    /// A person has to be asked, and this caller has asked often enough for a minute.
+    ApprovalTooManyAsked,
+    /// Only the client's own person may answer, and this client cannot be asked.
+    ApprovalUnreachable,
+    /// The tool's definition is not the one that was approved.
+    DefinitionChanged,
+    /// Definitions are pinned, and the pins cannot be read or kept.
+    PinsUnreadable,
+    /// The name holds characters that cannot be seen.
+    UnseenName,
+    /// The decision could not be written down.
+    Journal,
+    /// Durward is shutting down.
+    Draining,
+    /// Too many calls and lists in too short a time.
+    RateLimit,
+    /// One tool was called too often within its window.
+    ToolRateLimit,
+    /// Too many calls are under way.
+    UnderWayLimit,
+    /// What became known after the decision wants a person, who can no longer be asked.
+    ApprovalTooLate,
+    /// What became known after the decision contradicts what was judged.
+    FactsChanged,
+}
+
+impl Reason {
+    /// All, in the order of the reference page.
+    pub const ALL: [Self; 21] = [
+        Self::DenyRule,
+        Self::NoRule,
+        Self::ProtectedPath,
+        Self::Undecidable,
+        Self::ApprovalDenied,
+        Self::ApprovalTimeout,
+        Self::ApprovalWithdrawn,
+        Self::ApprovalQueueFull,
+        Self::ApprovalTooManyWaiting,
+        Self::ApprovalTooManyAsked,
+        Self::ApprovalUnreachable,
+        Self::DefinitionChanged,
+        Self::PinsUnreadable,
+        Self::UnseenName,
+        Self::Journal,
+        Self::Draining,
+        Self::RateLimit,
+        Self::ToolRateLimit,
+        Self::UnderWayLimit,
+        Self::ApprovalTooLate,
+        Self::FactsChanged,
+    ];
+
+    /// The label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::DenyRule => "denied_by_rule",
+            Self::NoRule => "no_rule_allows",
+            Self::ProtectedPath => "protected_path",
+            Self::Undecidable => "undecidable",
+            Self::ApprovalDenied => "approval_denied",
+            Self::ApprovalTimeout => "approval_timeout",
+            Self::ApprovalWithdrawn => "approval_withdrawn",
+            Self::ApprovalQueueFull => "approval_queue_full",
+            Self::ApprovalTooManyWaiting => "approval_too_many_waiting",
+            Self::ApprovalTooManyAsked => "approval_too_many_asked",
+            Self::ApprovalUnreachable => "approval_unreachable",
+            Self::DefinitionChanged => "definition_changed",
+            Self::PinsUnreadable => "pins_unreadable",
+            Self::UnseenName => "unseen_name",
+            Self::Journal => "journal_failed",
+            Self::Draining => "draining",
+            Self::RateLimit => "rate_limited",
+            Self::ToolRateLimit => "tool_rate_limited",
+            Self::UnderWayLimit => "too_many_under_way",
+            Self::ApprovalTooLate => "approval_too_late",
+            Self::FactsChanged => "facts_changed",
+        }
+    }
+
+    /// One sentence for the caller; `rule` is the rule that decided.
+    #[must_use]
+    pub fn sentence(self, rule: &str) -> String {
+        match self {
+            Self::DenyRule => format!("refused by the policy: rule \"{rule}\" denies this call"),
+            Self::NoRule => "refused by the policy: no rule allows this call".into(),
+            Self::ProtectedPath => "refused: the call touches a protected path".into(),
+            Self::Undecidable => format!(
+                "refused: rule \"{rule}\" may deny this call, and what decides it cannot be known"
+            ),
+            Self::ApprovalDenied => {
+                format!("refused: rule \"{rule}\" asks for a person's approval, and it was denied")
+            }
+            Self::ApprovalTimeout => format!(
+                "refused: rule \"{rule}\" asks for a person's approval, and nobody answered in time"
+            ),
+            Self::ApprovalWithdrawn => format!(
+                "refused: rule \"{rule}\" asks for a person's approval, and the call was withdrawn before the answer"
+            ),
+            Self::ApprovalQueueFull => format!(
+                "refused: rule \"{rule}\" asks for a person's approval, and too many calls wait for one already; try again later"
+            ),
+            Self::ApprovalTooManyWaiting => format!(
+                "refused: rule \"{rule}\" asks for a person's approval, and too many calls of this caller wait for one already; wait for their answers"
+            ),
+            Self::ApprovalTooManyAsked => format!(
+                "refused: rule \"{rule}\" asks for a person's approval, and this caller has asked too often within a minute; try again later"
+            ),
+            Self::ApprovalUnreachable => format!(
+                "refused: rule \"{rule}\" asks for approval at the client, and this client cannot be asked (it has not declared elicitation)"
+            ),
+            Self::DefinitionChanged => {
+                "refused: the tool's definition is not the one that was approved; the person who runs this has to look at it".into()
+            }
+            Self::PinsUnreadable => {
+                "refused: definitions are pinned, and the pins of this server cannot be read or kept; the person who runs this has to see to it".into()
+            }
+            Self::UnseenName => {
+                "refused: the name holds characters that cannot be seen; it is in no list either".into()
+            }
+            Self::Journal => "refused: the decision could not be written to the journal".into(),
+            Self::Draining => "refused: shutting down".into(),
+            Self::RateLimit => {
+                "refused: too many calls in too short a time; wait as long as retry_after_ms says"
+                    .into()
+            }
+            Self::ToolRateLimit => {
+                "refused: this tool was called too often; wait as long as retry_after_ms says"
+                    .into()
+            }
+            Self::UnderWayLimit => {
+                "refused: too many calls are under way; try again when one of them has ended".into()
+            }
+            Self::ApprovalTooLate => format!(
+                "refused: rule \"{rule}\" asks for a person's approval of what became known after the decision, and it is too late to ask"
+            ),
+            Self::FactsChanged => {
+                "refused: what became known of this call contradicts what was judged".into()
+            }
+        }
+    }
+
+    /// Whether the same call may pass later without anybody changing anything.
+    #[must_use]
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Self::Draining
+            | Self::RateLimit
+            | Self::ToolRateLimit
+            | Self::UnderWayLimit
+            | Self::ApprovalTimeout
+            | Self::ApprovalQueueFull
+            | Self::ApprovalTooManyWaiting
+            | Self::ApprovalTooManyAsked => true,
+            Self::DenyRule
+            | Self::NoRule
+            | Self::ProtectedPath
+            | Self::Undecidable
+            | Self::ApprovalDenied
+            | Self::ApprovalWithdrawn
+            | Self::ApprovalUnreachable
+            | Self::DefinitionChanged
+            | Self::PinsUnreadable
+            | Self::UnseenName
+            | Self::ApprovalTooLate
+            | Self::FactsChanged
+            | Self::Journal => false,
+        }
+    }
+}
+
+/// Why a tool may not be called, whatever the policy says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quarantine {
+    /// Its definition is not the approved one.
+    Changed,
+    /// The pins of its server cannot be read or kept.
+    Unreadable,
+    /// Its name holds characters that cannot be seen.
+    UnseenName,
+}
+
+impl Quarantine {
+    /// The reason of the refusal.
+    #[must_use]
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Changed => Reason::DefinitionChanged,
+            Self::Unreadable => Reason::PinsUnreadable,
+            Self::UnseenName => Reason::UnseenName,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! A request judged and sent, or kept until a person has answered.
+
+use gate::{Admission, Call, Pass, Reason, Ticket};
+
+use super::client::Asker;
+use super::input_required::{Return, take_answer};
+use super::read::{After, Asked, Names, Step};
+use super::run::{Run, Stage};
+use super::under_way::CallGuard;
+use super::wait::Asking;
+use crate::message::frames::{self, Failure, UpstreamFault};
+use crate::message::splice::Marks;
+use crate::upstream::{Exchange, Frame, Unsent};
+
+/// What became of a request at once.
+pub(crate) enum Begun {
+    Running(Box<Run>),
+    Answered(Vec<u8>),
+    /// The two sides cannot understand each other.
+    EraMismatch,
+}
+
+/// What is needed to send a call that may be sent.
+struct Called {
+    marks: Marks,
+    deadline_ns: u64,
+    names: Names,
+    guard: Option<CallGuard>,
+}
+
+impl Asker {
+    /// Judges and sends a request.
+    pub async fn begin(self, frame: Vec<u8>, asked: Asked, guard: Option<CallGuard>) -> Begun {
+        let Asked {
+            marks,
+            names,
+            received_ns,
+            step,
+        } = asked;
+        let called = Called {
+            marks,
+            deadline_ns: received_ns.saturating_add(names.timeout_ns),
+            names,
+            guard,
+        };
+        match step {
+            Step::Refuse(answer) => Begun::Answered(answer),
+            Step::Pass(kind, after, facts, origin) => {
+                let gate = &self.server.gate;
+                let to = self.server.peer();
+                match gate.admit_control(kind, &facts, &origin, &to, Frame(frame)) {
+                    Ok(pass) => {
+                        let sent = self.dispatch(pass, &called.marks, called.deadline_ns).await;
+                        let sent = sent.map(|(exchange, ())| (exchange, after));
+                        self.begun(sent, called)
+                    }
+                    Err(refusal) => Begun::Answered(frames::refused(&called.names.id, &refusal)),
+                }
+            }
+            Step::Judge(facts, origin) => {
+                let call = Call {
+                    caller: self.caller.clone(),
+                    facts: *facts,
+                    origin: *origin,
+                    targets: self.server.peer().into(),
+                    request: Frame(frame),
+                };
+                let admission = self.server.gate.admit(call).await;
+                self.decided(admission, called).await
+            }
+            Step::Return(back, facts, origin) => match self.unpark(&back.state, &frame) {
+                Ok((ticket, marks)) => {
+                    self.came_back(ticket, &back, Called { marks, ..called })
+                        .await
+                }
+                Err(stray) => {
+                    let counted = self.server.gate.admit_stray(&facts, &origin);
+                    self.client.note("request_state_unusable", stray.sentence());
+                    Begun::Answered(frames::stray(&called.names.id, stray, counted))
+                }
+            },
+        }
+    }
+
+    /// Goes on with a call that its client was asked about: as its person says, else as whoever else
+    /// may answer does.
+    async fn came_back(
+        self,
+        ticket: Box<Ticket<Frame>>,
+        back: &Return,
+        mut called: Called,
+    ) -> Begun {
+        let gate = &self.server.gate;
+        let admission = match take_answer(gate, &self.caller.subject, &ticket, back.answer.as_ref())
+        {
+            Some(reason) => Admission::Refused(gate.decline(*ticket, reason)),
+            None if ticket.is_settled() => self.resumed(ticket),
+            None => return self.wait(ticket, called),
+        };
+        // The server's time begins now.
+        called.deadline_ns = self.deadline_ns(&called.names);
+        self.decided(admission, called).await
+    }
+
+    /// Sends what may be sent; what waits for a person is kept, or asked about at the client.
+    async fn decided(self, admission: Admission<Frame>, called: Called) -> Begun {
+        match admission {
+            Admission::Permit(permit) => {
+                let sent = self
+                    .dispatch(permit, &called.marks, called.deadline_ns)
+                    .await;
+                let sent = sent.map(|(exchange, flight)| (exchange, After::Call(flight)));
+                self.begun(sent, called)
+            }
+            Admission::Pending(ticket) => {
+                match self.park(ticket, &called.marks, &called.names.id) {
+                    Ok(answer) => Begun::Answered(answer),
+                    Err(ticket) => self.wait(ticket, called),
+                }
+            }
+            Admission::Refused(refusal) => {
+                Begun::Answered(frames::refused(&called.names.id, &refusal))
+            }
+        }
+    }
+
+    /// Keeps a call until its question has ended.
+    fn wait(self, ticket: Box<Ticket<Frame>>, called: Called) -> Begun {
+        let Called {
+            marks,
+            names,
+            guard,
+            ..
+        } = called;
+        match Asking::of(&self, ticket, marks, names.token.as_deref()) {
+            Ok(asking) => {
+                if let Some(guard) = &guard {
+                    guard.waits(asking.stop());
+                }
+                let stage = Stage::Asking(Box::new(asking));
+                Begun::Running(Box::new(Run::new(self, stage, names, guard)))
+            }
+            Err(refusal) => Begun::Answered(frames::refused(&names.id, &refusal)),
+        }
+    }
+
+    fn begun(self, sent: Result<(Exchange, After), Failure>, called: Called) -> Begun {
+        let Called { names, guard, .. } = called;
+        match sent {
+            Ok((exchange, after)) => {
+                let mut run = Run::new(self, Stage::Over, names, guard);
+                run.sent(exchange, after);
+                Begun::Running(Box::new(run))
+            }
+            Err(failure) if failure.fault == UpstreamFault::EraMismatch => Begun::EraMismatch,
+            Err(failure) => {
+                let fault = failure.fault;
+                self.client.note(fault.label(), fault.sentence());
+                Begun::Answered(frames::upstream_failure(&names.id, &failure))
+            }
+        }
+    }
+
+    /// Sends to the running server, or to a new one where that has ended before anything left.
+    pub(super) async fn dispatch<P: Pass<Request = Frame>>(
+        &self,
+        pass: P,
+        marks: &Marks,
+        deadline_ns: u64,
+    ) -> Result<(Exchange, P::Open), Failure> {
+        const TRIES_MAX: usize = 3;
+        let mut pass = pass;
+        for _ in 0..TRIES_MAX {
+            let link = self.server.pool.link(&self.slot).await?;
+            link.has_room().await?;
+            match link.request(pass, marks, deadline_ns) {
+                Ok(sent) => return Ok(sent),
+                Err(Unsent::Elsewhere(_)) => return Err(UpstreamFault::Unreachable.into()),
+                Err(Unsent::Busy) => return Err(UpstreamFault::Busy.into()),
+                Err(Unsent::Ended(unspent)) => pass = unspent,
+            }
+        }
+        Err(UpstreamFault::Died.into())
+    }
+
+    /// When the server's time is over, if it begins now.
+    pub(super) fn deadline_ns(&self, names: &Names) -> u64 {
+        let now_ns = self.server.gate.mono_ns();
+        now_ns.saturating_add(names.timeout_ns)
+    }
+
+    /// Ends what waits although nobody may be asked about it.
+    pub(super) fn undecidable(&self, ticket: Box<Ticket<Frame>>) -> gate::Refusal {
+        self.server.gate.decline(*ticket, Reason::Undecidable)
+    }
+}

@@ -1,0 +1,134 @@
+//! Whoever makes calls, as the life of a call sees them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use gate::journal::Digest;
+use gate::{Caller, ControlKind, Origin, PeerId};
+use wire::Era;
+
+use super::parked::Lot;
+use super::server::{Reader, Server, Shown};
+use super::under_way::UnderWay;
+use crate::describe::Context;
+use crate::upstream::{News, Slot, taken};
+
+/// Longest id that is kept in the journal, in characters.
+const REQUEST_ID_CHARS_MAX: usize = 256;
+
+/// Something that goes on by itself.
+pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How an edge reaches one client.
+pub(crate) trait Client: Send + Sync {
+    /// Gives the client a message that belongs to no call under way; waits for one that reads slowly.
+    fn tell(&self, frame: Vec<u8>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+
+    /// The same, without waiting.
+    fn post(&self, frame: Vec<u8>);
+
+    /// Carries on with something beside the client's calls.
+    fn beside(&self, work: Work);
+
+    /// Ready when the client is gone, or no longer welcome.
+    fn gone(&self) -> Work;
+
+    /// Whether it reads so slowly that news which it can do without should not be sent.
+    fn is_slow(&self) -> bool {
+        false
+    }
+
+    /// Counts news that were not sent because of that.
+    fn has_missed_news(&self) {}
+
+    /// Whether it speaks HTTP: its headers repeat what its requests say, and caches may stand between.
+    fn is_over_http(&self) -> bool;
+
+    /// Notes something about it for the journal.
+    fn note(&self, event: &'static str, message: &str);
+}
+
+/// Who asks.
+#[derive(Clone)]
+pub(crate) struct Asker {
+    pub server: Arc<Server>,
+    pub caller: Caller,
+    pub session_id: Arc<str>,
+    pub client_id: Option<Arc<str>>,
+    /// Absent before the client has said which it speaks.
+    pub era: Option<Era>,
+    /// Whether a Legacy client can show its person a form.
+    pub elicits: bool,
+    pub slot: Arc<Slot>,
+    pub shown: Arc<Shown>,
+    /// What its session has under way; absent where there are no sessions.
+    pub under_way: Option<Arc<UnderWay>>,
+    /// Calls of Modern clients that wait for these to come back.
+    pub lot: Arc<Lot>,
+    pub client: Arc<dyn Client>,
+}
+
+impl Asker {
+    pub(super) fn is_modern(&self) -> bool {
+        self.era == Some(Era::Modern)
+    }
+
+    pub(super) fn reader(&self) -> Reader<'_> {
+        Reader {
+            caller: &self.caller,
+            session_id: &self.session_id,
+            leaves_unfit_out: self.is_modern() && self.client.is_over_http(),
+            shown: &self.shown,
+        }
+    }
+
+    pub(super) fn with_context<T>(&self, describe: impl FnOnce(&Context<'_>) -> T) -> T {
+        self.server
+            .with_context(&self.caller, &self.shown, describe)
+    }
+
+    pub(super) fn origin(
+        &self,
+        id: &str,
+        arguments_digest: Option<Digest>,
+        received_ns: u64,
+    ) -> Origin {
+        Origin {
+            request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
+            session_id: Arc::clone(&self.session_id),
+            era: self.era.map(Era::label),
+            client_id: self.client_id.clone(),
+            transport: self.server.pool.means().transport(),
+            arguments_digest,
+            received_ns,
+        }
+    }
+
+    /// The client as a destination.
+    pub(super) fn peer(&self) -> PeerId {
+        PeerId::client(Arc::clone(&self.session_id))
+    }
+
+    /// A message of the protocol's own for this client.
+    pub(super) fn passed(&self, kind: ControlKind, frame: Vec<u8>) -> Option<Vec<u8>> {
+        let client = self.peer();
+        let pass = self.server.gate.control(kind, &client, frame);
+        Some(taken(pass, &client)?.0)
+    }
+
+    /// News of the server for this client; `None` where the client need not hear of them: they take
+    /// back a request that it has not been told of, or it reads too slowly.
+    pub fn news(&self, news: &mut News) -> Option<Vec<u8>> {
+        if let (Some(key), Some(under_way)) = (&news.cancels, &self.under_way)
+            && under_way.withdraw_asked(key)
+        {
+            return None;
+        }
+        if news.is_droppable && self.client.is_slow() {
+            self.client.has_missed_news();
+            return None;
+        }
+        self.passed(ControlKind::News, std::mem::take(&mut news.frame))
+    }
+}

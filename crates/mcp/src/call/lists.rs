@@ -1,0 +1,217 @@
+//! What the client has been shown, so that it can be told which lists a reload has made untrue.
+//!
+//! A client is told only of kinds whose changes the server's capabilities announce, only once it has
+//! said that it is initialized, and only where an entry that it has seen or missed is judged otherwise
+//! now. It learns the rest by listing again: calls are judged in any case.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use gate::World;
+
+use crate::describe::Context;
+use crate::descriptions::listing;
+use crate::message::method::List;
+
+/// Most entries of one list that are remembered for a client that is alone. Of a longer list any
+/// reload may change something.
+pub(crate) const ENTRIES_MAX: usize = 10_000;
+
+/// The kinds of lists that a client can be told about: the capability, its notification, its lists.
+const KINDS: [(&str, &str, &[List]); 3] = [
+    ("tools", "notifications/tools/list_changed", &[List::Tools]),
+    (
+        "resources",
+        "notifications/resources/list_changed",
+        &[List::Resources, List::Templates],
+    ),
+    (
+        "prompts",
+        "notifications/prompts/list_changed",
+        &[List::Prompts],
+    ),
+];
+
+/// All lists.
+const ALL_LISTS: [List; 4] = [List::Tools, List::Resources, List::Templates, List::Prompts];
+
+/// What the client has been shown.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    /// What the lists below were last held against.
+    world: Arc<World>,
+    /// Most entries of one list that are remembered.
+    entries_max: usize,
+    /// Kinds whose changes the server has said it announces.
+    announced: Vec<&'static str>,
+    seen: HashMap<List, Seen>,
+}
+
+/// One list, over all its pages.
+#[derive(Debug)]
+struct Seen {
+    /// What it was judged by.
+    world: Arc<World>,
+    /// Each entry's name or URI, shown or not.
+    labels: HashSet<String>,
+    /// There were more than are remembered.
+    more: bool,
+}
+
+impl Lists {
+    pub fn new(world: Arc<World>, entries_max: usize) -> Self {
+        Self {
+            world,
+            entries_max,
+            announced: Vec::new(),
+            seen: HashMap::new(),
+        }
+    }
+
+    /// Learns from the result of `initialize` which changes the server announces.
+    pub fn learn_capabilities(&mut self, result: &str) {
+        let result: serde_json::Value = serde_json::from_str(result).unwrap_or_default();
+        let announced = |kind: &&str| {
+            let declared = result.get("capabilities").and_then(|all| all.get(kind));
+            declared.and_then(|kind| kind.get("listChanged")) == Some(&true.into())
+        };
+        self.announced = KINDS
+            .iter()
+            .map(|(kind, ..)| *kind)
+            .filter(announced)
+            .collect();
+    }
+
+    /// Takes a page of a list, judged by `world`; the first one begins it anew.
+    pub fn take(
+        &mut self,
+        list: List,
+        first: bool,
+        labels: impl Iterator<Item = String>,
+        world: Arc<World>,
+    ) {
+        let fresh = || Seen {
+            world: Arc::clone(&world),
+            labels: HashSet::new(),
+            more: false,
+        };
+        let seen = self.seen.entry(list).or_insert_with(fresh);
+        if first {
+            *seen = fresh();
+        }
+        for label in labels {
+            if seen.labels.len() < self.entries_max || seen.labels.contains(&label) {
+                seen.labels.insert(label);
+            } else {
+                seen.more = true;
+            }
+        }
+    }
+}
+
+impl Lists {
+    /// Whether all of it was judged by this world.
+    pub fn are_of(&self, world: &Arc<World>) -> bool {
+        Arc::ptr_eq(world, &self.world)
+    }
+
+    /// After a reload: what to tell the client, so that it asks again for the lists that have changed.
+    pub fn changed(&mut self, world: &Arc<World>, context: &Context<'_>) -> Vec<Vec<u8>> {
+        let differs: Vec<List> = ALL_LISTS
+            .into_iter()
+            .filter(|list| self.differs(*list, world, context))
+            .collect();
+        // Told once; the client's next list says by what it was judged.
+        for seen in self.seen.values_mut() {
+            seen.world = Arc::clone(world);
+        }
+        self.world = Arc::clone(world);
+        let told = KINDS.iter().filter(|(kind, _, lists)| {
+            self.announced.contains(kind) && lists.iter().any(|list| differs.contains(list))
+        });
+        told.map(|(_, method, _)| {
+            format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}").into_bytes()
+        })
+        .collect()
+    }
+
+    /// Whether an entry of a list that the client has asked for is judged otherwise now.
+    fn differs(&self, list: List, now: &Arc<World>, context: &Context<'_>) -> bool {
+        let Some(seen) = self.seen.get(&list) else {
+            return false;
+        };
+        if Arc::ptr_eq(&seen.world, now) {
+            return false;
+        }
+        seen.more
+            || seen.labels.iter().any(|label| {
+                let facts = listing::facts_of(list, label, context);
+                let shown = |world: &World| world.policy.judge(&facts).may_be_listed();
+                shown(&seen.world) != shown(now)
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn world() -> Arc<World> {
+        let policy = gate::policy::Policy::load("{}", None, &[]).unwrap();
+        Arc::new(World {
+            policy,
+            version: "v1".into(),
+            limits: gate::limits::Limits::default(),
+            approval: gate::approval::Options::default(),
+        })
+    }
+
+    fn lists() -> Lists {
+        Lists::new(world(), ENTRIES_MAX)
+    }
+
+    #[test]
+    fn only_announced_kinds_count() {
+        for (result, expect) in [
+            (
+                r#"{"capabilities":{"tools":{"listChanged":true},"prompts":{}}}"#,
+                &["tools"][..],
+            ),
+            (
+                r#"{"capabilities":{"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":false}}}"#,
+                &["resources", "prompts"],
+            ),
+            (r#"{"capabilities":{"tools":{"listChanged":"yes"}}}"#, &[]),
+            (r#"{"capabilities":[]}"#, &[]),
+            ("nonsense", &[]),
+        ] {
+            let mut lists = lists();
+            lists.learn_capabilities(result);
+            assert_eq!(lists.announced, expect, "{result}");
+        }
+    }
+
+    #[test]
+    fn pages_make_one_list_and_a_first_page_begins_it_anew() {
+        let mut lists = lists();
+        let mut take = |first, names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned());
+            lists.take(List::Tools, first, names, world());
+            lists.seen[&List::Tools].labels.len()
+        };
+        assert_eq!(take(true, &["a", "b"]), 2);
+        assert_eq!(take(false, &["b", "c"]), 3);
+        assert_eq!(take(true, &["d"]), 1);
+    }
+
+    #[test]
+    fn a_list_longer_than_the_bound_is_kept_in_part() {
+        let mut lists = lists();
+        for (count, more) in [(ENTRIES_MAX, false), (ENTRIES_MAX + 1, true)] {
+            let labels = (0..count).map(|n| n.to_string());
+            lists.take(List::Resources, true, labels, world());
+            let seen = &lists.seen[&List::Resources];
+            assert_eq!((seen.labels.len(), seen.more), (ENTRIES_MAX, more));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The life of a call, once: read, judged, asked about, sent, answered, settled. The edges bring
+//! clients, `upstream` brings servers; nothing here knows how either is spoken to.
+//!
+//! Invariants, as absences: no request is sent twice once any of it has left; nothing a server asks
+//! of its client, in a request or inside a result, reaches the client unjudged; no task is spawned
+//! here, an edge runs what is handed to it.
+
+mod begin;
+mod client;
+pub mod form;
+pub mod input_required;
+mod lists;
+mod parked;
+mod questions;
+mod read;
+mod run;
+mod server;
+mod under_way;
+mod wait;
+
+pub use parked::PARKED_MAX;
+pub use questions::INPUTS_MAX;
+pub use server::{CALLERS_MAX, ServerOptions};
+pub use under_way::SERVER_REQUESTS_MAX;
+
+pub(crate) use begin::Begun;
+pub(crate) use client::{Asker, Client, Work};
+pub(crate) use lists::{ENTRIES_MAX, Lists};
+pub(crate) use parked::Lot;
+pub(crate) use questions::Question;
+pub(crate) use read::{Asked, ToRead};
+pub(crate) use run::{Run, Said};
+pub(crate) use server::{Server, Shown};
+pub(crate) use under_way::{CallGuard, Cancelled, UnderWay, Why};

@@ -1,0 +1,164 @@
+//! What a request asks for, read from its frame.
+
+use gate::facts::Facts;
+use gate::{ControlKind, InFlight, Origin};
+use wire::jsonrpc::{member, string};
+use wire::scan::Scan;
+use wire::{Canonical, Id, WireError};
+
+use super::client::Asker;
+use super::input_required::Return;
+use super::server::Server;
+use crate::describe;
+use crate::message::method::{self, Class, List, Treatment};
+use crate::message::splice::Marks;
+use crate::message::{frames, request};
+
+/// A request as its edge has read it.
+pub(crate) struct ToRead<'m> {
+    pub canonical: &'m Canonical,
+    pub scan: &'m Scan<'m>,
+    pub id: Id<'m>,
+    pub method: &'m str,
+    /// When it was read, on the gate's monotonic clock.
+    pub received_ns: u64,
+}
+
+/// What a request asks for, without its frame.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(super) marks: Marks,
+    pub(super) names: Names,
+    pub(super) received_ns: u64,
+    pub(super) step: Step,
+}
+
+/// A request's names as its client spelled them.
+#[derive(Debug)]
+pub(crate) struct Names {
+    pub id: String,
+    /// The progress token.
+    pub token: Option<String>,
+    /// How long the server may take; `u64::MAX`: for as long as the client stays.
+    pub timeout_ns: u64,
+}
+
+#[derive(Debug)]
+pub(super) enum Step {
+    Pass(ControlKind, After, Box<Facts>, Box<Origin>),
+    Judge(Box<Facts>, Box<Origin>),
+    /// The client comes back with an answer of its person.
+    Return(Return, Box<Facts>, Box<Origin>),
+    Refuse(Vec<u8>),
+}
+
+/// What to do with the answer.
+#[derive(Debug)]
+pub(super) enum After {
+    Treat(Treatment),
+    /// Show what may be shown of it; whether it is a first page.
+    List(List, bool),
+    Call(InFlight),
+}
+
+impl Asked {
+    /// The id as the client spelled it.
+    pub fn id(&self) -> &str {
+        &self.names.id
+    }
+
+    /// Takes along the client's headers that repeat arguments.
+    pub fn mirror(&mut self, headers: &http::HeaderMap) {
+        self.marks.mirror(headers);
+    }
+}
+
+impl Asker {
+    /// Whether no name among a call's arguments can be read as another.
+    fn arguments_are_plain(&self, method: &str, canonical: &Canonical) -> Result<(), WireError> {
+        if method != "tools/call" {
+            return Ok(());
+        }
+        let tool = canonical.param("name").and_then(string);
+        self.server
+            .with_names(tool.as_deref(), |names| canonical.arguments_are(names))
+    }
+
+    /// Reads a request and decides what it asks for, without sending anything.
+    pub fn read(&self, asked: &ToRead<'_>) -> Asked {
+        let ToRead {
+            canonical,
+            scan,
+            id,
+            method,
+            received_ns,
+        } = *asked;
+        let frame = canonical.text().as_bytes();
+        let origin = || {
+            let digest = member(&scan.params, "arguments")
+                .map(|raw| self.server.gate.digest(raw.as_bytes()));
+            Box::new(self.origin(id.raw(), digest, received_ns))
+        };
+        let control = || {
+            let facts = self.with_context(|context| describe::control_request(method, context));
+            Box::new(facts)
+        };
+        let back = self.is_modern().then(|| Return::of(scan)).flatten();
+        let known = method::of(method);
+        let step = match (request::classify(method, scan), back) {
+            (Class::Judged(_), Some(back)) => Step::Return(back, control(), origin()),
+            (Class::Control(kind), _) => {
+                Step::Pass(kind, After::Treat(known.treatment), control(), origin())
+            }
+            (Class::List(list), _) => {
+                let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
+                let after = After::List(list, first);
+                Step::Pass(ControlKind::List, after, control(), origin())
+            }
+            (Class::Judged(reaches_for), None) => {
+                let described = self.with_context(|context| {
+                    describe::client_request(method, reaches_for, scan, context)
+                });
+                match described {
+                    Ok(mut facts) => match self.arguments_are_plain(method, canonical) {
+                        Ok(()) => {
+                            Server::refresh_quarantine(&mut facts, &self.shown);
+                            Step::Judge(Box::new(facts), origin())
+                        }
+                        Err(fault) => {
+                            self.client.note(fault.kind.label(), fault.message);
+                            Step::Refuse(frames::bad_frame(id.raw(), &fault))
+                        }
+                    },
+                    Err(message) => {
+                        self.client.note("client_params_unusable", message);
+                        Step::Refuse(frames::error(id.raw(), -32602, message, None))
+                    }
+                }
+            }
+        };
+        let timeout_ns = if known.is_endless {
+            // A subscription lasts as long as its client stays.
+            u64::MAX
+        } else {
+            let tool = (method == "tools/call").then(|| member(&scan.params, "name"));
+            let tool = tool.flatten().and_then(string);
+            self.server.timeout_ns(tool.as_deref())
+        };
+        let marks = Marks::of(frame, scan).unwrap_or_default();
+        let token = marks.token.as_ref().and_then(|at| {
+            let raw = frame.get(at.clone())?;
+            Some(String::from_utf8_lossy(raw).into_owned())
+        });
+        Asked {
+            marks,
+            names: Names {
+                id: id.raw().to_owned(),
+                token,
+                timeout_ns,
+            },
+            received_ns,
+            step,
+        }
+    }
+}

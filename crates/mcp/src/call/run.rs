@@ -1,0 +1,276 @@
+//! One request under way, from being sent or asked about to its answer.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gate::Outcome;
+use gate::journal::{ResponseSummary, Status};
+
+use super::client::Asker;
+use super::questions::{Judging, Late, Question};
+use super::read::{After, Names};
+use super::under_way::CallGuard;
+use super::wait::Asking;
+use crate::message::era;
+use crate::message::frames::{self, Failure, UpstreamFault};
+use crate::message::method::Treatment;
+use crate::message::reply::{self, Reply};
+use crate::message::{request, splice};
+use crate::upstream::{Exchange, Incoming};
+
+/// What a call under way has for its client.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// A message before the answer.
+    Emit(Vec<u8>),
+    /// The answer, and its code where it is an error.
+    Done(Vec<u8>, Option<i64>),
+    /// There is none: the client has cancelled.
+    Gone,
+}
+
+/// A request under way. Dropped before its end, it is cancelled at the server and settled as such.
+pub(crate) struct Run {
+    pub(super) asker: Asker,
+    pub(super) stage: Stage,
+    after: Option<After>,
+    pub(super) names: Names,
+    pub(super) guard: Option<CallGuard>,
+    /// What a person let pass while the call went on; made with the server's first question.
+    late: Option<Late>,
+}
+
+/// How far it has come.
+pub(super) enum Stage {
+    /// A person is asked.
+    Asking(Box<Asking>),
+    Sent(Exchange),
+    /// Its answer asks the client for something, which is judged.
+    Judging(Box<Judging>),
+    /// There is nothing more.
+    Over,
+}
+
+impl Run {
+    pub(super) fn new(asker: Asker, stage: Stage, names: Names, guard: Option<CallGuard>) -> Self {
+        Self {
+            asker,
+            stage,
+            after: None,
+            names,
+            guard,
+            late: None,
+        }
+    }
+
+    /// What there is for the client next. Nothing after [`Said::Done`] or [`Said::Gone`].
+    pub async fn next(&mut self) -> Said {
+        loop {
+            let exchange = match &mut self.stage {
+                Stage::Sent(exchange) => exchange,
+                Stage::Judging(judging) => {
+                    if let Err(why) = judging.settled().await {
+                        return self.no_longer_judged(why);
+                    }
+                    match self.judged_again() {
+                        Ok(reply) => return self.done(reply),
+                        Err(Some(said)) => return said,
+                        Err(None) => continue,
+                    }
+                }
+                Stage::Asking(_) => {
+                    if let Some(said) = self.next_asked().await {
+                        return said;
+                    }
+                    continue;
+                }
+                Stage::Over => return Said::Gone,
+            };
+            let incoming = match &mut self.late {
+                None => exchange.next().await,
+                Some(late) => tokio::select! {
+                    biased;
+                    frame = late.next() => return Said::Emit(frame),
+                    incoming = exchange.next() => incoming,
+                },
+            };
+            if let Some(said) = self.came(incoming).await {
+                return said;
+            }
+        }
+    }
+
+    /// Takes what has come from the server.
+    async fn came(&mut self, incoming: Incoming) -> Option<Said> {
+        match incoming {
+            Incoming::Response(reply) => match self.judged(reply).await {
+                Ok(reply) => Some(self.done(reply)),
+                Err(said) => said,
+            },
+            Incoming::Fault(failure) => Some(self.failed(&failure)),
+            Incoming::Cancelled => {
+                self.after = None;
+                Some(Said::Gone)
+            }
+            Incoming::Notification(mut news) => {
+                let frame = self.asker.news(&mut news)?;
+                Some(Said::Emit(self.respelled(frame, news.tie)))
+            }
+            Incoming::Request { id, method, frame } => {
+                let Stage::Sent(exchange) = &self.stage else {
+                    return None;
+                };
+                let link = Arc::clone(exchange.link());
+                let question = Question { id, method, frame };
+                let client = &self.asker.client;
+                let late = self.late.get_or_insert_with(|| Late::new(client)).sender();
+                let passed = self.asker.pass_on(&link, question, Some(late)).await;
+                passed.map(Said::Emit)
+            }
+        }
+    }
+
+    /// What was to be done with the answer.
+    pub(super) fn take_after(&mut self) -> Option<After> {
+        self.after.take()
+    }
+
+    /// Whether it lasts for as long as its client stays.
+    pub fn is_endless(&self) -> bool {
+        self.names.timeout_ns == u64::MAX
+    }
+
+    fn respelled(&self, frame: Vec<u8>, tie: Option<(Range<usize>, bool)>) -> Vec<u8> {
+        let Some((at, is_token)) = tie else {
+            return frame;
+        };
+        let name = if is_token {
+            self.names.token.as_deref().unwrap_or(&self.names.id)
+        } else {
+            &self.names.id
+        };
+        splice::edited(&frame, &mut [(at, name.as_bytes())])
+    }
+
+    /// The call's id as its client spelled it.
+    pub fn id(&self) -> &str {
+        &self.names.id
+    }
+
+    /// It has been sent.
+    pub(super) fn sent(&mut self, exchange: Exchange, after: After) {
+        if let Some(guard) = &self.guard {
+            guard.sent(exchange.link(), exchange.number());
+        }
+        self.stage = Stage::Sent(exchange);
+        self.after = Some(after);
+    }
+
+    pub(super) fn failed(&mut self, failure: &Failure) -> Said {
+        self.ended(failure, None)
+    }
+
+    fn ended(&mut self, failure: &Failure, response: Option<ResponseSummary>) -> Said {
+        let after = self.after.take();
+        if failure.fault == UpstreamFault::Stopping {
+            // A flight that is dropped is settled as cancelled.
+            drop(after);
+        } else if let Some(After::Call(flight)) = after {
+            flight.finish(Outcome {
+                status: Status::Failure,
+                error_code: Some(i64::from(frames::UPSTREAM_CODE)),
+                reason: Some(failure.fault.label()),
+                response,
+            });
+        }
+        Said::Done(
+            frames::upstream_failure(&self.names.id, failure),
+            Some(i64::from(frames::UPSTREAM_CODE)),
+        )
+    }
+
+    fn done(&mut self, reply: Reply) -> Said {
+        let within = reply::within_bound(&self.asker.server.gate, &reply.frame);
+        if let Err((failure, summary)) = within {
+            let fault = failure.fault;
+            self.asker.client.note(fault.label(), fault.sentence());
+            return self.ended(&failure, Some(summary));
+        }
+        let payload = reply.payload();
+        let after = self.after.take();
+        if reply.is_error {
+            return self.refused_by_server(reply, after);
+        }
+        let changed = match after {
+            Some(After::Treat(treatment)) => self.treated(treatment, payload),
+            Some(After::List(list, first)) => {
+                let page = (list, first);
+                match self.asker.listed(page, &reply.frame, payload) {
+                    Ok(changed) => changed,
+                    Err(message) => {
+                        self.asker.client.note("server_list_unreadable", message);
+                        return self.failed(&UpstreamFault::Garbage.into());
+                    }
+                }
+            }
+            Some(After::Call(mut flight)) => {
+                flight.reply_arrived();
+                let gate = &self.asker.server.gate;
+                flight.finish(reply::outcome(gate, &reply.frame, false, payload));
+                None
+            }
+            None => None,
+        };
+        let changed = if self.asker.is_modern() && self.asker.client.is_over_http() {
+            splice::made_private(changed.as_deref().unwrap_or(payload)).or(changed)
+        } else {
+            changed
+        };
+        Said::Done(reply.respelled(&self.names.id, changed.as_deref()), None)
+    }
+
+    /// The server has answered with an error.
+    fn refused_by_server(&self, reply: Reply, after: Option<After>) -> Said {
+        let payload = reply.payload();
+        let code = frames::error_code(payload).unwrap_or_default();
+        let asked = match &after {
+            Some(After::Treat(Treatment::Initialize)) => era::Asked::Initialize,
+            Some(After::Treat(Treatment::Discover)) => era::Asked::Discover,
+            _ => era::Asked::Other,
+        };
+        if let Some(After::Call(mut flight)) = after {
+            flight.reply_arrived();
+            let gate = &self.asker.server.gate;
+            flight.finish(reply::outcome(gate, &reply.frame, true, payload));
+        }
+        if let Some(era) = self.asker.era
+            && era::is_mismatch(era, asked, payload)
+        {
+            let fault = UpstreamFault::EraMismatch;
+            self.asker.client.note(fault.label(), &era::sentence(era));
+            return Said::Done(era::refusal(&self.names.id, era, payload), Some(code));
+        }
+        Said::Done(reply.respelled(&self.names.id, None), Some(code))
+    }
+
+    /// What a handshake's result becomes; `None` where nothing has to be changed.
+    fn treated(&self, treatment: Treatment, payload: &str) -> Option<String> {
+        let asker = &self.asker;
+        match treatment {
+            Treatment::Plain => None,
+            Treatment::Initialize | Treatment::Discover => {
+                if let Some(under_way) = &asker.under_way
+                    && treatment == Treatment::Initialize
+                {
+                    let revision = request::version_of(payload);
+                    under_way.agreed_on(revision);
+                    if let Stage::Sent(exchange) = &self.stage {
+                        exchange.link().agreed_on(revision);
+                    }
+                    under_way.lists().learn_capabilities(payload);
+                }
+                asker.server.screened(payload, &asker.session_id)
+            }
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! A server as the life of a call knows it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use ::http::HeaderMap;
+use gate::facts::Facts;
+use gate::paths::PathView;
+use gate::pins::PinOptions;
+use gate::{Caller, Gate, PeerId};
+use wire::canonical::NameTree;
+use wire::jsonrpc::{member, string};
+use wire::scan::Scan;
+
+use super::client::Asker;
+use crate::describe::{ArgumentNames, Context, PathSchemas};
+use crate::descriptions;
+use crate::descriptions::definitions::{Definitions, Entry, Memo};
+use crate::descriptions::finding::{Event, Finding, Told, quoted};
+use crate::descriptions::listing::{self, Listed};
+use crate::message::method::List;
+use crate::message::mirrored::Declarations;
+use crate::message::reply;
+use crate::upstream::{Means, Pool, Share};
+
+/// Most callers without a session of whom it is known what they were shown.
+pub const CALLERS_MAX: usize = 1_024;
+
+/// What to serve under a name.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// The name in addresses, rules and the journal.
+    pub name: String,
+    /// The gate with the rules for it.
+    pub gate: Arc<Gate>,
+    /// How it is started or reached.
+    pub means: Means,
+    /// Who shares its process or session.
+    pub share: Share,
+    /// How long it may take to answer, in milliseconds.
+    pub call_timeout_ms: u64,
+    /// The same for single tools.
+    pub tool_timeouts_ms: HashMap<String, u64>,
+    /// The file system that it sees, where it is ours.
+    pub view: Option<Arc<dyn PathView>>,
+    /// What is done about its descriptions.
+    pub descriptions: descriptions::Options,
+    /// How its tools' definitions are pinned.
+    pub pins: PinOptions,
+}
+
+/// A server and its processes or sessions.
+pub(crate) struct Server {
+    pub name: Arc<str>,
+    pub gate: Arc<Gate>,
+    pub pool: Pool,
+    call_timeout_ms: u64,
+    tool_timeouts_ms: HashMap<String, u64>,
+    view: Option<Arc<dyn PathView>>,
+    known: RwLock<Known>,
+    told: Mutex<Told>,
+    descriptions: descriptions::Options,
+    pins: PinOptions,
+    memo: Arc<Memo>,
+    /// What callers without a session were shown.
+    shown: Mutex<HashMap<Arc<str>, Arc<Shown>>>,
+}
+
+/// What was learned from the server's lists, by whichever session.
+#[derive(Default)]
+struct Known {
+    schemas: PathSchemas,
+    names: ArgumentNames,
+    mirrored: Declarations,
+}
+
+/// What one session was shown of a server's tools, or one caller where there are no sessions. A server
+/// may say something else to each of them.
+#[derive(Debug)]
+pub(crate) struct Shown(RwLock<Definitions>);
+
+impl Shown {
+    fn read(&self) -> RwLockReadGuard<'_, Definitions> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Definitions> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing more will be shown: a first list that was begun is closed as it is.
+    pub fn close(&self) {
+        self.write().close();
+    }
+}
+
+/// Who is shown a list.
+pub(crate) struct Reader<'r> {
+    pub caller: &'r Caller,
+    pub session_id: &'r str,
+    /// Tools that declare headers against the rules are not for this reader.
+    pub leaves_unfit_out: bool,
+    pub shown: &'r Shown,
+}
+
+impl Server {
+    /// A server that nobody has asked anything. `session_id` is the one session that it is for, or empty.
+    pub fn new(options: ServerOptions, session_id: &str) -> Self {
+        let name: Arc<str> = options.name.into();
+        let pool = Pool::new(
+            Arc::clone(&name),
+            options.means,
+            options.share,
+            Arc::clone(&options.gate),
+        );
+        let server = Self {
+            name,
+            gate: options.gate,
+            pool,
+            call_timeout_ms: options.call_timeout_ms,
+            tool_timeouts_ms: options.tool_timeouts_ms,
+            view: options.view,
+            known: RwLock::default(),
+            told: Mutex::default(),
+            descriptions: options.descriptions,
+            pins: options.pins,
+            memo: Arc::default(),
+            shown: Mutex::default(),
+        };
+        let fault = server.nothing_shown().read().fault();
+        server.tell(fault.into_iter().collect(), session_id);
+        server
+    }
+
+    /// Its name as a destination.
+    pub fn peer(&self) -> PeerId {
+        PeerId::server(Arc::clone(&self.name))
+    }
+
+    /// The beginning of what a session is shown.
+    pub fn nothing_shown(&self) -> Arc<Shown> {
+        let memo = Arc::clone(&self.memo);
+        let definitions =
+            Definitions::sharing(self.descriptions.clone(), &self.pins, &self.name, memo);
+        Arc::new(Shown(RwLock::new(definitions)))
+    }
+
+    /// What a caller without a session was shown.
+    pub fn shown_to(&self, caller: &Arc<str>) -> Arc<Shown> {
+        let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shown) = all.get(caller) {
+            return Arc::clone(shown);
+        }
+        if all.len() >= CALLERS_MAX
+            && let Some(any) = all.keys().next().cloned()
+            && let Some(shown) = all.remove(&any)
+        {
+            // It begins anew with its next request, held to what is pinned.
+            shown.close();
+        }
+        let shown = self.nothing_shown();
+        all.insert(Arc::clone(caller), Arc::clone(&shown));
+        shown
+    }
+
+    /// Nothing more will be shown.
+    pub fn close(&self) {
+        let all = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
+        for shown in all.into_values() {
+            shown.close();
+        }
+    }
+
+    /// How long it may take to answer a call of this tool, or anything else, in nanoseconds.
+    pub fn timeout_ns(&self, tool: Option<&str>) -> u64 {
+        let own = tool.and_then(|tool| self.tool_timeouts_ms.get(tool));
+        let timeout_ms = own.copied().unwrap_or(self.call_timeout_ms);
+        timeout_ms.saturating_mul(1_000_000)
+    }
+
+    /// Lends what describing a request needs to know.
+    pub fn with_context<T>(
+        &self,
+        caller: &Caller,
+        shown: &Shown,
+        describe: impl FnOnce(&Context<'_>) -> T,
+    ) -> T {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        describe(&Context {
+            backend_id: &self.name,
+            caller,
+            view: self.view.as_deref(),
+            schemas: &known.schemas,
+            definitions: Some(&shown.read()),
+        })
+    }
+
+    /// Lends the argument names that a tool declares, none where it is not known.
+    pub fn with_names<T>(&self, tool: Option<&str>, look: impl FnOnce(&NameTree) -> T) -> T {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        look(known.names.of(tool))
+    }
+
+    /// Looks again whether a tool that waits for approval has it by now.
+    pub fn refresh_quarantine(facts: &mut Facts, shown: &Shown) {
+        if let (Some(_), Some(tool)) = (facts.quarantine, facts.tool_name.known()) {
+            facts.quarantine = shown.write().quarantine_now(tool);
+        }
+    }
+
+    /// Whether the headers of a call repeat the arguments that its tool declares.
+    ///
+    /// # Errors
+    /// A sentence about the first header that does not.
+    pub fn check_headers(&self, scan: &Scan<'_>, headers: &HeaderMap) -> Result<(), String> {
+        let Some(tool) = member(&scan.params, "name").and_then(string) else {
+            return Ok(());
+        };
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let arguments = member(&scan.params, "arguments");
+        known.mirrored.check(&tool, arguments, headers)
+    }
+
+    /// A page of a list as its reader may see it; `None` where that is all of it. `first` where it
+    /// was asked for without a cursor.
+    fn listed(
+        &self,
+        (list, first): (List, bool),
+        mut listed: Listed<'_>,
+        reader: &Reader<'_>,
+    ) -> Option<String> {
+        let (mut shown, mut findings) =
+            reader
+                .shown
+                .write()
+                .take(list, &listed, first, self.gate.wall_ms());
+        if list == List::Tools {
+            let unfit = self.learn(&listed);
+            findings.extend(unfit.iter().map(|tool| {
+                let message = format!("tool {} declares a header that cannot be", quoted(tool));
+                Finding::new(Event::HeaderUnfit, message)
+            }));
+            if reader.leaves_unfit_out && !unfit.is_empty() {
+                cut(&mut listed, &mut shown, &unfit);
+            }
+        }
+        self.tell(findings, reader.session_id);
+        self.with_context(reader.caller, reader.shown, |context| {
+            listing::filter(list, &listed, &shown, &self.gate, context)
+        })
+    }
+
+    /// Learns from the definitions of tools; gives those that declare headers against the rules.
+    fn learn(&self, listed: &Listed<'_>) -> Vec<String> {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut unfit = Vec::new();
+        for row in &listed.entries {
+            known.schemas.learn(&row.label, &row.input_schema);
+            known.names.learn(&row.label, &row.input_schema);
+            if !known.mirrored.learn(&row.label, &row.input_schema) {
+                unfit.push(row.label.clone());
+            }
+        }
+        unfit
+    }
+
+    /// A handshake's result with its instructions screened; `None` where nothing had to be changed.
+    pub fn screened(&self, payload: &str, session_id: &str) -> Option<String> {
+        let screened = descriptions::instructions(payload, &self.descriptions);
+        self.tell(screened.findings, session_id);
+        screened.text
+    }
+
+    fn tell(&self, findings: Vec<Finding>, session_id: &str) {
+        if !findings.is_empty() {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            told.tell(findings, &self.gate, session_id, &self.name);
+        }
+    }
+}
+
+impl Asker {
+    /// A page of a list as this client may see it; `None` where that is all of it. `first` where it
+    /// was asked for without a cursor.
+    ///
+    /// # Errors
+    /// A sentence, where the reply is not a list of this kind.
+    pub(super) fn listed(
+        &self,
+        (list, first): (List, bool),
+        frame: &[u8],
+        payload: &str,
+    ) -> Result<Option<String>, &'static str> {
+        let Some(listed) = reply::list(list, frame, payload)? else {
+            return Ok(None);
+        };
+        if let Some(under_way) = &self.under_way {
+            let labels = listed.entries.iter().map(|row| row.label.clone());
+            let world = self.server.gate.world();
+            under_way.lists().take(list, first, labels, world);
+        }
+        Ok(self.server.listed((list, first), listed, &self.reader()))
+    }
+
+    /// What to tell the client of lists that a reload has changed.
+    pub fn changed_lists(&self) -> Vec<Vec<u8>> {
+        let Some(under_way) = &self.under_way else {
+            return Vec::new();
+        };
+        let world = self.server.gate.world();
+        let mut lists = under_way.lists();
+        if lists.are_of(&world) {
+            return Vec::new();
+        }
+        let changed = self.with_context(|context| lists.changed(&world, context));
+        // Who has not said that it is initialized lists for the first time.
+        if under_way.is_ready() {
+            changed
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+/// Leaves these tools out of a list and of what may be shown of it.
+fn cut(listed: &mut Listed<'_>, shown: &mut Vec<Arc<Entry>>, names: &[String]) {
+    let keeps: Vec<bool> = listed
+        .entries
+        .iter()
+        .map(|row| !names.contains(&row.label))
+        .collect();
+    let mut keep = keeps.iter();
+    listed
+        .entries
+        .retain(|_| keep.next().copied().unwrap_or(true));
+    let mut keep = keeps.iter();
+    shown.retain(|_| keep.next().copied().unwrap_or(true));
+    listed.is_cut = true;
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,275 @@
+//! Something that waits for a person: the client's own is asked where a rule says so, and a client
+//! that wants to know hears that it still waits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gate::approval::Channel;
+use gate::{Admission, Reason, Refusal, Ticket};
+use wire::id::IdKey;
+use wire::jsonrpc::{member, string};
+use wire::{Bounds, scan_request};
+
+use super::client::{Asker, Client, Work};
+use super::form;
+use super::input_required::only_client;
+use super::read::After;
+use super::run::{Run, Said, Stage};
+use super::server::Server;
+use super::under_way::{Stop, UnderWay, Why};
+use crate::message::splice::Marks;
+use crate::message::{frames, request};
+use crate::upstream::Frame;
+
+/// How often a client that asked for progress hears that its call still waits, in milliseconds.
+const PROGRESS_MS: u64 = 10_000;
+
+/// Something that waits for a person.
+pub(super) struct Asking {
+    ticket: Box<Ticket<Frame>>,
+    marks: Marks,
+    stop: Arc<Stop>,
+    gone: Work,
+    form: Option<Form>,
+    news: Option<Waiting>,
+    over: Option<End>,
+}
+
+/// How the wait for a person ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum End {
+    Settled,
+    Over(Why),
+}
+
+/// Our question to the client. Dropped, it is not waited for any more.
+struct Form {
+    under_way: Arc<UnderWay>,
+    id: IdKey,
+    question: Option<Vec<u8>>,
+    /// Told when the client has answered without an answer.
+    unanswered: Arc<Stop>,
+}
+
+impl Drop for Form {
+    fn drop(&mut self) {
+        self.under_way.close_form(&self.id);
+    }
+}
+
+/// What a client is told meanwhile.
+struct Waiting {
+    client: Arc<dyn Client>,
+    /// Its token, as spelled.
+    token: String,
+    told: u32,
+    mono_ns: Box<dyn Fn() -> u64 + Send>,
+    tick: tokio::time::Interval,
+}
+
+impl Waiting {
+    fn of(asker: &Asker, token: &str) -> Self {
+        let gate = Arc::clone(&asker.server.gate);
+        let every = Duration::from_millis(PROGRESS_MS);
+        Self {
+            client: Arc::clone(&asker.client),
+            token: token.to_owned(),
+            told: 0,
+            mono_ns: Box::new(move || gate.mono_ns()),
+            tick: tokio::time::interval_at(tokio::time::Instant::now() + every, every),
+        }
+    }
+
+    /// The next thing to tell.
+    async fn next(&mut self, deadline_ns: u64) -> Vec<u8> {
+        loop {
+            self.tick.tick().await;
+            if !self.client.is_slow() {
+                self.told += 1;
+                let left_ns = deadline_ns.saturating_sub((self.mono_ns)());
+                return frames::waiting(&self.token, self.told, left_ns / 1_000_000_000);
+            }
+        }
+    }
+}
+
+/// What there is for the client of something that waits.
+pub(super) enum Next {
+    Show(Vec<u8>),
+    Over(End),
+}
+
+impl Asking {
+    /// Begins to wait; a client's person is asked where they may answer and can be shown a form.
+    /// `token` is the name under which the client wants to hear of progress.
+    ///
+    /// # Errors
+    /// The refusal where nobody can answer.
+    pub fn of(
+        asker: &Asker,
+        ticket: Box<Ticket<Frame>>,
+        marks: Marks,
+        token: Option<&str>,
+    ) -> Result<Self, Refusal> {
+        let gate = &asker.server.gate;
+        let asked = ticket.approvers().contains(&Channel::Client);
+        let under_way = asker.under_way.as_ref();
+        let under_way = under_way.filter(|_| asked && asker.elicits && !asker.is_modern());
+        if under_way.is_none() && only_client(&ticket) && !ticket.is_settled() {
+            return Err(gate.decline(*ticket, Reason::ApprovalUnreachable));
+        }
+        let question = gate.approvals().question(ticket.id());
+        let form = under_way.zip(question).map(|(under_way, question)| {
+            let (id, frame) = form::question(&question);
+            Form {
+                unanswered: under_way.open_form(&id, &ticket),
+                under_way: Arc::clone(under_way),
+                id,
+                question: Some(frame),
+            }
+        });
+        Ok(Self {
+            ticket,
+            marks,
+            stop: Arc::default(),
+            gone: asker.client.gone(),
+            form,
+            news: token.map(|token| Waiting::of(asker, token)),
+            over: None,
+        })
+    }
+
+    /// As [`Asking::of`], ended by what is told already.
+    pub fn stopped_by(mut self, stop: &Arc<Stop>) -> Self {
+        self.stop = Arc::clone(stop);
+        self
+    }
+
+    /// Told when it is no longer to wait.
+    pub fn stop(&self) -> &Arc<Stop> {
+        &self.stop
+    }
+
+    /// Gives back what waits.
+    pub fn into_ticket(self) -> Box<Ticket<Frame>> {
+        self.ticket
+    }
+
+    /// What there is for the client next. Nothing is lost where this is dropped on the way.
+    pub async fn next(&mut self) -> Next {
+        if let Some(question) = self.form.as_mut().and_then(|form| form.question.take()) {
+            return Next::Show(question);
+        }
+        if let Some(over) = self.over {
+            return Next::Over(over);
+        }
+        let Self {
+            ticket,
+            form,
+            news,
+            stop,
+            gone,
+            ..
+        } = self;
+        let deadline_ns = ticket.deadline_ns();
+        let unanswered = async {
+            match form {
+                Some(form) => form.unanswered.heard().await,
+                None => std::future::pending().await,
+            }
+        };
+        let progress = async {
+            match news {
+                Some(news) => news.next(deadline_ns).await,
+                None => std::future::pending().await,
+            }
+        };
+        let over = tokio::select! {
+            biased;
+            why = stop.heard() => End::Over(why),
+            () = ticket.settled() => End::Settled,
+            why = unanswered => End::Over(why),
+            () = gone => End::Over(Why::Refused(Reason::ApprovalWithdrawn)),
+            frame = progress => return Next::Show(frame),
+        };
+        self.over = Some(over);
+        match self.form.take() {
+            Some(form) if form.under_way.close_form(&form.id) => {
+                Next::Show(form::cancelled(&form.id))
+            }
+            Some(_) | None => Next::Over(over),
+        }
+    }
+}
+
+impl Asker {
+    /// Goes on with a call whose question has ended.
+    pub(super) fn resumed(&self, ticket: Box<Ticket<Frame>>) -> Admission<Frame> {
+        let now = ticket.request().and_then(|frame| {
+            let scan = scan_request(&frame.0, &Bounds::default()).ok()?;
+            let method = string(member(&scan.members, "method")?)?;
+            let described =
+                self.with_context(|context| request::described(&method, &scan, context));
+            let mut facts = described?;
+            Server::refresh_quarantine(&mut facts, &self.shown);
+            Some(facts)
+        });
+        match now {
+            Some(now) => self.server.gate.resume(ticket, now),
+            // It was described before, so it can be again.
+            None => Admission::Refused(self.undecidable(ticket)),
+        }
+    }
+}
+
+impl Run {
+    /// What there is for the client of a call that waits; none where it has been sent.
+    pub(super) async fn next_asked(&mut self) -> Option<Said> {
+        let Stage::Asking(asking) = &mut self.stage else {
+            return None;
+        };
+        let over = match asking.next().await {
+            Next::Show(frame) => return Some(Said::Emit(frame)),
+            Next::Over(over) => over,
+        };
+        let Stage::Asking(asking) = std::mem::replace(&mut self.stage, Stage::Over) else {
+            return None;
+        };
+        let Asking { ticket, marks, .. } = *asking;
+        let gate = &self.asker.server.gate;
+        let admission = match over {
+            End::Settled => self.asker.resumed(ticket),
+            // Dropped, the ticket records that the call was withdrawn.
+            End::Over(Why::Withdrawn) => return Some(Said::Gone),
+            End::Over(Why::Refused(reason)) => Admission::Refused(gate.decline(*ticket, reason)),
+        };
+        let refusal = match admission {
+            Admission::Permit(permit) => {
+                let deadline_ns = self.asker.deadline_ns(&self.names);
+                return match self.asker.dispatch(permit, &marks, deadline_ns).await {
+                    Ok((exchange, flight)) => {
+                        self.sent(exchange, After::Call(flight));
+                        None
+                    }
+                    Err(failure) => Some(self.failed(&failure)),
+                };
+            }
+            // The rules have changed, and they ask as well.
+            Admission::Pending(ticket) => {
+                let token = self.names.token.as_deref();
+                match Asking::of(&self.asker, ticket, marks, token) {
+                    Ok(asking) => {
+                        if let Some(guard) = &self.guard {
+                            guard.waits(asking.stop());
+                        }
+                        self.stage = Stage::Asking(Box::new(asking));
+                        return None;
+                    }
+                    Err(refusal) => refusal,
+                }
+            }
+            Admission::Refused(refusal) => refusal,
+        };
+        Some(Said::Done(frames::refused(self.id(), &refusal), None))
+    }
+}

@@ -1,0 +1,353 @@
+//! From a request to the facts that the gate judges by.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use gate::Caller;
+use gate::facts::{Direction, Fact, Facts, ResourceType};
+use gate::paths::canonical::Meaning;
+use gate::paths::{
+    PathArgument, PathView, Role, is_content_key, is_file_uri, looks_like_path, meanings,
+    role_of_key,
+};
+use wire::jsonrpc::{member, string};
+use wire::scan::{Bounds, Leaf, Scan, scan_request};
+use wire::text::unescape;
+
+use crate::descriptions::definitions::Definitions;
+
+mod completion;
+mod names;
+use completion::Completion;
+pub use names::ArgumentNames;
+
+/// What describing needs to know beside the request.
+pub struct Context<'c> {
+    /// The server's name.
+    pub backend_id: &'c str,
+    /// The caller.
+    pub caller: &'c Caller,
+    /// The file system that the server sees, where it is ours.
+    pub view: Option<&'c dyn PathView>,
+    /// Arguments that the tools' schemas say are paths.
+    pub schemas: &'c PathSchemas,
+    /// What a session learned of the tools' definitions, where there is a session.
+    pub definitions: Option<&'c Definitions>,
+}
+
+/// Which arguments the tools' schemas say are paths.
+#[derive(Debug, Default)]
+pub struct PathSchemas {
+    by_tool: HashMap<String, HashSet<String>>,
+}
+
+/// Values of JSON Schema's `format` that mean a path.
+const PATH_FORMATS: [&str; 8] = [
+    "path",
+    "file-path",
+    "filepath",
+    "file",
+    "directory",
+    "directory-path",
+    "file-uri",
+    "uri-reference",
+];
+/// Most tools whose schemas are kept.
+const TOOLS_MAX: usize = 4_096;
+/// Deepest schema that is walked.
+const SCHEMA_DEPTH_MAX: usize = 32;
+
+impl PathSchemas {
+    /// Learns from a tool's definition.
+    pub fn learn(&mut self, tool: &str, input_schema: &serde_json::Value) {
+        let mut keys = HashSet::new();
+        collect(input_schema, SCHEMA_DEPTH_MAX, &mut keys);
+        if keys.is_empty() {
+            self.by_tool.remove(tool);
+        } else if self.by_tool.len() < TOOLS_MAX {
+            self.by_tool.insert(tool.to_owned(), keys);
+        }
+    }
+
+    fn says_path(&self, tool: &str, key: &str) -> bool {
+        self.by_tool
+            .get(tool)
+            .is_some_and(|keys| keys.contains(key))
+    }
+}
+
+fn collect(schema: &serde_json::Value, depth: usize, keys: &mut HashSet<String>) {
+    let (Some(object), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else {
+        return;
+    };
+    if let Some(properties) = object.get("properties").and_then(|p| p.as_object()) {
+        for (name, property) in properties {
+            let of_items = property.get("items").unwrap_or(property);
+            let format = of_items.get("format").and_then(|f| f.as_str());
+            if format.is_some_and(|f| PATH_FORMATS.contains(&f)) {
+                keys.insert(name.clone());
+            }
+            collect(property, depth, keys);
+        }
+    }
+    for child in object
+        .values()
+        .flat_map(|v| v.as_array().map_or(std::slice::from_ref(v), Vec::as_slice))
+    {
+        collect(child, depth, keys);
+    }
+}
+
+/// Describes a request of the protocol's own traffic: who asks which server, and nothing more.
+#[must_use]
+pub fn control_request(method: &str, context: &Context<'_>) -> Facts {
+    Facts {
+        direction: Direction::ToServer,
+        method: method.to_owned(),
+        backend_id: context.backend_id.to_owned(),
+        ..Facts::of(context.caller)
+    }
+}
+
+/// Describes a client's request.
+///
+/// # Errors
+/// A sentence, where the request lacks what its method cannot do without.
+pub fn client_request(
+    method: &str,
+    reaches_for: Option<ResourceType>,
+    scan: &Scan<'_>,
+    context: &Context<'_>,
+) -> Result<Facts, &'static str> {
+    let mut facts = Facts {
+        direction: Direction::ToServer,
+        method: method.to_owned(),
+        backend_id: context.backend_id.to_owned(),
+        resource_type: reaches_for,
+        paths: Fact::Known(Vec::new()),
+        ..Facts::of(context.caller)
+    };
+    let text = |name| {
+        member(&scan.params, name)
+            .and_then(string)
+            .map(Cow::into_owned)
+    };
+    match reaches_for {
+        Some(ResourceType::Tool) => {
+            let name = text("name").ok_or("tools/call needs the tool's name as a string")?;
+            facts.paths = Fact::Known(paths_of(&name, &scan.leaves, context));
+            define(&mut facts, &name, context);
+            facts.tool_name = Fact::Known(name);
+        }
+        Some(ResourceType::Resource) => {
+            let uri = text("uri").ok_or("the request needs the resource's uri as a string")?;
+            facts.paths = Fact::Known(vec![path_of_uri(&uri, context.view)]);
+            facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&uri));
+            facts.uri = Fact::Known(uri);
+        }
+        Some(ResourceType::Prompt) => {
+            let name = text("name").ok_or("prompts/get needs the prompt's name as a string")?;
+            facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&name));
+            facts.paths = Fact::Known(paths_of("", &scan.leaves, context));
+        }
+        Some(ResourceType::Server) | None => {
+            let completion = Completion::of(scan);
+            facts.paths = paths_of_params(scan, completion.paths(context.view), context);
+            if let Some(uri) = completion.uri {
+                facts.uri = Fact::Known(uri);
+            }
+        }
+    }
+    Ok(facts)
+}
+
+/// States what is known of a tool's definition.
+fn define(facts: &mut Facts, tool: &str, context: &Context<'_>) {
+    let known = context.definitions;
+    facts.quarantine = known.and_then(|d| d.quarantine(tool));
+    facts.definition = match known.and_then(|d| d.definition_digest(tool)) {
+        Some(digest) => Fact::Known(digest),
+        None => Fact::Unknown,
+    };
+}
+
+/// Every path-like string of a request that is no call, read, or prompt: it may stand anywhere.
+fn paths_of_params(
+    scan: &Scan<'_>,
+    mut paths: Vec<PathArgument>,
+    context: &Context<'_>,
+) -> Fact<Vec<PathArgument>> {
+    const READ_APART: [&str; 3] = ["_meta", "ref", "argument"];
+    let members: Vec<String> = scan
+        .params
+        .iter()
+        .filter(|(name, _)| !READ_APART.contains(&&**name))
+        .map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(&**name)))
+        .collect();
+    if members.is_empty() {
+        return Fact::Known(paths);
+    }
+    let frame = format!("{{\"params\":{{\"arguments\":{{{}}}}}}}", members.join(","));
+    match scan_request(frame.as_bytes(), &Bounds::default()) {
+        Ok(scan) => {
+            paths.extend(paths_of("", &scan.leaves, context));
+            Fact::Known(paths)
+        }
+        // One level deeper than it came, it is too deep to be read.
+        Err(_) => Fact::Unknown,
+    }
+}
+
+/// Describes a request that a server makes of its client.
+#[must_use]
+pub fn server_request(method: &str, context: &Context<'_>) -> Facts {
+    Facts {
+        direction: Direction::ToClient,
+        method: method.to_owned(),
+        backend_id: context.backend_id.to_owned(),
+        resource_type: None,
+        paths: Fact::Known(Vec::new()),
+        ..Facts::of(context.caller)
+    }
+}
+
+/// Describes an entry of a list: as a call of it would be described, arguments unknown.
+#[must_use]
+pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> Facts {
+    let mut facts = Facts {
+        backend_id: context.backend_id.to_owned(),
+        resource_type: Some(reaches_for),
+        paths: Fact::Unknown,
+        ..Facts::of(context.caller)
+    };
+    match reaches_for {
+        ResourceType::Tool | ResourceType::Server => {
+            facts.method = "tools/call".into();
+            define(&mut facts, name, context);
+            facts.tool_name = Fact::Known(name.to_owned());
+        }
+        ResourceType::Prompt => facts.method = "prompts/get".into(),
+        ResourceType::Resource => {
+            facts.method = "resources/read".into();
+            facts.uri = Fact::Known(name.to_owned());
+            facts.paths = Fact::Known(vec![path_of_uri(name, context.view)]);
+        }
+    }
+    facts
+}
+
+/// Describes a resource template: which resource will be read is unknown.
+#[must_use]
+pub fn listed_template(context: &Context<'_>) -> Facts {
+    Facts {
+        uri: Fact::Unknown,
+        paths: Fact::Unknown,
+        ..listed(ResourceType::Resource, "", context)
+    }
+}
+
+fn path_of_uri(uri: &str, view: Option<&dyn PathView>) -> PathArgument {
+    let meaning = if is_file_uri(uri) || looks_like_path(uri) {
+        meanings(uri, view)
+    } else {
+        Meaning {
+            places: vec![uri.to_owned()],
+            uncertain: false,
+        }
+    };
+    PathArgument {
+        text: uri.to_owned(),
+        role: Role::Path,
+        content: false,
+        meaning,
+    }
+}
+
+/// Every path-like string of the arguments: by its name, by the schema, or by its looks.
+fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathArgument> {
+    let mut out = Vec::new();
+    for leaf in leaves {
+        let by_name = if leaf.is_name {
+            None
+        } else {
+            role_of_key(&leaf.key)
+        };
+        let by_schema =
+            || (!leaf.is_name && context.schemas.says_path(tool, &leaf.key)).then_some(Role::Path);
+        let named = by_name.or_else(by_schema);
+        if named.is_none() && leaf.value.len() > 6 * gate::paths::SHAPE_BYTES_MAX {
+            // Even fully escaped it would be longer than a path by its looks may be.
+            continue;
+        }
+        let Some(text) = unescape(leaf.value) else {
+            continue;
+        };
+        let Some(role) = named.or_else(|| looks_like_path(&text).then_some(Role::Shape)) else {
+            continue;
+        };
+        if text.is_empty() {
+            continue;
+        }
+        out.push(PathArgument {
+            role,
+            content: named.is_none() && (is_content_key(&leaf.key) || is_content_key(&leaf.top)),
+            meaning: meanings(&text, context.view),
+            text: text.into_owned(),
+        });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_call_is_searched_for_paths_too() {
+        let cases: [(&str, &str, &[&str]); 5] = [
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/resource","uri":"file:///{path}"},"argument":{"name":"path","value":"etc/pa"}}"#,
+                &["/{path}", "/etc/pa", "/etc/pa"],
+            ),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"x","value":"/etc/"}}"#,
+                &["/etc"],
+            ),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"x","value":"word"},"context":{"arguments":{"dir":"/etc"}}}"#,
+                &["/etc"],
+            ),
+            (
+                "other/method",
+                r#"{"_meta":{"x":"/no"},"deep":[{"file":"/etc/x"}]}"#,
+                &["/etc/x"],
+            ),
+            ("other/method", "{}", &[]),
+        ];
+        let schemas = PathSchemas::default();
+        let context = Context {
+            backend_id: "s",
+            caller: &Caller::local("u"),
+            view: None,
+            schemas: &schemas,
+            definitions: None,
+        };
+        for (method, params, places) in cases {
+            let frame =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+            let scan = scan_request(frame.as_bytes(), &Bounds::default()).unwrap();
+            let facts = client_request(method, None, &scan, &context).unwrap();
+            let found: Vec<&str> = facts
+                .paths
+                .known()
+                .unwrap()
+                .iter()
+                .map(|argument| argument.meaning.places[0].as_str())
+                .collect();
+            assert_eq!(found, places, "{params}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What is answered over HTTP.
+
+use ::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use net::http::server::{Response, ResponseBody, single};
+
+use crate::message::frames;
+
+/// The Legacy session.
+pub(super) static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// The revision that a request speaks.
+pub(super) static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// The Modern mirror of the method.
+pub(super) static METHOD: HeaderName = HeaderName::from_static("mcp-method");
+/// The Modern mirror of the name or URI.
+pub(super) static NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// Where a Legacy stream was lost.
+pub(super) static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// A message as the whole answer.
+pub(super) fn json(status: StatusCode, frame: Vec<u8>) -> Response {
+    let mut response = ::http::Response::new(ResponseBody::from(frame));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// A stream of events as the answer.
+pub(super) fn events(body: ResponseBody) -> Response {
+    let mut response = ::http::Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, EVENTS);
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    headers.insert(&ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    response
+}
+
+/// The message was taken; there is nothing to answer.
+pub(super) fn accepted() -> Response {
+    let mut response = ::http::Response::new(ResponseBody::default());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+/// An error that belongs to no message.
+pub(super) fn fault(status: StatusCode, code: i32, reason: &str, message: &str) -> Response {
+    let data = serde_json::json!({ "reason": reason });
+    json(status, frames::error("null", code, message, Some(&data)))
+}
+
+/// The method is none that is known here.
+pub(super) fn not_allowed(allowed: &'static str) -> Response {
+    let mut response = fault(
+        StatusCode::METHOD_NOT_ALLOWED,
+        -32600,
+        "method_not_allowed",
+        "this address does not know the HTTP method",
+    );
+    response
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+/// Whether the body is said to be JSON.
+pub(super) fn says_json(headers: &HeaderMap) -> bool {
+    matches!(single(headers, &CONTENT_TYPE), Ok(Some(value)) if {
+        let essence = value.split(';').next().unwrap_or_default().trim();
+        essence.eq_ignore_ascii_case("application/json")
+    })
+}
+
+/// Whether the client takes all of these types. No `Accept` means anything.
+pub(super) fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
+    if !headers.contains_key(ACCEPT) {
+        return true;
+    }
+    let takes = |wanted: &str| {
+        let group = wanted.split('/').next().unwrap_or_default();
+        headers
+            .get_all(ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .map(|range| range.split(';').next().unwrap_or_default().trim())
+            .any(|range| {
+                range == "*/*"
+                    || range.eq_ignore_ascii_case(wanted)
+                    || range
+                        .strip_suffix("/*")
+                        .is_some_and(|g| g.eq_ignore_ascii_case(group))
+            })
+    };
+    types.iter().all(|wanted| takes(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_read_as_http_writes_them() {
+        let both = ["application/json", "text/event-stream"];
+        let cases: [(&[&str], bool); 8] = [
+            (&[], true),
+            (&["application/json, text/event-stream"], true),
+            (&["application/json", "text/event-stream"], true),
+            (&["Application/JSON;q=0.9,Text/Event-Stream; q=1"], true),
+            (&["*/*"], true),
+            (&["application/*, text/*"], true),
+            (&["application/json"], false),
+            (&["text/html"], false),
+        ];
+        for (values, expect) in cases {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(ACCEPT, HeaderValue::from_static(value));
+            }
+            assert_eq!(accepts(&headers, &both), expect, "{values:?}");
+        }
+        for (value, expect) in [
+            ("application/json", true),
+            ("application/json; charset=utf-8", true),
+            ("APPLICATION/JSON", true),
+            ("text/plain", false),
+            ("application/json-rpc", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
+            assert_eq!(says_json(&headers), expect, "{value}");
+        }
+        assert!(!says_json(&HeaderMap::new()));
+    }
+}

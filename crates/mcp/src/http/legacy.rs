@@ -1,0 +1,311 @@
+//! Opening, listening to and ending Legacy sessions.
+
+use std::sync::{Arc, Weak};
+
+use ::http::{HeaderMap, HeaderValue, StatusCode};
+use gate::journal::{Auth, Record};
+use net::http::server::{Request, Response, single};
+use wire::jsonrpc::member;
+use wire::scan::Scan;
+use wire::{Era, Revision};
+
+use super::answer::{self, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
+use super::session::{Opening, Session};
+use super::streams::StreamFault;
+use super::{Caller, Face};
+use crate::call::{Client as _, Question, Server, form};
+use crate::message::era;
+use crate::message::frames::{self, UpstreamFault};
+use crate::message::reply::Reply;
+use crate::message::request;
+use crate::upstream::{Incoming, Link, News, Slot};
+
+/// What a client says of itself in `initialize`.
+#[derive(Debug, Default)]
+pub(super) struct Introduction {
+    /// The program.
+    pub id: Option<Arc<str>>,
+    /// Whether it can show its person a form.
+    pub elicits: bool,
+}
+
+impl Introduction {
+    /// Reads it out of the request.
+    pub fn of(scan: &Scan<'_>) -> Self {
+        Self {
+            id: member(&scan.params, "clientInfo").and_then(request::client_name),
+            elicits: member(&scan.params, "capabilities").is_some_and(form::can_elicit),
+        }
+    }
+}
+
+impl Face {
+    /// `initialize`: opens the server's session and ours.
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        server: &Arc<Server>,
+        caller: &Caller,
+        frame: Vec<u8>,
+        id: String,
+        client: Introduction,
+    ) -> Response {
+        if self.sessions.count() >= self.options.sessions_max {
+            let message = "too many sessions are open; try again when some have ended";
+            self.note("too_many_sessions", message);
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            return answer::fault(status, -32603, "too_many_sessions", message);
+        }
+        let session_id: Arc<str> = match self.lot.random() {
+            Ok(random) => random.into(),
+            Err(error) => {
+                tracing::error!("no randomness for a session id: {error}");
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                return answer::fault(status, -32603, "no_randomness", "no session id can be made");
+            }
+        };
+        let subject = &caller.subject;
+        let slot = server.pool.slot(Era::Legacy, subject, Some(&session_id));
+        let opening = Abandoned {
+            server,
+            caller: subject,
+            session_id: &session_id,
+            kept: false,
+        };
+        match server.pool.open(&slot, frame).await {
+            Err(failure) => {
+                self.note(failure.fault.label(), failure.fault.sentence());
+                answer::json(StatusCode::OK, frames::upstream_failure(&id, &failure))
+            }
+            Ok(Err(reply)) => self.not_opened(&id, &reply),
+            Ok(Ok(result)) => {
+                opening.keep();
+                let session = Arc::new(Session::new(
+                    Opening {
+                        id: session_id,
+                        server: Arc::clone(server),
+                        caller: Caller {
+                            // What it took belongs to this request alone.
+                            identity_ns: 0,
+                            ..caller.clone()
+                        },
+                        client_id: client.id,
+                        elicits: client.elicits,
+                        result: &result,
+                        slot,
+                        lot: Arc::clone(&self.lot),
+                        notes: Arc::clone(&self.notes),
+                    },
+                    self.gate.mono_ns(),
+                ));
+                self.opened(&session, &id, &result)
+            }
+        }
+    }
+
+    fn opened(self: &Arc<Self>, session: &Arc<Session>, id: &str, result: &str) -> Response {
+        self.record(session, "session_started", None);
+        self.sessions.add(Arc::clone(session));
+        if session.slot.attend() {
+            tokio::spawn(attend(Arc::downgrade(self), Arc::clone(&session.slot)));
+        }
+        let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}");
+        let mut response = answer::json(StatusCode::OK, frame.into_bytes());
+        if let Ok(value) = HeaderValue::from_str(&session.id) {
+            response.headers_mut().insert(&SESSION_ID, value);
+        }
+        response
+    }
+
+    /// The server does not open a session: its own answer, or that it speaks another era.
+    fn not_opened(&self, id: &str, reply: &Reply) -> Response {
+        if era::is_mismatch(Era::Legacy, era::Asked::Initialize, reply.payload()) {
+            let fault = UpstreamFault::EraMismatch;
+            self.note(fault.label(), fault.sentence());
+            return answer::json(StatusCode::OK, frames::upstream_fault(id, fault));
+        }
+        answer::json(StatusCode::OK, reply.clone().respelled(id, None))
+    }
+
+    /// The session that a request names.
+    pub(super) fn session(
+        &self,
+        server: &Server,
+        caller: &Caller,
+        headers: &HeaderMap,
+    ) -> Result<Arc<Session>, Box<Response>> {
+        let refuse = |status, reason, message| {
+            self.note(reason, message);
+            Err(Box::new(answer::fault(status, -32600, reason, message)))
+        };
+        let bad = StatusCode::BAD_REQUEST;
+        let id = match single(headers, &SESSION_ID) {
+            Ok(Some(id)) => id,
+            Ok(None) => {
+                let message =
+                    "the header Mcp-Session-Id is missing; open a session with initialize";
+                return refuse(bad, "session_missing", message);
+            }
+            Err(message) => return refuse(bad, "session_unreadable", message),
+        };
+        match single(headers, &PROTOCOL_VERSION) {
+            Ok(Some(version)) if legacy_revision(version).is_none() => {
+                let message = "the header MCP-Protocol-Version names no revision that has sessions";
+                return refuse(bad, "protocol_version", message);
+            }
+            Ok(_) => {}
+            Err(message) => return refuse(bad, "protocol_version", message),
+        }
+        let Some(session) = self.sessions.find(id, &caller.subject, &server.name) else {
+            let message = "there is no such session, or it has ended; open one with initialize";
+            return refuse(StatusCode::NOT_FOUND, "session_unknown", message);
+        };
+        session.touch(self.gate.mono_ns());
+        Ok(session)
+    }
+
+    /// GET: the stream of what belongs to no request, or of one that was lost.
+    pub(super) fn listen(&self, server: &Server, caller: &Caller, request: &Request) -> Response {
+        let headers = &request.head.headers;
+        if !headers.contains_key(&SESSION_ID) {
+            // The Modern era has no such stream.
+            return answer::not_allowed("POST");
+        }
+        if !answer::accepts(headers, &["text/event-stream"]) {
+            let message = "the client must accept text/event-stream";
+            return answer::fault(StatusCode::NOT_ACCEPTABLE, -32600, "accept", message);
+        }
+        let session = match self.session(server, caller, headers) {
+            Ok(session) => session,
+            Err(response) => return *response,
+        };
+        let opened = match single(headers, &LAST_EVENT_ID) {
+            Ok(after) => session.streams.read(after),
+            Err(_) => Err(StreamFault::UnknownEvent),
+        };
+        match opened {
+            Ok(body) => answer::events(body),
+            Err(StreamFault::Taken) => answer::fault(
+                StatusCode::CONFLICT,
+                -32600,
+                "stream_taken",
+                "this session's stream is read by another connection",
+            ),
+            Err(StreamFault::UnknownEvent) => answer::fault(
+                StatusCode::BAD_REQUEST,
+                -32600,
+                "event_unknown",
+                "the event id is none of this session's",
+            ),
+            Err(StreamFault::TooMany) => answer::fault(
+                StatusCode::SERVICE_UNAVAILABLE,
+                -32603,
+                "too_many_streams",
+                "too many streams are open in this session",
+            ),
+        }
+    }
+
+    /// DELETE: the client is done.
+    pub(super) fn delete(&self, server: &Server, caller: &Caller, request: &Request) -> Response {
+        match self.session(server, caller, &request.head.headers) {
+            Ok(session) => {
+                self.end(&session, "normal");
+                let mut response = answer::accepted();
+                *response.status_mut() = StatusCode::NO_CONTENT;
+                response
+            }
+            Err(response) => *response,
+        }
+    }
+
+    /// Ends a session, and writes it down once.
+    pub(super) fn end(&self, session: &Session, why: &'static str) {
+        if self.sessions.end(session) {
+            self.record(session, "session_ended", Some(why));
+        }
+    }
+
+    /// Writes down that a session begins or ends. A journal that fails here fails the gate as well.
+    fn record(&self, session: &Session, event: &str, end_reason: Option<&str>) {
+        let record = Auth {
+            event,
+            status: Some("Success"),
+            subject_id: Some(&session.caller.subject),
+            mcp_session_id: Some(&session.id),
+            end_reason,
+            ..Auth::default()
+        };
+        drop(self.gate.record(&Record::Auth(&record)));
+    }
+}
+
+/// The revision in a request's header, where it is a published one of the Legacy era.
+pub(super) fn legacy_revision(header: &str) -> Option<Revision> {
+    Revision::parse(header).filter(|revision| revision.era() == Era::Legacy)
+}
+
+/// A session that is being opened, undone where its client goes away or its server refuses.
+struct Abandoned<'o> {
+    server: &'o Server,
+    caller: &'o Arc<str>,
+    session_id: &'o Arc<str>,
+    kept: bool,
+}
+
+impl Abandoned<'_> {
+    fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.server.pool.leave(self.caller, self.session_id);
+        }
+    }
+}
+
+/// Passes on what a server says that belongs to no exchange, for as long as its slot is in use.
+async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
+    while let Some(link) = slot.next_link().await {
+        loop {
+            let incoming = link.unsolicited().await;
+            let Some(face) = face.upgrade() else {
+                return;
+            };
+            match incoming {
+                Incoming::Notification(news) => face.tell_all(&slot, news).await,
+                Incoming::Request { id, method, frame } => {
+                    let question = Question { id, method, frame };
+                    face.ask_client(&slot, &link, question).await;
+                }
+                Incoming::Fault(_) | Incoming::Response(_) | Incoming::Cancelled => break,
+            }
+        }
+    }
+}
+
+impl Face {
+    async fn tell_all(&self, slot: &Arc<Slot>, news: News) {
+        for session in self.sessions.at(slot) {
+            if let Some(frame) = session.asker().news(&mut news.clone()) {
+                session.tell(frame).await;
+            }
+        }
+    }
+
+    async fn ask_client(&self, slot: &Arc<Slot>, link: &Arc<Link>, question: Question) {
+        let sessions = self.sessions.at(slot);
+        let [session] = sessions.as_slice() else {
+            let message =
+                "nobody can answer this request: it could belong to any of several clients";
+            let refused = frames::error(&question.id, -32603, message, None);
+            link.refuse(refused);
+            return;
+        };
+        if let Some(frame) = session.asker().pass_on(link, question, None).await {
+            session.tell(frame).await;
+        }
+    }
+}

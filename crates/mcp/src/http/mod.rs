@@ -1,0 +1,280 @@
+//! The edge of Streamable HTTP: many clients in front, their servers behind.
+//!
+//! Invariants, as absences: no central loop and no lock held while waiting: a request is read, judged,
+//! sent and answered on its connection's own task; no session answers to another caller than the one
+//! who opened it; no session id is given out in the era that has none.
+
+mod answer;
+mod expel;
+mod legacy;
+mod modern;
+mod post;
+mod reply;
+mod session;
+mod streams;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use ::http::{Method, StatusCode};
+pub use gate::Caller;
+use gate::Gate;
+use net::http::server::{Request, Response};
+use tokio::sync::watch;
+
+use crate::call::{Lot, Server, ServerOptions};
+use crate::notes::Notes;
+use expel::Stays;
+use session::Sessions;
+
+/// Bounds of the face.
+#[derive(Debug, Clone)]
+pub struct FaceOptions {
+    /// Most sessions at once.
+    pub sessions_max: usize,
+    /// How long a session may be unused, in milliseconds. One whose client listens is in use.
+    pub session_idle_ms_max: u64,
+    /// How long a shared server process may be unused, in milliseconds.
+    pub server_idle_ms_max: u64,
+    /// How often a silent stream shows that it is alive, in milliseconds.
+    pub keep_alive_ms: u64,
+}
+
+impl Default for FaceOptions {
+    fn default() -> Self {
+        Self {
+            sessions_max: 10_000,
+            session_idle_ms_max: 30 * 60 * 1_000,
+            server_idle_ms_max: 10 * 60 * 1_000,
+            keep_alive_ms: 15_000,
+        }
+    }
+}
+
+/// Fills its argument with secret, uniform bytes.
+pub type Random = dyn Fn(&mut [u8]) -> io::Result<()> + Send + Sync;
+
+/// What is there, for metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Legacy sessions.
+    pub sessions: usize,
+    /// Server processes, and sessions with servers over HTTP.
+    pub servers: usize,
+}
+
+/// The servers by name.
+type Servers = HashMap<String, Arc<Server>>;
+
+/// The MCP face over HTTP.
+pub struct Face {
+    gate: Arc<Gate>,
+    options: FaceOptions,
+    servers: RwLock<Servers>,
+    sessions: Sessions,
+    lot: Arc<Lot>,
+    stays: Stays,
+    notes: Arc<Mutex<Notes>>,
+    /// What stands for a session in records where there is none.
+    no_session: Arc<str>,
+    /// Streams that would last for ever are to end.
+    quiet: watch::Sender<bool>,
+}
+
+impl Face {
+    /// A face for these servers. Nothing is started before it is needed. `gate` is for records that
+    /// belong to no server.
+    #[must_use]
+    pub fn new(
+        gate: Arc<Gate>,
+        servers: Vec<ServerOptions>,
+        options: FaceOptions,
+        random: Box<Random>,
+    ) -> Self {
+        let servers = servers
+            .into_iter()
+            .map(|server| (server.name.clone(), Arc::new(Server::new(server, ""))))
+            .collect();
+        Self {
+            gate,
+            options,
+            servers: RwLock::new(servers),
+            sessions: Sessions::default(),
+            lot: Arc::new(Lot::guarded(random)),
+            stays: Stays::default(),
+            notes: Arc::default(),
+            no_session: "".into(),
+            quiet: watch::Sender::new(false),
+        }
+    }
+
+    /// The servers' names, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.servers().keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn servers(&self) -> RwLockReadGuard<'_, Servers> {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn all_servers(&self) -> Vec<Arc<Server>> {
+        self.servers().values().cloned().collect()
+    }
+
+    /// Serves a further server; `false` where there is one of this name already.
+    pub fn add(&self, options: ServerOptions) -> bool {
+        let name = options.name.clone();
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        if servers.contains_key(&name) {
+            return false;
+        }
+        servers.insert(name, Arc::new(Server::new(options, "")));
+        true
+    }
+
+    /// Serves a server no longer: its sessions end, and its processes; `false` where there is none of
+    /// this name. The end of the processes is waited for.
+    pub async fn remove(&self, name: &str) -> bool {
+        let removed = {
+            let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+            servers.remove(name)
+        };
+        let Some(server) = removed else {
+            return false;
+        };
+        for session in self.sessions.all() {
+            if Arc::ptr_eq(&session.server, &server) {
+                self.end(&session, "server_removed");
+            }
+        }
+        self.lot.withdraw(|_, of| Arc::ptr_eq(of, &server));
+        server.pool.close().await;
+        server.close();
+        true
+    }
+
+    /// What is there.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            sessions: self.sessions.count(),
+            servers: self.servers().values().map(|s| s.pool.running()).sum(),
+        }
+    }
+
+    /// Answers a request for the server of this name.
+    pub async fn handle(
+        self: &Arc<Self>,
+        name: &str,
+        caller: &Caller,
+        request: Request,
+    ) -> Response {
+        let received_ns = self.gate.mono_ns();
+        let server = self.servers().get(name).cloned();
+        let Some(server) = &server else {
+            return self.unknown_server();
+        };
+        match request.head.method {
+            Method::POST => self.post(server, caller, request, received_ns).await,
+            Method::GET => self.listen(server, caller, &request),
+            Method::DELETE => self.delete(server, caller, &request),
+            _ => answer::not_allowed("GET, POST, DELETE"),
+        }
+    }
+
+    /// Answers a request for no server of ours.
+    #[must_use]
+    pub fn unknown_server(&self) -> Response {
+        let message = format!(
+            "no server of this name is served; ask at /mcp/NAME for one of: {}",
+            self.names().join(", ")
+        );
+        answer::fault(StatusCode::NOT_FOUND, -32600, "server_unknown", &message)
+    }
+
+    fn note(&self, event: &'static str, message: &str) {
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .add(event, message);
+    }
+
+    /// Looks after sessions, processes and notes; never ends.
+    pub async fn look_after(&self) {
+        const TICK_MS: u64 = 500;
+        let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut kept_alive_ns = self.gate.mono_ns();
+        loop {
+            tick.tick().await;
+            self.flush_notes();
+            let now_ns = self.gate.mono_ns();
+            self.lot.sweep(now_ns);
+            for session in self.sessions.all() {
+                session.tell_of_changed_lists();
+            }
+            for session in self
+                .sessions
+                .forgotten(now_ns, self.options.session_idle_ms_max)
+            {
+                self.end(&session, "timeout");
+            }
+            for server in self.all_servers() {
+                server.pool.sweep(self.options.server_idle_ms_max);
+            }
+            if now_ns.saturating_sub(kept_alive_ns)
+                >= self.options.keep_alive_ms.saturating_mul(1_000_000)
+            {
+                kept_alive_ns = now_ns;
+                self.sessions.keep_alive();
+            }
+        }
+    }
+
+    fn flush_notes(&self) {
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .flush(&self.gate, "", "");
+    }
+
+    /// Ends the streams that no request is waiting on, so that connections can drain.
+    pub fn quiet(&self) {
+        self.quiet.send_replace(true);
+        self.sessions.quiet();
+    }
+
+    /// Cancels every call under way: its client is answered so, its server told.
+    pub fn cancel_all(&self) {
+        for server in self.all_servers() {
+            server.pool.cancel_all();
+        }
+    }
+
+    /// Ends sessions and processes, and waits for the end of these.
+    pub async fn close(&self) {
+        self.lot.withdraw(|_, _| true);
+        for session in self.sessions.all() {
+            self.end(&session, "shutdown");
+        }
+        for server in self.all_servers() {
+            server.pool.close().await;
+            server.close();
+        }
+        self.flush_notes();
+    }
+}
+
+impl fmt::Debug for Face {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Face")
+            .field("servers", &self.names())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,422 @@
+//! POST: messages of clients.
+
+use std::sync::Arc;
+
+use ::http::header::CONTENT_ENCODING;
+use ::http::{HeaderMap, StatusCode};
+use net::http::server::{Request, Response, single};
+use wire::jsonrpc::Kind;
+use wire::{Canonical, Era, Id, Revision, WireError, WireErrorKind};
+
+use super::answer::{self, PROTOCOL_VERSION, SESSION_ID};
+use super::expel::Passing;
+use super::legacy::{Introduction, legacy_revision};
+use super::modern::{self, Meta};
+use super::reply::legacy_answer;
+use super::session::Session;
+use super::streams::NEWS;
+use super::{Caller, Face};
+use crate::call::{Asked, Asker, Begun, CallGuard, Cancelled, Said, Server, ToRead};
+use crate::message::frames::{self, UpstreamFault};
+use crate::message::method;
+use crate::message::request;
+use crate::message::shapes;
+
+/// Most messages in one batch.
+const BATCH_MAX: usize = 256;
+
+/// A message read from its frame, as far as it decides where it goes.
+enum Message {
+    /// The answer is known already.
+    Answered(Response),
+    /// `initialize`: its id and the client program.
+    Initialize {
+        id: String,
+        client: Introduction,
+    },
+    /// A request, and the session that it is made in.
+    Request(Box<Asker>, Box<Asked>, Option<(Arc<Session>, CallGuard)>),
+    Notification(Arc<Session>, String, Option<wire::id::IdKey>),
+    /// A notification where there are no sessions.
+    Stray,
+    Answer(Arc<Session>, wire::id::IdKey),
+    Batch(Arc<Session>, Vec<Vec<u8>>),
+}
+
+impl Face {
+    /// Takes a message of a client.
+    pub(super) async fn post(
+        self: &Arc<Self>,
+        server: &Arc<Server>,
+        caller: &Caller,
+        mut request: Request,
+        received_ns: u64,
+    ) -> Response {
+        let headers = &request.head.headers;
+        if !answer::says_json(headers) {
+            let message = "the body must be said to be application/json";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return answer::fault(status, -32600, "content_type", message);
+        }
+        if headers.contains_key(CONTENT_ENCODING) {
+            let message = "the body is encoded; send it as it is, without Content-Encoding";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return answer::fault(status, -32600, "content_encoding", message);
+        }
+        if !answer::accepts(headers, &["application/json", "text/event-stream"]) {
+            let message = "the client must accept application/json and text/event-stream";
+            return answer::fault(StatusCode::NOT_ACCEPTABLE, -32600, "accept", message);
+        }
+        let body = match request.read_body().await {
+            Ok(body) => body,
+            Err(fault) => {
+                self.note(fault.label(), fault.sentence());
+                return answer::fault(fault.status(), -32600, fault.label(), fault.sentence());
+            }
+        };
+        let canonical = match shapes::of_client(&body) {
+            Ok(canonical) => canonical,
+            Err(fault) => return self.bad_frame(&body, &fault),
+        };
+        let message = self.read(
+            server,
+            caller,
+            &request.head.headers,
+            &canonical,
+            received_ns,
+        );
+        let frame = canonical.into_bytes();
+        match message {
+            Message::Answered(response) => response,
+            Message::Initialize { id, client } => {
+                self.open(server, caller, frame, id, client).await
+            }
+            Message::Request(asker, asked, inside) => {
+                let id = asked.id().to_owned();
+                let (session, guard) = inside.unzip();
+                match asker.begin(frame, *asked, guard).await {
+                    Begun::Answered(answer) => answer::json(StatusCode::OK, answer),
+                    Begun::EraMismatch => self.era_mismatch(&id),
+                    Begun::Running(run) => match session {
+                        Some(session) => legacy_answer(run, session).await,
+                        None => self.modern_answer(run, &caller.subject).await,
+                    },
+                }
+            }
+            Message::Notification(session, method, cancelled) => {
+                self.notified(&session, &method, cancelled, frame).await;
+                answer::accepted()
+            }
+            Message::Stray => answer::accepted(),
+            Message::Answer(session, key) => {
+                if !session.under_way.answer(&session.asker(), &key, frame) {
+                    self.note(
+                        "client_answer_unknown",
+                        "an answer to no open request of the server was not passed on",
+                    );
+                }
+                answer::accepted()
+            }
+            Message::Batch(session, elements) => self.batch(&session, elements, received_ns).await,
+        }
+    }
+
+    fn era_mismatch(&self, id: &str) -> Response {
+        let fault = UpstreamFault::EraMismatch;
+        self.note(fault.label(), fault.sentence());
+        let frame = modern::era_mismatch(id, Revision::V2026_07_28.name());
+        answer::json(StatusCode::BAD_REQUEST, frame)
+    }
+
+    fn read(
+        self: &Arc<Self>,
+        server: &Arc<Server>,
+        caller: &Caller,
+        headers: &HeaderMap,
+        canonical: &Canonical,
+        received_ns: u64,
+    ) -> Message {
+        let scan = canonical.scan();
+        if let Some(elements) = &scan.batch {
+            return match self.batch_session(server, caller, headers, elements.len()) {
+                Ok(session) => {
+                    let elements = elements.iter().map(|e| e.as_bytes().to_vec()).collect();
+                    Message::Batch(session, elements)
+                }
+                Err(response) => Message::Answered(*response),
+            };
+        }
+        let envelope = match canonical.envelope() {
+            Ok(envelope) => envelope,
+            Err(fault) => {
+                let frame = canonical.text().as_bytes();
+                return Message::Answered(self.bad_frame(frame, &fault));
+            }
+        };
+        let meta = Meta::of(&scan);
+        match &envelope.kind {
+            Kind::Request { id, method } if is_modern(headers, &meta) => {
+                let checked = modern::check(id.raw(), method, &scan, &meta, headers);
+                let checked = checked.and_then(|()| match &**method {
+                    "tools/call" => {
+                        let checked = server.check_headers(&scan, headers);
+                        checked.map_err(|why| modern::header_mismatch(id.raw(), &why))
+                    }
+                    _ => Ok(()),
+                });
+                if let Err(response) = checked {
+                    self.note(
+                        "modern_request_refused",
+                        "a request is not what its revision demands",
+                    );
+                    return Message::Answered(*response);
+                }
+                let asker = Asker {
+                    server: Arc::clone(server),
+                    caller: caller.clone(),
+                    session_id: Arc::clone(&self.no_session),
+                    client_id: meta.client_id,
+                    era: Some(Era::Modern),
+                    elicits: false,
+                    slot: server.pool.slot(Era::Modern, &caller.subject, None),
+                    shown: server.shown_to(&caller.subject),
+                    under_way: None,
+                    lot: Arc::clone(&self.lot),
+                    client: Arc::new(Passing {
+                        face: Arc::clone(self),
+                        caller: Arc::clone(&caller.subject),
+                    }),
+                };
+                let mut asked = asker.read(&ToRead {
+                    canonical,
+                    scan: &scan,
+                    id: *id,
+                    method,
+                    received_ns,
+                });
+                asked.mirror(headers);
+                Message::Request(Box::new(asker), Box::new(asked), None)
+            }
+            Kind::Notification { .. } if is_modern(headers, &meta) => Message::Stray,
+            Kind::Request { id, method } if method == "initialize" => Message::Initialize {
+                id: id.raw().to_owned(),
+                client: Introduction::of(&scan),
+            },
+            kind => match self.session(server, caller, headers) {
+                Ok(session) => {
+                    let mut message = self.in_session(&session, kind, canonical, received_ns);
+                    if let Message::Request(asker, ..) = &mut message {
+                        asker.caller.identity_ns = caller.identity_ns;
+                    }
+                    message
+                }
+                Err(response) => Message::Answered(*response),
+            },
+        }
+    }
+
+    /// A message of a session.
+    fn in_session(
+        &self,
+        session: &Arc<Session>,
+        kind: &Kind<'_>,
+        canonical: &Canonical,
+        received_ns: u64,
+    ) -> Message {
+        match kind {
+            Kind::Request { id, method } => {
+                let Some(guard) = session.under_way.take_id(id.key()) else {
+                    self.note("client_id_in_use", request::ID_IN_USE);
+                    let frame = frames::error(id.raw(), -32600, request::ID_IN_USE, None);
+                    return Message::Answered(answer::json(StatusCode::OK, frame));
+                };
+                let asker = session.asker();
+                let asked = asker.read(&ToRead {
+                    canonical,
+                    scan: &canonical.scan(),
+                    id: *id,
+                    method,
+                    received_ns,
+                });
+                let inside = Some((Arc::clone(session), guard));
+                Message::Request(Box::new(asker), Box::new(asked), inside)
+            }
+            Kind::Notification { method } => {
+                let cancelled = canonical
+                    .param("requestId")
+                    .and_then(Id::from_raw)
+                    .map(Id::key);
+                Message::Notification(Arc::clone(session), method.to_string(), cancelled)
+            }
+            Kind::Response { id: Some(id), .. } => Message::Answer(Arc::clone(session), id.key()),
+            Kind::Response { id: None, .. } => {
+                self.note(
+                    "client_answer_without_id",
+                    "an error without an id was not passed on",
+                );
+                Message::Answered(answer::accepted())
+            }
+        }
+    }
+
+    /// A notification of a session's client.
+    async fn notified(
+        &self,
+        session: &Arc<Session>,
+        method: &str,
+        cancelled: Option<wire::id::IdKey>,
+        frame: Vec<u8>,
+    ) {
+        match method::of_client_notification(method) {
+            None => self.note(
+                "client_notification_dropped",
+                "a notification of an unknown kind was not passed on",
+            ),
+            Some(gate::ControlKind::Cancel) => {
+                let cancelled = cancelled.map(|key| session.under_way.cancel(&key));
+                if let Some(Cancelled::Sent(link, number)) = cancelled {
+                    link.cancel(number, "the client cancelled");
+                }
+            }
+            Some(gate::ControlKind::Handshake) => {
+                session.under_way.client_is_ready();
+                session.slot.initialized(frame).await;
+            }
+            Some(kind) => {
+                if let Some(link) = session.slot.current() {
+                    // A server that has ended needs no news.
+                    drop(link.send(link.control(kind, frame)));
+                }
+            }
+        }
+    }
+
+    /// The session of a batch, where its revision has batches.
+    fn batch_session(
+        &self,
+        server: &Arc<Server>,
+        caller: &Caller,
+        headers: &HeaderMap,
+        length: usize,
+    ) -> Result<Arc<Session>, Box<Response>> {
+        let refuse = |kind, message| {
+            let fault = WireError::new(kind, 0, message);
+            Box::new(self.bad_frame(b"", &fault))
+        };
+        if !headers.contains_key(&SESSION_ID) {
+            let message = "no revision of the protocol that has batches is agreed on; send the messages one by one";
+            return Err(refuse(WireErrorKind::BatchNotAllowed, message));
+        }
+        let session = self.session(server, caller, headers)?;
+        if !session.revision().is_some_and(Revision::has_batches) {
+            let message = "the session's revision of the protocol has no batches; send the messages one by one";
+            return Err(refuse(WireErrorKind::BatchNotAllowed, message));
+        }
+        if length == 0 || length > BATCH_MAX {
+            let message = "a batch has 1 to 256 messages";
+            return Err(refuse(WireErrorKind::TooMany, message));
+        }
+        Ok(session)
+    }
+
+    /// Takes the messages of a batch at once and answers when all are answered.
+    async fn batch(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        elements: Vec<Vec<u8>>,
+        received_ns: u64,
+    ) -> Response {
+        let mut running = tokio::task::JoinSet::new();
+        for element in elements {
+            let (face, session) = (Arc::clone(self), Arc::clone(session));
+            running.spawn(async move { face.element(&session, element, received_ns).await });
+        }
+        let answers: Vec<Vec<u8>> = running.join_all().await.into_iter().flatten().collect();
+        if answers.is_empty() {
+            return answer::accepted();
+        }
+        let mut frame = vec![b'['];
+        frame.extend(answers.join(&b","[..]));
+        frame.push(b']');
+        answer::json(StatusCode::OK, frame)
+    }
+
+    async fn element(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        frame: Vec<u8>,
+        received_ns: u64,
+    ) -> Option<Vec<u8>> {
+        let read = shapes::of_client(&frame).and_then(|canonical| {
+            let kind = canonical.envelope()?.kind;
+            let message = self.in_session(session, &kind, &canonical, received_ns);
+            drop(kind);
+            Ok((message, canonical.into_bytes()))
+        });
+        let (read, frame) = match read {
+            Ok((message, frame)) => (Ok(message), frame),
+            Err(fault) => (Err(fault), frame),
+        };
+        match read {
+            Err(fault) => {
+                self.note(fault.kind.label(), fault.message);
+                Some(frames::bad_frame("null", &fault))
+            }
+            Ok(Message::Request(asker, asked, inside)) => {
+                let id = asked.id().to_owned();
+                let guard = inside.map(|(_, guard)| guard);
+                match asker.begin(frame, *asked, guard).await {
+                    Begun::Answered(answer) => Some(answer),
+                    Begun::EraMismatch => {
+                        Some(frames::upstream_fault(&id, UpstreamFault::EraMismatch))
+                    }
+                    Begun::Running(mut run) => loop {
+                        match run.next().await {
+                            Said::Emit(news) => session.streams.emit(NEWS, &news).await,
+                            Said::Done(answer, _) => return Some(answer),
+                            Said::Gone => return None,
+                        }
+                    },
+                }
+            }
+            Ok(Message::Notification(session, method, cancelled)) => {
+                self.notified(&session, &method, cancelled, frame).await;
+                None
+            }
+            Ok(Message::Answer(session, key)) => {
+                session.under_way.answer(&session.asker(), &key, frame);
+                None
+            }
+            // An id that is in use; what else is answered at once answers no request.
+            Ok(Message::Answered(_)) => {
+                salvaged(&frame).map(|id| frames::error(&id, -32600, request::ID_IN_USE, None))
+            }
+            Ok(Message::Initialize { .. } | Message::Stray | Message::Batch(..)) => None,
+        }
+    }
+
+    /// Tells the client that its frame could not be taken.
+    fn bad_frame(&self, frame: &[u8], fault: &WireError) -> Response {
+        self.note(fault.kind.label(), fault.message);
+        let id = salvaged(frame).unwrap_or_else(|| "null".into());
+        answer::json(StatusCode::BAD_REQUEST, frames::bad_frame(&id, fault))
+    }
+}
+
+fn salvaged(frame: &[u8]) -> Option<String> {
+    frames::salvage_id(frame.get(..4096).unwrap_or(frame))
+}
+
+/// Whether a message is of the era without sessions: it says so in its body, or only in its header.
+fn is_modern(headers: &HeaderMap, meta: &Meta) -> bool {
+    if meta.version.is_some() {
+        return true;
+    }
+    if headers.contains_key(&SESSION_ID) {
+        return false;
+    }
+    match single(headers, &PROTOCOL_VERSION) {
+        Ok(Some(version)) => legacy_revision(version).is_none(),
+        Ok(None) | Err(_) => false,
+    }
+}

@@ -1,0 +1,238 @@
+//! Legacy sessions: opened by `initialize`, bound to their caller, ended by DELETE or by silence.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use gate::Caller;
+use tokio::sync::watch;
+use wire::{Era, Revision};
+
+use super::streams::{NEWS, Streams};
+use crate::call::{Asker, Client, Lists, Lot, Server, Shown, UnderWay, Work};
+use crate::message::request;
+use crate::notes::Notes;
+use crate::upstream::Slot;
+
+/// Most entries of one list that are remembered of one session, to tell its client of changes. Of a
+/// longer list any reload may change something.
+const LISTED_MAX: usize = 512;
+
+/// A session.
+pub(super) struct Session {
+    pub id: Arc<str>,
+    pub server: Arc<Server>,
+    pub caller: Caller,
+    client_id: Option<Arc<str>>,
+    /// Whether the client can show its person a form.
+    elicits: bool,
+    pub slot: Arc<Slot>,
+    pub streams: Streams,
+    pub under_way: Arc<UnderWay>,
+    lot: Arc<Lot>,
+    notes: Arc<Mutex<Notes>>,
+    /// Made with the first request: many sessions never get beyond being opened.
+    shown: OnceLock<Arc<Shown>>,
+    used_ns: AtomicU64,
+    over: watch::Sender<bool>,
+}
+
+/// What a session is made of.
+pub(super) struct Opening<'o> {
+    pub id: Arc<str>,
+    pub server: Arc<Server>,
+    pub caller: Caller,
+    pub client_id: Option<Arc<str>>,
+    pub elicits: bool,
+    /// What the server has answered to `initialize`.
+    pub result: &'o str,
+    pub slot: Arc<Slot>,
+    pub lot: Arc<Lot>,
+    pub notes: Arc<Mutex<Notes>>,
+}
+
+impl Session {
+    pub fn new(opening: Opening<'_>, now_ns: u64) -> Self {
+        let mut lists = Lists::new(opening.server.gate.world(), LISTED_MAX);
+        lists.learn_capabilities(opening.result);
+        let revision = request::version_of(opening.result);
+        Self {
+            id: opening.id,
+            server: opening.server,
+            caller: opening.caller,
+            client_id: opening.client_id,
+            elicits: opening.elicits,
+            slot: opening.slot,
+            streams: Streams::default(),
+            under_way: Arc::new(UnderWay::new(lists, revision)),
+            lot: opening.lot,
+            notes: opening.notes,
+            shown: OnceLock::new(),
+            used_ns: AtomicU64::new(now_ns),
+            over: watch::Sender::new(false),
+        }
+    }
+
+    /// The revision that was agreed on.
+    pub fn revision(&self) -> Option<Revision> {
+        self.under_way.revision()
+    }
+
+    /// This session as the one who asks.
+    pub fn asker(self: &Arc<Self>) -> Asker {
+        Asker {
+            server: Arc::clone(&self.server),
+            caller: self.caller.clone(),
+            session_id: Arc::clone(&self.id),
+            client_id: self.client_id.clone(),
+            era: Some(Era::Legacy),
+            elicits: self.elicits,
+            slot: Arc::clone(&self.slot),
+            shown: Arc::clone(self.shown.get_or_init(|| self.server.nothing_shown())),
+            under_way: Some(Arc::clone(&self.under_way)),
+            lot: Arc::clone(&self.lot),
+            client: Arc::clone(self) as _,
+        }
+    }
+
+    /// After a reload: tells the client which lists it had better ask for again.
+    pub fn tell_of_changed_lists(self: &Arc<Self>) {
+        if self.shown.get().is_some() {
+            for frame in self.asker().changed_lists() {
+                self.post(frame);
+            }
+        }
+    }
+
+    /// Notes that the session is in use.
+    pub fn touch(&self, now_ns: u64) {
+        self.used_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    /// Whether nobody has used it for so long.
+    fn is_forgotten(&self, now_ns: u64, idle_ns: u64) -> bool {
+        let used_ns = self.used_ns.load(Ordering::Relaxed);
+        now_ns.saturating_sub(used_ns) >= idle_ns
+            && self.under_way.count() == 0
+            && !self.streams.is_read()
+    }
+
+    /// Ends the session: streams, calls, and its process where nobody else shares it.
+    fn end(&self) {
+        self.over.send_replace(true);
+        self.under_way.end();
+        self.streams.close();
+        if let Some(shown) = self.shown.get() {
+            shown.close();
+        }
+        self.server.pool.leave(&self.caller.subject, &self.id);
+    }
+}
+
+impl Client for Session {
+    fn tell(&self, frame: Vec<u8>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move { self.streams.emit(NEWS, &frame).await })
+    }
+
+    fn post(&self, frame: Vec<u8>) {
+        self.streams.post(NEWS, &frame);
+    }
+
+    fn beside(&self, work: Work) {
+        tokio::spawn(work);
+    }
+
+    fn gone(&self) -> Work {
+        let mut over = self.over.subscribe();
+        Box::pin(async move {
+            // Without a session there is no sender, which is an end as well.
+            drop(over.wait_for(|over| *over).await);
+        })
+    }
+
+    fn is_over_http(&self) -> bool {
+        true
+    }
+
+    fn note(&self, event: &'static str, message: &str) {
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .add(event, message);
+    }
+}
+
+/// All sessions.
+#[derive(Default)]
+pub(super) struct Sessions(RwLock<HashMap<Arc<str>, Arc<Session>>>);
+
+impl Sessions {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.read().len()
+    }
+
+    /// A caller's session with a server. Of another caller's or server's it is not even said that
+    /// it exists.
+    pub fn find(&self, id: &str, caller: &str, server: &str) -> Option<Arc<Session>> {
+        let session = self.read().get(id).cloned()?;
+        (*session.caller.subject == *caller && *session.server.name == *server).then_some(session)
+    }
+
+    /// Those who share this place.
+    pub fn at(&self, slot: &Arc<Slot>) -> Vec<Arc<Session>> {
+        let here = |session: &&Arc<Session>| Arc::ptr_eq(&session.slot, slot);
+        self.read().values().filter(here).cloned().collect()
+    }
+
+    /// Adds one.
+    pub fn add(&self, session: Arc<Session>) {
+        self.write().insert(Arc::clone(&session.id), session);
+    }
+
+    /// Ends one; `false` where it has ended before.
+    pub fn end(&self, session: &Session) -> bool {
+        let ends = self.write().remove(&session.id).is_some();
+        if ends {
+            session.end();
+        }
+        ends
+    }
+
+    /// Those that nobody has used for so long.
+    pub fn forgotten(&self, now_ns: u64, idle_ms_max: u64) -> Vec<Arc<Session>> {
+        let idle_ns = idle_ms_max.saturating_mul(1_000_000);
+        let mut all = self.all();
+        all.retain(|session| session.is_forgotten(now_ns, idle_ns));
+        all
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<Arc<Session>> {
+        self.read().values().cloned().collect()
+    }
+
+    /// Sends a sign of life on all streams.
+    pub fn keep_alive(&self) {
+        for session in self.read().values() {
+            session.streams.keep_alive();
+        }
+    }
+
+    /// Ends the streams that no request waits on.
+    pub fn quiet(&self) {
+        for session in self.read().values() {
+            session.streams.quiet();
+        }
+    }
+}

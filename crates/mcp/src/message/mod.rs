@@ -1,0 +1,10 @@
+//! What a message is: its method, its names, its reply, and the frames that are ours to write.
+
+pub mod era;
+pub mod frames;
+pub mod method;
+pub mod mirrored;
+pub mod reply;
+pub mod request;
+pub mod shapes;
+pub mod splice;

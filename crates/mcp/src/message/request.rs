@@ -1,0 +1,74 @@
+//! What a client's request says of itself, whichever way it came.
+
+use std::sync::Arc;
+
+use wire::jsonrpc::{member, string};
+use wire::scan::Scan;
+use wire::{Bounds, Revision, scan_reply};
+
+use crate::describe::{self, Context};
+use crate::message::method::{self, Class};
+use gate::ControlKind;
+use gate::facts::Facts;
+
+/// The `_meta` member in which a Modern client names itself.
+pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+/// The `_meta` member in which it says what it can do.
+pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// What a client is told that uses an id twice at a time.
+pub const ID_IN_USE: &str = "this id is already in use by a call under way";
+
+/// Longest name of a client program that is kept, in characters.
+const CLIENT_NAME_CHARS_MAX: usize = 128;
+
+/// What happens to a request. A subscription that names no resource is the protocol's own traffic.
+#[must_use]
+pub fn classify(method: &str, scan: &Scan<'_>) -> Class {
+    let names_resources = || {
+        let Some(filter) = member(&scan.params, "notifications") else {
+            return false;
+        };
+        let filter = scan_reply(filter.as_bytes(), &Bounds::default());
+        // What cannot be read, or is new, is judged.
+        const CHANGES: [&str; 3] = [
+            "toolsListChanged",
+            "promptsListChanged",
+            "resourcesListChanged",
+        ];
+        !filter.is_ok_and(|filter| {
+            let names = filter.members.iter();
+            names
+                .into_iter()
+                .all(|(name, _)| CHANGES.contains(&&**name))
+        })
+    };
+    if method == "subscriptions/listen" && !names_resources() {
+        return Class::Control(ControlKind::Handshake);
+    }
+    method::of(method).class
+}
+
+/// The facts of a request that is judged; `None` where its method is not, or it lacks something.
+#[must_use]
+pub fn described(method: &str, scan: &Scan<'_>, context: &Context<'_>) -> Option<Facts> {
+    let Class::Judged(reaches_for) = classify(method, scan) else {
+        return None;
+    };
+    describe::client_request(method, reaches_for, scan, context).ok()
+}
+
+/// The name in a client's description of itself.
+#[must_use]
+pub fn client_name(info: &str) -> Option<Arc<str>> {
+    let info: serde_json::Value = serde_json::from_str(info).ok()?;
+    let name = info.get("name")?.as_str()?;
+    let name: String = name.chars().take(CLIENT_NAME_CHARS_MAX).collect();
+    Some(name.into())
+}
+
+/// The revision that the answer to `initialize` settles on.
+#[must_use]
+pub fn version_of(result: &str) -> Option<Revision> {
+    let scan = scan_reply(result.as_bytes(), &Bounds::default()).ok()?;
+    Revision::parse(&string(member(&scan.members, "protocolVersion")?)?)
+}

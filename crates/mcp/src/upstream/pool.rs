@@ -1,0 +1,425 @@
+//! Links to one server: opened when first needed, shared as configured, opened again when they end.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use gate::{ControlKind, Gate, PeerId};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wire::{Era, Revision};
+
+use super::ServerCommand;
+use super::link::{Link, Making, Naming};
+use super::slot::{Hello, Slot, ask};
+use super::way::http::{HttpUpstream, Remote};
+use super::way::{Driver, child};
+
+use crate::message::frames::{Failure, UpstreamFault};
+use crate::message::reply::Reply;
+use crate::message::request;
+
+/// Most processes of one server.
+pub const CHILDREN_MAX: usize = 32;
+/// Most sessions with one server over HTTP.
+pub const SESSIONS_MAX: usize = 10_000;
+/// Most callers that wait for one to become free.
+pub const QUEUE_MAX: usize = 256;
+/// How long they wait, in milliseconds.
+pub const QUEUE_WAIT_MS_MAX: u64 = 10_000;
+
+/// How a server is started or reached.
+#[derive(Debug, Clone)]
+pub enum Means {
+    /// As a process of ours.
+    Command(ServerCommand),
+    /// Over HTTP.
+    Http(Arc<HttpUpstream>),
+}
+
+impl Means {
+    /// Most processes or sessions.
+    fn places_max(&self) -> usize {
+        match self {
+            Self::Command(_) => CHILDREN_MAX,
+            Self::Http(_) => SESSIONS_MAX,
+        }
+    }
+
+    /// What records say of it.
+    #[must_use]
+    pub fn transport(&self) -> &'static str {
+        match self {
+            Self::Command(_) => "stdio",
+            Self::Http(_) => "http",
+        }
+    }
+}
+
+/// Who shares a server's process, or the session with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Share {
+    /// Each session has one of its own; where there are no sessions, each caller.
+    #[default]
+    Session,
+    /// Each caller has one.
+    Caller,
+    /// There is one.
+    All,
+}
+
+/// Whose process it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    modern: bool,
+    caller: Option<Arc<str>>,
+    session: Option<Arc<str>>,
+}
+
+/// The processes of one server.
+#[derive(Debug)]
+pub struct Pool {
+    name: Arc<str>,
+    means: Means,
+    share: Share,
+    gate: Arc<Gate>,
+    places: Arc<Semaphore>,
+    queued: AtomicUsize,
+    slots: Mutex<HashMap<Key, Arc<Slot>>>,
+    speaks_modern: AtomicU8,
+    /// Nothing is started any more.
+    closed: AtomicBool,
+}
+
+/// What is known of whether a server speaks the Modern era.
+const UNKNOWN: u8 = 0;
+const SPEAKS: u8 = 1;
+const SPEAKS_NOT: u8 = 2;
+
+impl Pool {
+    /// The processes of a server, none of which runs yet.
+    #[must_use]
+    pub fn new(name: Arc<str>, means: Means, share: Share, gate: Arc<Gate>) -> Self {
+        Self {
+            name,
+            share,
+            gate,
+            places: Arc::new(Semaphore::new(means.places_max())),
+            means,
+            queued: AtomicUsize::new(0),
+            slots: Mutex::default(),
+            speaks_modern: AtomicU8::new(UNKNOWN),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// How it is started or reached.
+    #[must_use]
+    pub fn means(&self) -> &Means {
+        &self.means
+    }
+
+    /// How many processes run, or sessions are open.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.means
+            .places_max()
+            .saturating_sub(self.places.available_permits())
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<Key, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn key(&self, era: Era, caller: &Arc<str>, session: Option<&Arc<str>>) -> Key {
+        let modern = era == Era::Modern;
+        let (caller, session) = match self.share {
+            Share::Session => (Some(Arc::clone(caller)), session.cloned()),
+            Share::Caller => (Some(Arc::clone(caller)), None),
+            Share::All => (None, None),
+        };
+        Key {
+            modern,
+            caller,
+            session,
+        }
+    }
+
+    /// The place of this caller's (and session's) process.
+    #[must_use]
+    pub fn slot(&self, era: Era, caller: &Arc<str>, session: Option<&Arc<str>>) -> Arc<Slot> {
+        let key = self.key(era, caller, session);
+        let mut slots = self.slots();
+        let slot = slots.entry(key).or_insert_with_key(|key| {
+            let naming = match key.session {
+                Some(_) => Naming::Exclusive,
+                None => Naming::Shared,
+            };
+            let is_remote = matches!(self.means, Means::Http(_));
+            Arc::new(Slot::new(naming, key.modern, is_remote))
+        });
+        slot.used_ns.store(self.gate.mono_ns(), Ordering::Relaxed);
+        Arc::clone(slot)
+    }
+
+    /// A session is over: so is its process, where nobody else shares it.
+    pub fn leave(&self, caller: &Arc<str>, session: &Arc<str>) {
+        if self.share == Share::Session {
+            let key = self.key(Era::Legacy, caller, Some(session));
+            let slot = self.slots().remove(&key);
+            if let Some(slot) = slot {
+                slot.end();
+            }
+        }
+    }
+
+    /// Ends shared processes and sessions that nobody has used for so long.
+    pub fn sweep(&self, idle_ms_max: u64) {
+        let now_ns = self.gate.mono_ns();
+        let idle_ns = idle_ms_max.saturating_mul(1_000_000);
+        if let Means::Http(upstream) = &self.means {
+            upstream.reap();
+        }
+        self.slots().retain(|key, slot| {
+            let used_ns = slot.used_ns.load(Ordering::Relaxed);
+            let link = slot.current();
+            if let (Some(link), Means::Http(_)) = (&link, &self.means) {
+                // A process has a task that does.
+                link.look_after();
+            }
+            let busy = link.is_some_and(|link| !link.is_idle());
+            if key.session.is_some() || busy || now_ns.saturating_sub(used_ns) < idle_ns {
+                return true;
+            }
+            if key.modern {
+                slot.end();
+            } else if let Some(link) = slot.take() {
+                link.stop();
+            }
+            // A Legacy slot remembers how its clients opened it.
+            !key.modern
+        });
+    }
+
+    /// Cancels all that is under way.
+    pub fn cancel_all(&self) {
+        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        for link in slots.iter().filter_map(|slot| slot.current()) {
+            link.cancel_all();
+        }
+    }
+
+    /// Ends all processes and waits for their end.
+    pub async fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let slots: Vec<Arc<Slot>> = self.slots().drain().map(|(_, slot)| slot).collect();
+        for slot in slots {
+            slot.end();
+        }
+        let all = u32::try_from(self.means.places_max()).unwrap_or(u32::MAX);
+        drop(self.places.acquire_many(all).await);
+    }
+
+    /// The running process of a slot, started where there is none.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn link(&self, slot: &Arc<Slot>) -> Result<Arc<Link>, Failure> {
+        if let Some(link) = slot.current() {
+            return Ok(link);
+        }
+        if slot.naming == Naming::AsSpelled {
+            return Err(UpstreamFault::Died.into());
+        }
+        if slot.modern && self.speaks_modern.load(Ordering::Acquire) == SPEAKS_NOT {
+            return Err(UpstreamFault::EraMismatch.into());
+        }
+        let _starting = slot.starting.lock().await;
+        if let Some(link) = slot.current() {
+            return Ok(link);
+        }
+        let link = self.start(slot).await?;
+        if slot.modern {
+            self.probe(&link).await?;
+            link.agreed_on(Some(Revision::V2026_07_28));
+        } else {
+            slot.greet(&link).await?;
+        }
+        slot.set(&link);
+        Ok(link.keep())
+    }
+
+    /// The answer to a client's `initialize`: the server's own to the first, the same to those who
+    /// share its process. `Err` where the server's answer is an error: that answer, to be passed on.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn open(
+        &self,
+        slot: &Arc<Slot>,
+        initialize: Vec<u8>,
+    ) -> Result<Result<String, Reply>, Failure> {
+        let _starting = slot.starting.lock().await;
+        let known = slot.hello().result.clone();
+        if let (Some(result), Some(_)) = (known, slot.current()) {
+            return Ok(Ok(result));
+        }
+        let link = self.start(slot).await?;
+        let reply = ask(&link, ControlKind::Handshake, initialize.clone()).await?;
+        if reply.is_error {
+            return Ok(Err(reply));
+        }
+        let result = reply.payload().to_owned();
+        link.agreed_on(request::version_of(&result));
+        *slot.hello() = Hello {
+            initialize: Some(initialize),
+            initialized: None,
+            result: Some(result.clone()),
+        };
+        slot.set(&link);
+        link.keep();
+        Ok(Ok(result))
+    }
+
+    async fn start(&self, slot: &Slot) -> Result<Tentative, UpstreamFault> {
+        let place = self.place().await?;
+        if self.closed.load(Ordering::Acquire) {
+            return Err(UpstreamFault::Died);
+        }
+        let (link, driver) = self.make(slot.naming, "".into(), place).map_err(|error| {
+            tracing::error!(server = %self.name, "cannot start the server: {error}");
+            UpstreamFault::Died
+        })?;
+        if let Some(driver) = driver {
+            tokio::spawn(driver.run());
+        }
+        Ok(Tentative { link, kept: false })
+    }
+
+    fn make(
+        &self,
+        naming: Naming,
+        session_id: Arc<str>,
+        place: OwnedSemaphorePermit,
+    ) -> io::Result<(Arc<Link>, Option<Driver>)> {
+        let making = |peer| Making {
+            name: Arc::clone(&self.name),
+            gate: Arc::clone(&self.gate),
+            naming,
+            peer,
+            notes: Arc::default(),
+            session_id,
+        };
+        let id = PeerId::server(Arc::clone(&self.name));
+        match &self.means {
+            Means::Command(command) => {
+                let (peer, child) = child::start(command, id)?;
+                let link = Arc::new(Link::new(making(Arc::clone(&peer) as _)));
+                let driver = Driver::new(peer, child, Arc::clone(&link), place);
+                Ok((link, Some(driver)))
+            }
+            Means::Http(upstream) => {
+                let peer = Remote::new(id, upstream, &self.gate, place);
+                Ok((Arc::new(Link::new(making(Arc::new(peer)))), None))
+            }
+        }
+    }
+
+    /// The one link of an edge with a single client, which spells its ids itself; it is not opened
+    /// again when it ends. A child's driver is for the edge to run.
+    ///
+    /// # Errors
+    /// Where the process cannot be started.
+    pub(crate) fn sole(&self, session_id: Arc<str>) -> io::Result<(Arc<Slot>, Option<Driver>)> {
+        let place = Arc::clone(&self.places)
+            .try_acquire_owned()
+            .map_err(io::Error::other)?;
+        let (link, driver) = self.make(Naming::AsSpelled, session_id, place)?;
+        let is_remote = matches!(self.means, Means::Http(_));
+        let slot = Slot::new(Naming::AsSpelled, false, is_remote);
+        slot.set(&link);
+        Ok((Arc::new(slot), driver))
+    }
+
+    /// A place among the processes that may run, waited for in a bounded queue.
+    async fn place(&self) -> Result<OwnedSemaphorePermit, UpstreamFault> {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return Ok(place);
+        }
+        if self.queued.fetch_add(1, Ordering::AcqRel) >= QUEUE_MAX {
+            self.queued.fetch_sub(1, Ordering::AcqRel);
+            return Err(UpstreamFault::NoPlace);
+        }
+        let _queued = Queued(&self.queued);
+        let wait = Duration::from_millis(QUEUE_WAIT_MS_MAX);
+        tokio::time::timeout(wait, Arc::clone(&self.places).acquire_owned())
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .ok_or(UpstreamFault::NoPlace)
+    }
+
+    /// Learns once whether the server speaks the Modern era. A server that does not answer at all may
+    /// only be slow: it is asked again the next time.
+    async fn probe(&self, link: &Arc<Link>) -> Result<(), Failure> {
+        if self.speaks_modern.load(Ordering::Acquire) == SPEAKS {
+            return Ok(());
+        }
+        let known = match ask(link, ControlKind::Handshake, PROBE.to_vec()).await {
+            Ok(reply) if reply.is_error => SPEAKS_NOT,
+            Ok(_) => SPEAKS,
+            Err(failure) if failure.fault == UpstreamFault::Timeout => UNKNOWN,
+            Err(failure) => return Err(failure),
+        };
+        // Over HTTP it may be another server the next time.
+        if known == SPEAKS || matches!(self.means, Means::Command(_)) {
+            self.speaks_modern.store(known, Ordering::Release);
+        }
+        if known == SPEAKS {
+            return Ok(());
+        }
+        Err(UpstreamFault::EraMismatch.into())
+    }
+}
+
+/// Asks what a Modern server can do; any answer but a result means that it is none.
+const PROBE: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"durward","version":"1"}}}}"#;
+
+/// A link that is being opened, ended again where that fails or nobody waits for it any more.
+struct Tentative {
+    link: Arc<Link>,
+    kept: bool,
+}
+
+impl Tentative {
+    fn keep(mut self) -> Arc<Link> {
+        self.kept = true;
+        Arc::clone(&self.link)
+    }
+}
+
+impl Deref for Tentative {
+    type Target = Arc<Link>;
+
+    fn deref(&self) -> &Arc<Link> {
+        &self.link
+    }
+}
+
+impl Drop for Tentative {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.link.stop();
+        }
+    }
+}
+
+struct Queued<'q>(&'q AtomicUsize);
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,200 @@
+//! The place of one process, or of one session over HTTP, and what it takes to open it again.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use gate::ControlKind;
+use tokio::sync::Notify;
+use wire::{Bounds, scan_request};
+
+use super::exchange::Incoming;
+use super::link::{Link, Naming, Unsent};
+use crate::message::frames::{Failure, UpstreamFault};
+use crate::message::reply::Reply;
+use crate::message::splice::Marks;
+
+/// How long a server may take to open a session or to say which era it speaks, in milliseconds.
+const HANDSHAKE_WAIT_MS: u64 = 15_000;
+
+/// One process or session and what it takes to open it again.
+#[derive(Debug)]
+pub struct Slot {
+    pub(super) naming: Naming,
+    pub(super) modern: bool,
+    /// Its server is reached over HTTP, where sessions come and go by themselves.
+    is_remote: bool,
+    link: Mutex<Option<Arc<Link>>>,
+    /// Held while a process is being started, so that it is started once.
+    pub(super) starting: tokio::sync::Mutex<()>,
+    hello: Mutex<Hello>,
+    pub(super) used_ns: AtomicU64,
+    /// A process was started, or the slot is no longer in use.
+    renewed: Notify,
+    over: AtomicBool,
+    /// Somebody reads what belongs to no exchange.
+    attended: AtomicBool,
+}
+
+/// A Legacy session's opening, as its client sent it.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Hello {
+    pub initialize: Option<Vec<u8>>,
+    pub initialized: Option<Vec<u8>>,
+    /// The result of the server's first answer.
+    pub result: Option<String>,
+}
+
+impl Slot {
+    pub(super) fn new(naming: Naming, modern: bool, is_remote: bool) -> Self {
+        Self {
+            naming,
+            modern,
+            is_remote,
+            link: Mutex::default(),
+            starting: tokio::sync::Mutex::default(),
+            hello: Mutex::default(),
+            used_ns: AtomicU64::new(0),
+            renewed: Notify::new(),
+            over: AtomicBool::new(false),
+            attended: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn hello(&self) -> MutexGuard<'_, Hello> {
+        self.hello.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The running process.
+    #[must_use]
+    pub fn current(&self) -> Option<Arc<Link>> {
+        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        link.as_ref().filter(|link| !link.has_ended()).cloned()
+    }
+
+    /// Whether the caller of this is the first: it is the one to read what belongs to no exchange.
+    pub fn attend(&self) -> bool {
+        !self.attended.swap(true, Ordering::AcqRel)
+    }
+
+    /// The running process, as soon as there is another one than before; none when the slot is no
+    /// longer in use. For one reader.
+    pub async fn next_link(&self) -> Option<Arc<Link>> {
+        loop {
+            self.renewed.notified().await;
+            if self.over.load(Ordering::Acquire) {
+                return None;
+            }
+            if let Some(link) = self.current() {
+                return Some(link);
+            }
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+        self.renewed.notify_one();
+        if let Some(link) = self.take() {
+            link.stop();
+        }
+    }
+
+    pub(super) fn take(&self) -> Option<Arc<Link>> {
+        self.link
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    pub(super) fn set(&self, link: &Arc<Link>) {
+        *self.link.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(link));
+        if self.over.load(Ordering::Acquire)
+            && let Some(late) = self.take()
+        {
+            // Whoever ended the slot found nothing to stop.
+            late.stop();
+        }
+        self.renewed.notify_one();
+    }
+
+    /// Passes on that a client is ready, once for all who share the process.
+    pub async fn initialized(&self, frame: Vec<u8>) {
+        {
+            let mut hello = self.hello();
+            if hello.initialized.is_some() {
+                return;
+            }
+            hello.initialized = Some(frame.clone());
+        }
+        if let Some(link) = self.current() {
+            let pass = link.control(ControlKind::Handshake, frame);
+            // A server that has ended is told again when it is started again.
+            let _ = link.initialized(pass).await;
+        }
+    }
+
+    /// Opens a restarted server's session as its client did.
+    pub(super) async fn greet(&self, link: &Arc<Link>) -> Result<(), Failure> {
+        let hello = self.hello().clone();
+        let Some(initialize) = hello.initialize else {
+            return Ok(());
+        };
+        let reply = ask(link, ControlKind::Handshake, initialize).await?;
+        if reply.is_error {
+            return Err(UpstreamFault::Died.into());
+        }
+        if let Some(initialized) = hello.initialized {
+            let pass = link.control(ControlKind::Handshake, initialized);
+            let told = link.initialized(pass).await;
+            told.map_err(|_| UpstreamFault::Died)?;
+        }
+        if !self.is_remote {
+            link.note(
+                "server_restarted",
+                "the server had ended and was started again",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Sends a request of the protocol's own and waits for its answer, within a bound.
+pub(super) async fn ask(
+    link: &Arc<Link>,
+    kind: ControlKind,
+    frame: Vec<u8>,
+) -> Result<Reply, Failure> {
+    let answer = answer(link, kind, frame);
+    tokio::time::timeout(Duration::from_millis(HANDSHAKE_WAIT_MS), answer)
+        .await
+        .unwrap_or_else(|_| Err(UpstreamFault::Timeout.into()))
+}
+
+async fn answer(link: &Arc<Link>, kind: ControlKind, frame: Vec<u8>) -> Result<Reply, Failure> {
+    let marks = {
+        let scan = scan_request(&frame, &Bounds::default()).map_err(|_| UpstreamFault::Garbage)?;
+        Marks::of(&frame, &scan).ok_or(UpstreamFault::Garbage)?
+    };
+    let pass = link.control(kind, frame);
+    let (mut exchange, ()) =
+        link.request(pass, &marks, u64::MAX)
+            .map_err(|unsent| match unsent {
+                Unsent::Ended(_) => UpstreamFault::Died,
+                Unsent::Busy => UpstreamFault::Busy,
+                Unsent::Elsewhere(_) => UpstreamFault::Unreachable,
+            })?;
+    loop {
+        match exchange.next().await {
+            Incoming::Response(reply) => return Ok(reply),
+            Incoming::Fault(failure) => return Err(failure),
+            Incoming::Cancelled => return Err(UpstreamFault::Died.into()),
+            // Nobody is there yet to be told.
+            Incoming::Notification(_) => {}
+            Incoming::Request { id, .. } => {
+                let text = "no session is open yet";
+                let refused = crate::message::frames::error(&id, -32603, text, None);
+                link.refuse(refused);
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! A server that is a child of ours, over its standard streams. Its driver reads what it says and
+//! writes what is queued for it: a task of its own behind shared links, else the one of the edge.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use gate::{PeerId, Spent};
+use net::outbound::{Child, describe};
+use net::stdio::FrameWriter;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+use wire::FrameEvent;
+
+use super::{Going, Peer, Reading};
+use crate::message::frames::UpstreamFault;
+use crate::message::splice::Marks;
+use crate::notes::Notes;
+use crate::upstream::{Frame, Link, ServerCommand, frame_at};
+
+/// How often deadlines and notes are looked at, in milliseconds.
+const TICK_MS: u64 = 250;
+/// How long a request may wait for a server that does not read, in milliseconds.
+const ROOM_WAIT_MS: u64 = 10_000;
+/// How long what an ended server has left behind is read, in milliseconds.
+const LEFT_BEHIND_MS: u64 = 1_000;
+/// How long its own end is waited for once its streams have ended, in milliseconds.
+const END_WAIT_MS: u64 = 1_000;
+
+/// The way to a child.
+pub struct Process {
+    id: PeerId,
+    writer: Mutex<Option<FrameWriter>>,
+    /// For the driver: something is queued, or the end is wanted.
+    wake: Notify,
+    /// For senders: the queue has shrunk.
+    room: Notify,
+    stopping: AtomicBool,
+    /// The server no longer reads.
+    broken: AtomicBool,
+}
+
+/// Starts a child.
+///
+/// # Errors
+/// Where the process cannot be started.
+pub(in crate::upstream) fn start(
+    command: &ServerCommand,
+    id: PeerId,
+) -> io::Result<(Arc<Process>, Child)> {
+    let mut child = Child::spawn(command, id.name())?;
+    let process = Process {
+        id,
+        writer: Mutex::new(child.take_writer()),
+        wake: Notify::new(),
+        room: Notify::new(),
+        stopping: AtomicBool::new(false),
+        broken: AtomicBool::new(false),
+    };
+    Ok((Arc::new(process), child))
+}
+
+impl Process {
+    fn writer(&self) -> MutexGuard<'_, Option<FrameWriter>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, write: impl FnOnce(&mut FrameWriter) -> io::Result<()>) -> io::Result<()> {
+        let mut writer = self.writer();
+        let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        let sent = write(writer);
+        if sent.is_err() {
+            self.broken.store(true, Ordering::Release);
+        }
+        if sent.is_err() || !writer.is_empty() {
+            self.wake.notify_one();
+        }
+        sent
+    }
+
+    async fn flush(&self) -> io::Result<()> {
+        std::future::poll_fn(|cx| match self.writer().as_mut() {
+            Some(writer) => writer.poll_flush(cx),
+            None => std::task::Poll::Ready(Ok(())),
+        })
+        .await
+    }
+
+    fn has_queued(&self) -> bool {
+        self.writer().as_ref().is_some_and(|w| !w.is_empty())
+    }
+}
+
+impl Peer for Process {
+    fn id(&self) -> &PeerId {
+        &self.id
+    }
+
+    fn request(
+        &self,
+        frame: Spent<Frame>,
+        marks: &Marks,
+        name: Option<&str>,
+    ) -> io::Result<Reading> {
+        let frame = frame_at(&self.id, frame)?;
+        match name {
+            Some(name) => self.write(|w| w.send_parts(&marks.renamed(&frame.0, name)))?,
+            None => self.write(|w| w.send_owned(frame.0))?,
+        }
+        Ok(Reading::Link)
+    }
+
+    fn send(&self, frame: Spent<Frame>, _: &Arc<Mutex<Notes>>) -> io::Result<()> {
+        let frame = frame_at(&self.id, frame)?;
+        self.write(|w| w.send_owned(frame.0))
+    }
+
+    fn initialized<'p>(
+        &'p self,
+        frame: Spent<Frame>,
+        _: &'p Arc<Link>,
+    ) -> Going<'p, io::Result<()>> {
+        let frame = frame_at(&self.id, frame);
+        let sent = frame.and_then(|frame| self.write(|w| w.send_owned(frame.0)));
+        Box::pin(std::future::ready(sent))
+    }
+
+    fn is_congested(&self) -> bool {
+        self.writer()
+            .as_ref()
+            .is_some_and(FrameWriter::is_congested)
+    }
+
+    fn has_room(&self) -> Going<'_, Result<(), UpstreamFault>> {
+        Box::pin(async move {
+            let wait = async {
+                loop {
+                    let notified = self.room.notified();
+                    if !self.is_congested() {
+                        return;
+                    }
+                    notified.await;
+                }
+            };
+            tokio::time::timeout(Duration::from_millis(ROOM_WAIT_MS), wait)
+                .await
+                .map_err(|_| UpstreamFault::Busy)
+        })
+    }
+
+    fn stop(&self, _: &Link) {
+        self.stopping.store(true, Ordering::Release);
+        self.wake.notify_one();
+    }
+}
+
+/// What happened at a child's side.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// Something came, [`Driver::route`] takes it; `false`: nothing more will come.
+    Read(bool),
+    /// What was queued has been written.
+    Flushed,
+    /// It no longer reads, or its end is wanted.
+    Over,
+}
+
+/// Drives one child.
+pub(crate) struct Driver {
+    process: Arc<Process>,
+    child: Child,
+    link: Arc<Link>,
+    /// Given back when the child has ended.
+    _place: OwnedSemaphorePermit,
+}
+
+impl Driver {
+    pub(in crate::upstream) fn new(
+        process: Arc<Process>,
+        child: Child,
+        link: Arc<Link>,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            process,
+            child,
+            link,
+            _place: place,
+        }
+    }
+
+    /// Drives the child until either side ends it.
+    pub(in crate::upstream) async fn run(mut self) {
+        let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            let turn = tokio::select! {
+                turn = self.turn(true) => turn,
+                _ = tick.tick() => {
+                    self.link.look_after();
+                    continue;
+                }
+            };
+            match turn {
+                Turn::Read(more) => {
+                    while self.route() {}
+                    if !more {
+                        break;
+                    }
+                }
+                Turn::Flushed => self.process.room.notify_waiters(),
+                Turn::Over => break,
+            }
+        }
+        if !self.process.stopping.load(Ordering::Acquire) {
+            let left_behind = async {
+                while self.left_behind().await {
+                    while self.route() {}
+                }
+            };
+            drop(tokio::time::timeout(Duration::from_millis(LEFT_BEHIND_MS), left_behind).await);
+            let how = self.how_it_ended().await;
+            self.link
+                .note("server_ended", &format!("the server ended: {how}"));
+        }
+        self.link.end();
+        self.stop().await;
+    }
+
+    /// Waits until something happens at the child's side. Cancel-safe.
+    pub async fn turn(&mut self, may_read: bool) -> Turn {
+        let process = &self.process;
+        let reader = self.child.streams().0;
+        loop {
+            if process.stopping.load(Ordering::Acquire) || process.broken.load(Ordering::Acquire) {
+                return Turn::Over;
+            }
+            let queued = process.has_queued();
+            tokio::select! {
+                read = reader.fill(), if may_read => return Turn::Read(matches!(read, Ok(true))),
+                flushed = process.flush(), if queued => {
+                    return if flushed.is_ok() { Turn::Flushed } else { Turn::Over };
+                }
+                () = process.wake.notified() => {}
+            }
+        }
+    }
+
+    /// Reads what a server that has ended, or no longer reads, had written before: it still counts.
+    /// `false` when there is no more of it.
+    pub async fn left_behind(&mut self) -> bool {
+        matches!(self.child.streams().0.fill().await, Ok(true))
+    }
+
+    /// Passes on the next frame that was read; `false` where there is none.
+    pub fn route(&mut self) -> bool {
+        match self.child.streams().0.next() {
+            None => false,
+            Some(FrameEvent::Frame(frame)) => {
+                self.link.on_frame(frame, false);
+                true
+            }
+            Some(FrameEvent::TooLong(head)) => {
+                self.link.note(
+                    "server_frame_too_long",
+                    "a frame of the server was longer than 16 MiB and was dropped",
+                );
+                self.link.fail_salvaged(&head, UpstreamFault::Oversize);
+                true
+            }
+        }
+    }
+
+    /// What is sent from now on leaves together, with [`Driver::release`].
+    pub fn hold(&self) {
+        if let Some(writer) = self.process.writer().as_mut() {
+            writer.hold();
+        }
+    }
+
+    /// Sends what was held back.
+    pub fn release(&self) {
+        // A server that no longer reads shows at the next turn.
+        let _ = self.process.write(FrameWriter::release);
+    }
+
+    /// How the child ended, in words.
+    pub async fn how_it_ended(&mut self) -> String {
+        match self.child.wait_at_most(END_WAIT_MS).await {
+            Some(status) => describe(status),
+            None => "its input or output was closed".into(),
+        }
+    }
+
+    /// Ends the child and everything that it started.
+    pub async fn stop(mut self) {
+        *self.process.writer() = None;
+        self.process.room.notify_waiters();
+        self.child.stop().await;
+        self.link.flush_notes();
+    }
+}

@@ -1,0 +1,276 @@
+//! A session with a server over HTTP. Whoever waits for an answer reads it from its connection: no
+//! task stands between. Only what no call waits for has tasks, and their number is bounded.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use gate::{Gate, PeerId, Spent};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
+use wire::Era;
+
+use super::{Exchange, HttpSession, HttpUpstream, Incoming as Came};
+use crate::message::frames::{Failure, UpstreamFault};
+use crate::message::splice::Marks;
+use crate::notes::Notes;
+use crate::upstream::exchange::{Incoming, Mailbox};
+use crate::upstream::link::{Link, note};
+use crate::upstream::way::{Going, Peer, Reading};
+use crate::upstream::{Frame, frame_at};
+
+/// Most notifications and answers of clients on their way at once, in one session.
+pub const ASIDES_MAX: usize = 1_024;
+/// From so few free places on, whoever sends should pause: one frame may hold a batch.
+const ASIDES_LOW: u32 = 256;
+/// How long is waited for some of them to arrive, in milliseconds.
+const ROOM_WAIT_MS: u64 = 10_000;
+/// How long the server's own stream may take to open before its server is told that the client is
+/// ready, in milliseconds.
+const LISTEN_WAIT_MS_MAX: u64 = 1_000;
+
+/// The way to a session.
+pub struct Remote {
+    session: Arc<HttpSession>,
+    asides: Arc<Semaphore>,
+    /// Given back when the session has ended.
+    place: Mutex<Option<OwnedSemaphorePermit>>,
+    /// Reads what belongs to no call.
+    listener: Mutex<Option<AbortHandle>>,
+}
+
+impl Remote {
+    /// A session with a server over HTTP, which its first message opens. `place` is given back when
+    /// it has ended.
+    pub(crate) fn new(
+        id: PeerId,
+        upstream: &Arc<HttpUpstream>,
+        gate: &Arc<Gate>,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        let session = HttpSession::new(id, Arc::clone(upstream), Arc::clone(gate));
+        Self {
+            session: Arc::new(session),
+            asides: Arc::new(Semaphore::new(ASIDES_MAX)),
+            place: Mutex::new(Some(place)),
+            listener: Mutex::default(),
+        }
+    }
+
+    fn is_modern(&self) -> bool {
+        self.session.era() == Some(Era::Modern)
+    }
+
+    /// Reads the stream of what belongs to no call, for as long as the link is there; ready when it is
+    /// open or will not be.
+    async fn listen(&self, link: &Arc<Link>) {
+        let opened = {
+            let mut listener = self.listener();
+            if listener.is_some() {
+                return;
+            }
+            let (session, link) = (Arc::clone(&self.session), Arc::downgrade(link));
+            let (sink, mut frames) = mpsc::channel::<Vec<u8>>(1);
+            let (sender, opened) = oneshot::channel();
+            let task = tokio::spawn(async move {
+                let forward = async {
+                    while let Some(frame) = frames.recv().await {
+                        match link.upgrade() {
+                            Some(link) => link.on_frame(&frame, true),
+                            None => return,
+                        }
+                    }
+                };
+                tokio::select! {
+                    () = session.listen(sink, sender) => {}
+                    () = forward => {}
+                }
+            });
+            *listener = Some(task.abort_handle());
+            opened
+        };
+        let wait = Duration::from_millis(LISTEN_WAIT_MS_MAX);
+        // A server that is slow to open it is told all the same.
+        drop(tokio::time::timeout(wait, opened).await);
+    }
+
+    fn listener(&self) -> MutexGuard<'_, Option<AbortHandle>> {
+        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Peer for Remote {
+    fn id(&self) -> &PeerId {
+        self.session.id()
+    }
+
+    fn request(
+        &self,
+        frame: Spent<Frame>,
+        marks: &Marks,
+        name: Option<&str>,
+    ) -> io::Result<Reading> {
+        let frame = frame_at(self.id(), frame)?;
+        let frame = match name {
+            Some(name) => Frame(marks.renamed(&frame.0, name).concat()),
+            None => frame,
+        };
+        // A client that speaks HTTP has said them itself.
+        let mirrored = name.map(|_| marks.mirrored.as_deref().cloned().unwrap_or_default());
+        let exchange = self.session.carry(frame, mirrored);
+        Ok(Reading::Own(Box::new(exchange)))
+    }
+
+    fn send(&self, frame: Spent<Frame>, notes: &Arc<Mutex<Notes>>) -> io::Result<()> {
+        let frame = frame_at(self.id(), frame)?;
+        if self.is_modern() {
+            // That era has neither answers nor cancellations of clients: a closed stream says it.
+            return Ok(());
+        }
+        let handle = Handle::try_current().map_err(|_| io::ErrorKind::BrokenPipe)?;
+        let place = Arc::clone(&self.asides).try_acquire_owned();
+        let place = place.map_err(|_| io::ErrorKind::WouldBlock)?;
+        let exchange = self.session.carry(frame, None);
+        let notes = Arc::clone(notes);
+        handle.spawn(async move {
+            carry(exchange, |event, message| note(&notes, event, message)).await;
+            drop(place);
+        });
+        Ok(())
+    }
+
+    fn initialized<'p>(
+        &'p self,
+        frame: Spent<Frame>,
+        link: &'p Arc<Link>,
+    ) -> Going<'p, io::Result<()>> {
+        // A call that overtook it would be refused.
+        self.session.hold_back(true);
+        Box::pin(async move {
+            let frame = frame_at(self.id(), frame)?;
+            // What the server says as soon as it hears of its client has a reader by then.
+            self.listen(link).await;
+            let exchange = self.session.carry(frame, None);
+            carry(exchange, |event, message| link.note(event, message)).await;
+            self.session.hold_back(false);
+            Ok(())
+        })
+    }
+
+    fn is_congested(&self) -> bool {
+        self.asides.available_permits() < ASIDES_LOW as usize
+    }
+
+    fn has_room(&self) -> Going<'_, Result<(), UpstreamFault>> {
+        // Calls wait for a connection each for itself; only what has no answer is counted here.
+        Box::pin(async move {
+            let wait = Duration::from_millis(ROOM_WAIT_MS);
+            let room = tokio::time::timeout(wait, self.asides.acquire_many(ASIDES_LOW)).await;
+            room.map(drop).map_err(|_| UpstreamFault::Busy)
+        })
+    }
+
+    /// Changes when the server opens the session again.
+    fn epoch(&self) -> u64 {
+        self.session.generation()
+    }
+
+    fn tick(&self) {
+        self.session.upstream.reap();
+    }
+
+    /// Ends the session at the server too.
+    fn stop(&self, link: &Link) {
+        link.end();
+        if let Some(listener) = self.listener().take() {
+            listener.abort();
+        }
+        let place = self
+            .place
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        link.flush_notes();
+        let (Some(place), Ok(handle)) = (place, Handle::try_current()) else {
+            return;
+        };
+        let session = Arc::clone(&self.session);
+        handle.spawn(async move {
+            session.close().await;
+            drop(place);
+        });
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        if let Some(listener) = self.listener().take() {
+            listener.abort();
+        }
+    }
+}
+
+/// Sends what has no answer.
+async fn carry(mut exchange: Exchange, note: impl Fn(&'static str, &str)) {
+    while let Some(incoming) = exchange.next().await {
+        match incoming {
+            Came::Failed(failure) => note("client_message_lost", &lost(&failure)),
+            Came::Odd(event, message) => note(event, message),
+            Came::Message(_) | Came::Response(_) => {}
+        }
+    }
+}
+
+/// What is said of a notification or answer that the server did not take.
+fn lost(failure: &Failure) -> String {
+    let mut text = format!(
+        "a message without an id did not reach the server: {}",
+        failure.fault.sentence()
+    );
+    if let Some(detail) = &failure.detail {
+        text.push_str(": ");
+        text.push_str(detail);
+    }
+    text
+}
+
+impl Link {
+    /// What comes next on an exchange over HTTP: from its connection, or from elsewhere about it.
+    pub(in crate::upstream) async fn next_of(
+        &self,
+        number: u64,
+        mailbox: &Mailbox,
+        http: &mut Exchange,
+    ) -> Incoming {
+        loop {
+            let came = tokio::select! {
+                biased;
+                incoming = mailbox.next() => return incoming,
+                came = http.next() => came,
+            };
+            // Where it has ended otherwise before, the mailbox has that end.
+            let incoming = match came {
+                Some(Came::Message(frame)) => self.on_own_message(number, &frame),
+                Some(Came::Odd(event, message)) => {
+                    self.note(event, message);
+                    None
+                }
+                Some(Came::Response(reply)) => {
+                    self.take(number).then_some(Incoming::Response(reply))
+                }
+                Some(Came::Failed(failure)) => self.take(number).then(|| {
+                    let detail = failure.detail.as_deref().unwrap_or("no detail");
+                    self.note(failure.fault.label(), detail);
+                    Incoming::Fault(failure)
+                }),
+                None => self
+                    .take(number)
+                    .then(|| Incoming::Fault(UpstreamFault::NoAnswer.into())),
+            };
+            if let Some(incoming) = incoming {
+                return incoming;
+            }
+        }
+    }
+}

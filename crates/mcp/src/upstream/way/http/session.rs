@@ -1,0 +1,303 @@
+//! One session with a server: what has to be said with every message of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use gate::{Gate, PeerId};
+use net::outbound::http::{
+    HeaderMap, HeaderName, HeaderValue, HttpFault, Lane, Method, Outgoing, Reply, header,
+};
+use tokio::sync::watch;
+use wire::Era;
+
+use super::outline::Outline;
+use super::tools::Tools;
+use super::{ASIDE_MS_MAX, Exchange, HttpUpstream, RECONNECT_MS_MAX};
+use crate::upstream::Frame;
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Longest session id that is taken, in bytes.
+const SESSION_ID_BYTES_MAX: usize = 1_024;
+
+/// One session with a server. Legacy: the one that `initialize` opened. Modern has none; there it
+/// stands for what belongs to one caller.
+#[derive(Debug)]
+pub struct HttpSession {
+    id: PeerId,
+    pub(super) upstream: Arc<HttpUpstream>,
+    pub(super) gate: Arc<Gate>,
+    state: Mutex<State>,
+    /// Counts how often the server has opened the session.
+    opened: watch::Sender<u64>,
+    /// While the server may not have been told that its client is ready: messages that overtook that
+    /// one would be refused.
+    held_back: watch::Sender<bool>,
+    /// Held by whoever opens the session again.
+    pub(super) renewing: tokio::sync::Mutex<()>,
+    /// How long the head of a call's reply may take, in milliseconds.
+    pub(super) call_ms_max: u64,
+    /// How long a server that cannot be connected to is tried again, in milliseconds.
+    pub(super) reconnect_ms_max: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    era: Option<Era>,
+    session_id: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+    initialize: Option<Bytes>,
+    initialized: Option<Bytes>,
+}
+
+impl HttpSession {
+    /// A session with the server `id`, of which nothing is known yet. `gate` gives the passes for
+    /// opening it again.
+    #[must_use]
+    pub fn new(id: PeerId, upstream: Arc<HttpUpstream>, gate: Arc<Gate>) -> Self {
+        Self {
+            id,
+            call_ms_max: upstream.call_ms_max,
+            reconnect_ms_max: RECONNECT_MS_MAX,
+            upstream,
+            gate,
+            state: Mutex::default(),
+            opened: watch::Sender::new(0),
+            held_back: watch::Sender::new(false),
+            renewing: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// The name that passes for its server are made out to.
+    #[must_use]
+    pub fn id(&self) -> &PeerId {
+        &self.id
+    }
+
+    /// Sends what a pass held; what comes back is read from the exchange, and nothing happens while
+    /// nobody reads. `mirrored` are the headers that repeat arguments (Modern); where they are not
+    /// given they are found out.
+    pub(super) fn carry(self: &Arc<Self>, frame: Frame, mirrored: Option<HeaderMap>) -> Exchange {
+        let mut outline = Outline::of(&frame.0);
+        outline.mirrored = mirrored;
+        self.outlined(outline, frame)
+    }
+
+    /// While requests are held back, exchanges that begin wait until they no longer are.
+    pub(super) fn hold_back(&self, held: bool) {
+        self.held_back.send_replace(held);
+    }
+
+    /// Tells when requests are no longer held back; none where they are not.
+    pub(super) fn held_back(&self) -> Option<watch::Receiver<bool>> {
+        let held = *self.held_back.borrow();
+        held.then(|| self.held_back.subscribe())
+    }
+
+    pub(super) fn outlined(self: &Arc<Self>, outline: Outline, frame: Frame) -> Exchange {
+        let body = Bytes::from(frame.0);
+        {
+            let mut state = self.state();
+            match outline.method.as_str() {
+                "initialize" => {
+                    state.era = Some(Era::Legacy);
+                    state.initialize = Some(body.clone());
+                }
+                "notifications/initialized" => state.initialized = Some(body.clone()),
+                _ => {}
+            }
+            if let Some(version) = &outline.version {
+                state.era = Some(Era::Modern);
+                state.version = HeaderValue::from_str(version).ok();
+            }
+        }
+        Exchange::new(Arc::clone(self), outline, body)
+    }
+
+    /// The era that the client speaks, once that is known.
+    #[must_use]
+    pub fn era(&self) -> Option<Era> {
+        self.state().era
+    }
+
+    /// Whether the server knows us by a session.
+    pub(super) fn has_session(&self) -> bool {
+        self.state().session_id.is_some()
+    }
+
+    /// How often the server has opened the session.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        *self.opened.borrow()
+    }
+
+    /// Tells when the server opens the session again.
+    pub(super) fn openings(&self) -> watch::Receiver<u64> {
+        self.opened.subscribe()
+    }
+
+    /// The client's own opening messages.
+    pub(super) fn opening_frames(&self) -> (Option<Bytes>, Option<Bytes>) {
+        let state = self.state();
+        (state.initialize.clone(), state.initialized.clone())
+    }
+
+    /// The answer to `initialize` has settled on a revision.
+    pub(super) fn has_version(&self, version: &str) {
+        self.state().version = HeaderValue::from_str(version).ok();
+    }
+
+    /// The server has opened the session.
+    pub(super) fn is_open(&self, session_id: Option<HeaderValue>, version: Option<&str>) {
+        let mut state = self.state();
+        state.session_id = session_id;
+        if let Some(version) = version.and_then(|v| HeaderValue::from_str(v).ok()) {
+            state.version = Some(version);
+        }
+        drop(state);
+        self.opened.send_modify(|count| *count += 1);
+    }
+
+    pub(super) async fn post(&self, outline: &Outline, body: &Bytes) -> Result<Reply, HttpFault> {
+        let mut headers = self.headers(outline.method != "initialize");
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        if let Some(version) = &outline.version {
+            if let Ok(version) = HeaderValue::from_str(version) {
+                headers.insert(PROTOCOL_VERSION, version);
+            }
+            self.mirror(outline, &mut headers);
+        }
+        let (lane, head_ms_max) = match (outline.is_request(), outline.method.as_str()) {
+            // It lasts as long as its client stays, and no call is to wait for that.
+            (true, "subscriptions/listen") => (Lane::Own, self.call_ms_max),
+            (true, _) => (Lane::Call, self.call_ms_max),
+            (false, _) => (Lane::Aside, ASIDE_MS_MAX),
+        };
+        let outgoing = Outgoing {
+            method: Method::POST,
+            headers,
+            body: body.clone(),
+            lane,
+            head_ms_max,
+        };
+        self.upstream.client.send(&outgoing).await
+    }
+
+    /// Asks for a stream of messages, from after an event if one is given.
+    pub(super) async fn get(&self, last_event_id: Option<&str>) -> Result<Reply, HttpFault> {
+        let mut headers = self.headers(true);
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_static("text/event-stream"),
+        );
+        if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok()) {
+            headers.insert(LAST_EVENT_ID, id);
+        }
+        let outgoing = Outgoing {
+            method: Method::GET,
+            headers,
+            body: Bytes::new(),
+            lane: Lane::Own,
+            head_ms_max: ASIDE_MS_MAX,
+        };
+        self.upstream.client.send(&outgoing).await
+    }
+
+    /// Ends the session at the server, where there is one.
+    pub async fn close(&self) {
+        /// How long the server may take to end a session, in milliseconds.
+        const CLOSE_MS_MAX: u64 = 2_000;
+        if !self.has_session() {
+            return;
+        }
+        let outgoing = Outgoing {
+            method: Method::DELETE,
+            headers: self.headers(true),
+            body: Bytes::new(),
+            lane: Lane::Own,
+            head_ms_max: CLOSE_MS_MAX,
+        };
+        // Servers may refuse to end sessions on demand; then they end by themselves.
+        drop(self.upstream.client.send(&outgoing).await);
+    }
+
+    /// What every message of the session carries.
+    fn headers(&self, with_session: bool) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(8);
+        if !with_session {
+            return headers;
+        }
+        let state = self.state();
+        if let Some(id) = &state.session_id
+            && state.era != Some(Era::Modern)
+        {
+            headers.insert(SESSION_ID, id.clone());
+        }
+        if let Some(version) = &state.version {
+            headers.insert(PROTOCOL_VERSION, version.clone());
+        }
+        headers
+    }
+
+    /// Headers that repeat what the body says (2026-07-28).
+    fn mirror(&self, outline: &Outline, headers: &mut HeaderMap) {
+        let value = |text: &str| HeaderValue::from_str(&wire::header::encode(text)).ok();
+        if let Some(method) = value(&outline.method) {
+            headers.insert(MCP_METHOD, method);
+        }
+        if let Some(name) = outline.name.as_deref().and_then(value) {
+            headers.insert(MCP_NAME, name);
+        }
+        if let Some(mirrored) = &outline.mirrored {
+            for (name, value) in mirrored {
+                headers.append(name, value.clone());
+            }
+        } else if let (Some(tool), Some(arguments)) = (&outline.name, &outline.arguments) {
+            for (name, text) in self.tools().mirrored(tool, arguments) {
+                if let (Ok(name), Some(value)) = (HeaderName::try_from(name.as_str()), value(&text))
+                {
+                    headers.insert(name, value);
+                }
+            }
+        }
+    }
+
+    pub(super) fn tools(&self) -> MutexGuard<'_, Tools> {
+        self.upstream
+            .tools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The session id that a reply gives. `Err` where it may not stand in a header of ours.
+pub(super) fn session_id_of(reply: &Reply) -> Result<Option<HeaderValue>, ()> {
+    let id = reply.header(&SESSION_ID).map_err(|_| ())?;
+    let Some(id) = id else {
+        return Ok(None);
+    };
+    let fits = !id.is_empty()
+        && id.len() <= SESSION_ID_BYTES_MAX
+        && id.bytes().all(|b| (0x21..=0x7e).contains(&b));
+    if !fits {
+        return Err(());
+    }
+    let mut value = HeaderValue::from_str(id).map_err(|_| ())?;
+    // Whoever knows it can speak in the session's name.
+    value.set_sensitive(true);
+    Ok(Some(value))
+}

@@ -1,0 +1,84 @@
+//! The kinds of servers: how frames leave for each, and how what they say comes back.
+
+pub(super) mod child;
+pub mod http;
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use gate::{PeerId, Spent};
+
+use super::{Frame, Link};
+use crate::message::frames::UpstreamFault;
+use crate::message::splice::Marks;
+use crate::notes::Notes;
+
+pub(crate) use child::{Driver, Turn};
+
+/// Something that goes on.
+pub type Going<'g, T> = Pin<Box<dyn Future<Output = T> + Send + 'g>>;
+
+/// Where the answer to a request comes from.
+#[derive(Debug)]
+pub enum Reading {
+    /// It arrives at the link.
+    Link,
+    /// Whoever waits for it reads it from its own connection.
+    Own(Box<http::Exchange>),
+}
+
+/// A server of whatever kind, as a link speaks to it. It takes what a pass became at its destination, and
+/// nothing else.
+pub trait Peer: Send + Sync {
+    /// The name that passes for it are made out to.
+    fn id(&self) -> &PeerId;
+
+    /// Sends a request; `name` stands in the place of its own names where one is given.
+    ///
+    /// # Errors
+    /// Where some of it may have left and the rest cannot, or it is for another peer.
+    fn request(
+        &self,
+        frame: Spent<Frame>,
+        marks: &Marks,
+        name: Option<&str>,
+    ) -> io::Result<Reading>;
+
+    /// Sends what has no answer. What goes wrong later is noted.
+    ///
+    /// # Errors
+    /// `BrokenPipe` where the server no longer reads, `WouldBlock` where too much is on its way.
+    fn send(&self, frame: Spent<Frame>, notes: &Arc<Mutex<Notes>>) -> io::Result<()>;
+
+    /// Tells the server that its client is ready; what it says by itself is listened to from then on.
+    ///
+    /// # Errors
+    /// As [`Peer::send`].
+    fn initialized<'p>(
+        &'p self,
+        frame: Spent<Frame>,
+        link: &'p Arc<Link>,
+    ) -> Going<'p, io::Result<()>>;
+
+    /// Whether so much waits to be read by the server that whoever sends should pause.
+    fn is_congested(&self) -> bool;
+
+    /// Waits until that is over, within a bound.
+    ///
+    /// # Errors
+    /// [`UpstreamFault::Busy`] where it is not.
+    fn has_room(&self) -> Going<'_, Result<(), UpstreamFault>>;
+
+    /// Changes when the server has forgotten what it has asked so far.
+    fn epoch(&self) -> u64 {
+        0
+    }
+
+    /// To be called now and then.
+    fn tick(&self) {}
+
+    /// Asks for the end.
+    fn stop(&self, link: &Link);
+}

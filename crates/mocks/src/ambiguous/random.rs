@@ -1,0 +1,39 @@
+//! A small generator (splitmix64): the frames of a seed must be the same on every machine.
+
+#[derive(Debug)]
+pub(super) struct Random {
+    state: u64,
+}
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`; 0 where `n` is 0.
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        let n = u64::try_from(n).unwrap_or(u64::MAX).max(1);
+        usize::try_from(self.next() % n).unwrap_or_default()
+    }
+
+    /// One of several.
+    pub(super) fn of<'a>(&mut self, several: &[&'a str]) -> &'a str {
+        several
+            .get(self.below(several.len()))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Heads or tails.
+    pub(super) fn coin(&mut self) -> bool {
+        self.below(2) == 0
+    }
+}

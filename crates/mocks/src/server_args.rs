@@ -1,0 +1,45 @@
+//! What every mock server accepts on its command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::MockError;
+use crate::count::Count;
+use crate::http::ReplyForm;
+use crate::record::Record;
+use crate::server::Eras;
+
+/// Flags of every mock server.
+#[derive(Debug, clap::Args)]
+pub struct ServerArgs {
+    /// Which protocol eras to speak.
+    #[arg(long, value_enum, default_value_t = Eras::Both)]
+    pub eras: Eras,
+    /// Append one line to FILE for every tools/call that arrives, before it acts.
+    #[arg(long, value_name = "FILE")]
+    pub count: Option<PathBuf>,
+    /// Append every frame that arrives to FILE, as it came, before it acts.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Serve Streamable HTTP at this address instead of standard input and output; port 0 takes a free one.
+    /// The endpoint's URL is the first line of standard output.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub http: Option<SocketAddr>,
+    /// How requests over HTTP are answered.
+    #[arg(long, value_enum, default_value_t = ReplyForm::Auto, requires = "http")]
+    pub replies: ReplyForm,
+    /// Serve calls and nothing else, with blocking calls and a thread a connection: the least that a server
+    /// over HTTP costs. No sessions, no streams, no headers looked at.
+    #[arg(long, requires = "http", conflicts_with = "replies")]
+    pub bare: bool,
+}
+
+impl ServerArgs {
+    pub(crate) fn recorder(&self) -> Result<Option<Record>, MockError> {
+        self.record.as_deref().map(Record::open).transpose()
+    }
+
+    pub(crate) fn counter(&self) -> Result<Option<Count>, MockError> {
+        self.count.as_deref().map(Count::open).transpose()
+    }
+}

@@ -1,0 +1,34 @@
+//! What answers requests over HTTP: a face claims paths, and the binary routes to it.
+//!
+//! The types of request and response are the server's own (`Q`, `S`), so that nothing here knows how bodies
+//! are read and written.
+
+mod route;
+
+use gate::Caller;
+use gate::identity::IdentityFault;
+
+use crate::server::BoxFuture;
+pub use route::{Clash, ROUTES_MAX, Route, Routes};
+
+/// One dialect over HTTP: it owns paths and answers what comes there, refusals included.
+pub trait Face<Q, S>: Send + Sync {
+    /// Its name, for messages about its routes.
+    fn name(&self) -> &'static str;
+
+    /// The paths that it claims; always the same.
+    fn routes(&self) -> &[Route];
+
+    /// Answers a request. Who was not identified is refused by the face, in its own dialect, except where it
+    /// answers everybody.
+    fn handle(&self, who: Result<Caller, IdentityFault>, request: Q) -> BoxFuture<'_, S>;
+
+    /// Time has passed: what is too old goes. Called about once a second.
+    fn tick(&self) {}
+
+    /// The end is near: nothing new is begun, what is under way may end.
+    fn quiet(&self) {}
+
+    /// The end has come: what is under way is cancelled.
+    fn cancel_all(&self) {}
+}

@@ -1,0 +1,167 @@
+//! What comes back on one request.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Sleep;
+use wire::id::IdKey;
+
+use super::results;
+use super::{Builtin, Dialect, Open};
+use crate::cancel::Cancel;
+use crate::server::{BoxFuture, Outcome, Progress};
+
+/// How long a cancelled call may take to end by itself before its future is dropped, in milliseconds.
+pub const CANCEL_WAIT_MS_MAX: u64 = 2_000;
+
+/// Something for the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arrival {
+    /// A notification; more is to come.
+    News(Vec<u8>),
+    /// The answer; nothing comes after it.
+    Reply(Vec<u8>),
+}
+
+/// A request under way. It goes on only while somebody waits for [`Exchange::next`]; dropped, it is cancelled.
+#[must_use = "an exchange that is dropped is cancelled"]
+pub struct Exchange {
+    work: Work,
+    ready: VecDeque<Arrival>,
+    /// Its place among the open requests of its session.
+    place: Option<Place>,
+}
+
+enum Work {
+    Calling(Box<Calling>),
+    /// Nothing ever comes until the session ends; then this reply.
+    Listening(Cancel, Vec<u8>),
+    Over,
+}
+
+/// A tool at work.
+pub(super) struct Calling {
+    pub(super) builtin: Arc<Builtin>,
+    pub(super) tool: &'static str,
+    pub(super) id: String,
+    pub(super) dialect: Dialect,
+    pub(super) progress_token: Option<String>,
+    pub(super) outcome: BoxFuture<'static, Outcome>,
+    pub(super) news: mpsc::Receiver<Progress>,
+    pub(super) cancel: Cancel,
+    pub(super) giving_up: Option<Pin<Box<Sleep>>>,
+}
+
+/// Frees the request's place when the exchange goes.
+pub(super) struct Place {
+    pub(super) open: Arc<Open>,
+    pub(super) builtin: Arc<Builtin>,
+    pub(super) key: IdKey,
+    pub(super) cancel: Cancel,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+        self.open.forget(&self.key, &self.cancel);
+        self.builtin.leave();
+    }
+}
+
+impl Exchange {
+    pub(super) fn silent() -> Self {
+        Self {
+            work: Work::Over,
+            ready: VecDeque::new(),
+            place: None,
+        }
+    }
+
+    pub(super) fn answered(reply: Vec<u8>) -> Self {
+        Self {
+            work: Work::Over,
+            ready: VecDeque::from([Arrival::Reply(reply)]),
+            place: None,
+        }
+    }
+
+    pub(super) fn calling(calling: Calling, place: Place) -> Self {
+        Self {
+            work: Work::Calling(Box::new(calling)),
+            ready: VecDeque::new(),
+            place: Some(place),
+        }
+    }
+
+    pub(super) fn listening(first: Vec<u8>, last: Vec<u8>, place: Place) -> Self {
+        Self {
+            work: Work::Listening(place.cancel.clone(), last),
+            ready: VecDeque::from([Arrival::News(first)]),
+            place: Some(place),
+        }
+    }
+
+    /// The next thing for the client; `None` when there is no more, which without a reply means that the
+    /// request was cancelled. May be dropped and called again at any time.
+    pub async fn next(&mut self) -> Option<Arrival> {
+        loop {
+            if let Some(arrival) = self.ready.pop_front() {
+                return Some(arrival);
+            }
+            match &mut self.work {
+                Work::Over => {
+                    self.place = None;
+                    return None;
+                }
+                Work::Listening(cancel, last) => {
+                    cancel.cancelled().await;
+                    self.ready.push_back(Arrival::Reply(std::mem::take(last)));
+                    self.work = Work::Over;
+                }
+                Work::Calling(calling) => {
+                    if calling.step(&mut self.ready).await {
+                        self.work = Work::Over;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Calling {
+    /// Waits for whatever comes next and makes it ready; `true` where nothing more will come.
+    async fn step(&mut self, ready: &mut VecDeque<Arrival>) -> bool {
+        if self.cancel.is_cancelled() && self.giving_up.is_none() {
+            let wait = Duration::from_millis(CANCEL_WAIT_MS_MAX);
+            self.giving_up = Some(Box::pin(tokio::time::sleep(wait)));
+        }
+        tokio::select! {
+            biased;
+            Some(progress) = self.news.recv() => {
+                self.tell(&progress, ready);
+                false
+            }
+            outcome = &mut self.outcome => {
+                while let Ok(progress) = self.news.try_recv() {
+                    self.tell(&progress, ready);
+                }
+                if !self.cancel.is_cancelled() {
+                    let reply = results::called(&self.builtin, self.tool, &self.id, self.dialect, outcome);
+                    ready.push_back(Arrival::Reply(reply));
+                }
+                true
+            }
+            () = self.cancel.cancelled(), if self.giving_up.is_none() => false,
+            () = async { if let Some(end) = &mut self.giving_up { end.await } }, if self.giving_up.is_some() => true,
+        }
+    }
+
+    fn tell(&self, progress: &Progress, ready: &mut VecDeque<Arrival>) {
+        if let (Some(token), false) = (&self.progress_token, self.cancel.is_cancelled()) {
+            ready.push_back(Arrival::News(results::progress(token, progress)));
+        }
+    }
+}

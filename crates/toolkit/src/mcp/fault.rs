@@ -1,0 +1,81 @@
+//! Requests that get an error of the protocol instead of a result.
+
+use serde_json::{Value, json};
+use wire::{Revision, WireError};
+
+use super::Dialect;
+
+/// The revision of the Modern era that is spoken.
+pub(super) const MODERN: Revision = Revision::V2026_07_28;
+
+/// What is wrong with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    Unreadable(WireError),
+    NotOpened,
+    UnknownMethod(String),
+    UnknownTool(String),
+    Params(String),
+    Revision(String),
+}
+
+impl Fault {
+    /// JSON-RPC 2.0 section 5.1; -32022 is MCP's (2026-07-28).
+    fn code(&self) -> i32 {
+        match self {
+            Self::Unreadable(error) => error.kind.code(),
+            Self::NotOpened => -32_600,
+            Self::UnknownMethod(_) => -32_601,
+            Self::UnknownTool(_) | Self::Params(_) => -32_602,
+            Self::Revision(_) => -32_022,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Unreadable(error) => error.to_string(),
+            Self::NotOpened => "the session is not initialized; send initialize first".into(),
+            Self::UnknownMethod(method) => format!("unknown method {method}"),
+            Self::UnknownTool(tool) => format!("unknown tool {tool}"),
+            Self::Params(wrong) => wrong.clone(),
+            Self::Revision(asked) => {
+                format!(
+                    "unsupported protocol version {asked}; use {}",
+                    MODERN.name()
+                )
+            }
+        }
+    }
+
+    /// The whole error response; `id` is raw JSON.
+    pub(super) fn frame(&self, id: &str) -> Vec<u8> {
+        let mut error = json!({"code": self.code(), "message": self.message()});
+        if let (Self::Revision(asked), Some(members)) = (self, error.as_object_mut()) {
+            let data = json!({"supported": [MODERN.name()], "requested": asked});
+            members.insert("data".into(), data);
+        }
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into_bytes()
+    }
+}
+
+/// A whole response with this result; `id` is raw JSON.
+pub(super) fn result(id: &str, result: &Value) -> Vec<u8> {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into_bytes()
+}
+
+impl Dialect {
+    /// Whether this revision has titles, output schemas and structured results (since 2025-06-18).
+    pub(super) fn is_structured(self) -> bool {
+        self.0 >= Revision::V2025_06_18
+    }
+
+    /// Whether this revision has tool annotations (since 2025-03-26).
+    pub(super) fn is_annotated(self) -> bool {
+        self.0 >= Revision::V2025_03_26
+    }
+
+    /// Whether this is the Modern era.
+    pub(super) fn is_modern(self) -> bool {
+        self.0.era() == wire::Era::Modern
+    }
+}

@@ -1,0 +1,201 @@
+//! What a built-in server answers, in the words of each revision.
+
+use serde_json::{Map, Value, json};
+use wire::Revision;
+
+use super::fault::{self, MODERN};
+use super::{Builtin, Dialect};
+use crate::server::{Answer, Content, Failure, Identity, Outcome, Progress};
+
+/// Longest result of a call, in bytes; what is longer is fetched by handle, in parts.
+pub const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How long a list may be cached, in milliseconds: it stays the same as long as the process.
+const LIST_TTL_MS: u64 = 300_000;
+/// The `_meta` member in which a failure stands as data.
+pub const META_FAILURE: &str = "durward/failure";
+
+const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
+const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+fn server_info(identity: Identity, titled: bool) -> Value {
+    let mut info = json!({"name": identity.name, "version": identity.version});
+    if let (true, Some(info)) = (titled, info.as_object_mut()) {
+        info.insert("title".into(), identity.title.into());
+    }
+    info
+}
+
+/// A result with what the Modern era wants beside its members.
+fn dressed(
+    builtin: &Builtin,
+    dialect: Dialect,
+    mut members: Map<String, Value>,
+    cached: bool,
+) -> Value {
+    if dialect.is_modern() {
+        members.insert("resultType".into(), "complete".into());
+        if cached {
+            members.insert("ttlMs".into(), LIST_TTL_MS.into());
+            members.insert("cacheScope".into(), "public".into());
+        }
+        let meta = members.entry("_meta").or_insert_with(|| json!({}));
+        if let Some(meta) = meta.as_object_mut() {
+            meta.insert(META_SERVER.into(), server_info(builtin.identity(), true));
+        }
+    }
+    Value::Object(members)
+}
+
+fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
+    members
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+pub(super) fn initialized(builtin: &Builtin, id: &str, revision: Revision) -> Vec<u8> {
+    let identity = builtin.identity();
+    let mut members = object([
+        ("protocolVersion", revision.name().into()),
+        ("capabilities", json!({"tools": {}})),
+        (
+            "serverInfo",
+            server_info(identity, Dialect(revision).is_structured()),
+        ),
+    ]);
+    if !identity.instructions.is_empty() {
+        members.insert("instructions".into(), identity.instructions.into());
+    }
+    fault::result(id, &Value::Object(members))
+}
+
+pub(super) fn discovered(builtin: &Builtin, id: &str) -> Vec<u8> {
+    let mut members = object([
+        ("supportedVersions", json!([MODERN.name()])),
+        ("capabilities", json!({"tools": {}})),
+    ]);
+    if !builtin.identity().instructions.is_empty() {
+        let instructions = builtin.identity().instructions;
+        members.insert("instructions".into(), instructions.into());
+    }
+    fault::result(id, &dressed(builtin, Dialect(MODERN), members, true))
+}
+
+pub(super) fn listed(builtin: &Builtin, id: &str, dialect: Dialect) -> Vec<u8> {
+    let tools = builtin.tools().iter();
+    let tools: Vec<Value> = tools
+        .map(|tool| tool.listed(dialect.is_structured(), dialect.is_annotated()))
+        .collect();
+    let members = object([("tools", tools.into())]);
+    fault::result(id, &dressed(builtin, dialect, members, true))
+}
+
+/// A result without members.
+pub(super) fn empty(builtin: &Builtin, id: &str, dialect: Dialect) -> Vec<u8> {
+    fault::result(id, &dressed(builtin, dialect, Map::new(), false))
+}
+
+/// The acknowledgement of a request to hear of changes: there are none to hear of.
+pub(super) fn listening(id: &str) -> Vec<u8> {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"{META_SUBSCRIPTION}":{id}}},"notifications":{{}}}}}}"#
+    )
+    .into_bytes()
+}
+
+pub(super) fn progress(token: &str, progress: &Progress) -> Vec<u8> {
+    let mut members = format!(r#""progressToken":{token},"progress":{}"#, progress.done);
+    if let Some(total) = progress.total {
+        members.push_str(&format!(r#","total":{total}"#));
+    }
+    if let Some(message) = &progress.message {
+        members.push_str(&format!(r#","message":{}"#, Value::from(message.as_str())));
+    }
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{{members}}}}}"#)
+        .into_bytes()
+}
+
+/// The answer to a call.
+pub(super) fn called(
+    builtin: &Builtin,
+    tool: &str,
+    id: &str,
+    dialect: Dialect,
+    outcome: Outcome,
+) -> Vec<u8> {
+    let checked = match outcome {
+        Outcome::Done(answer) => fitting(builtin, tool, answer),
+        Outcome::Failed(failure) => Err(failure),
+        Outcome::Cancelled => Err(Failure::new(
+            "cancelled",
+            "the call was cancelled before it was done",
+        )),
+    };
+    let frame = match checked {
+        Ok(answer) => {
+            let mut members = object([("content", content(&answer.content))]);
+            if let (true, Some(structured)) = (dialect.is_structured(), answer.structured) {
+                members.insert("structuredContent".into(), structured.into());
+            }
+            fault::result(id, &dressed(builtin, dialect, members, false))
+        }
+        Err(failure) => return failed(builtin, id, dialect, &failure),
+    };
+    if frame.len() > RESULT_BYTES_MAX {
+        let failure = Failure::new(
+            "result_too_large",
+            format!(
+                "the result has {} bytes, at most {RESULT_BYTES_MAX} are sent at a time; ask for less, or for parts of it",
+                frame.len()
+            ),
+        );
+        return failed(builtin, id, dialect, &failure);
+    }
+    frame
+}
+
+fn failed(builtin: &Builtin, id: &str, dialect: Dialect, failure: &Failure) -> Vec<u8> {
+    let members = object([
+        (
+            "content",
+            content(&[Content::Text(failure.message.clone())]),
+        ),
+        ("isError", true.into()),
+        // Not `structuredContent`: clients hold that against the output schema, also of an error.
+        ("_meta", json!({META_FAILURE: failure.json()})),
+    ]);
+    fault::result(id, &dressed(builtin, dialect, members, false))
+}
+
+fn content(content: &[Content]) -> Value {
+    content.iter().map(Content::json).collect()
+}
+
+/// The answer, if it is what the tool's definition promises.
+fn fitting(builtin: &Builtin, tool: &str, answer: Answer) -> Result<Answer, Failure> {
+    let definition = builtin.tools().iter().find(|known| known.name == tool);
+    let Some(schema) = definition.and_then(|tool| tool.output.as_ref()) else {
+        return Ok(answer);
+    };
+    let broken = |detail: String| {
+        Failure::new(
+            "unfit_result",
+            format!("the tool's result is not what its definition says: {detail}"),
+        )
+    };
+    let Some(structured) = answer.structured else {
+        return Err(broken("it is not structured".into()));
+    };
+    let value = Value::Object(structured);
+    if let Err(faults) = schema.check(&value) {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        return Err(broken(faults.join("; ")));
+    }
+    let Value::Object(structured) = value else {
+        return Err(broken("it is not an object".into()));
+    };
+    Ok(Answer {
+        structured: Some(structured),
+        content: answer.content,
+    })
+}

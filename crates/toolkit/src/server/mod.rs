@@ -1,0 +1,127 @@
+//! The trait behind which a built-in tool server stands.
+
+mod arguments;
+mod call;
+mod definition;
+mod reply;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use gate::facts::Facts;
+
+pub use arguments::{Args, Unfit, read as read_arguments};
+pub use call::{SessionRef, ToolCall};
+pub use definition::{
+    DefinitionFault, NAME_BYTES_MAX, Role, TOOLS_MAX, ToolDef, check as check_tools,
+};
+pub use reply::{Answer, Content, Failure, NEWS_CHARS_MAX, NEWS_MAX, Outcome, Progress, ReplySink};
+
+/// Who a server says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// The name for programs.
+    pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// How a model is to use it; may be empty.
+    pub instructions: &'static str,
+}
+
+/// A tool server that lives in this process.
+pub trait ToolServer: Send + Sync {
+    /// Who it is.
+    fn identity(&self) -> Identity;
+
+    /// Its tools, always the same and in the same order.
+    fn tools(&self) -> &[ToolDef];
+
+    /// What a call is about, stated before it is judged: `facts` already has what the tool's definition and
+    /// the call itself say. Looks at nothing but its arguments: no file, no network, no wait.
+    ///
+    /// # Errors
+    /// [`Unfit`] where the arguments fit the schema and yet make no call.
+    fn describe(
+        &self,
+        tool: &ToolDef,
+        args: Args<'_>,
+        session: &SessionRef,
+        facts: &mut Facts,
+    ) -> Result<(), Unfit> {
+        let _ = (tool, args, session, facts);
+        Ok(())
+    }
+
+    /// Does what a judged call asks for. The future is polled on a thread that serves others: what computes
+    /// or blocks goes elsewhere. It is dropped where nobody waits any more.
+    fn call(&self, call: ToolCall, reply: ReplySink) -> impl Future<Output = Outcome> + Send;
+
+    /// A session has ended; what was kept for it goes.
+    fn session_ended(&self, session: &SessionRef) {
+        let _ = session;
+    }
+}
+
+/// A future in a box.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// [`ToolServer`] as an object; every server is one.
+pub trait DynToolServer: Send + Sync {
+    /// As [`ToolServer::identity`].
+    fn identity(&self) -> Identity;
+    /// As [`ToolServer::tools`].
+    fn tools(&self) -> &[ToolDef];
+    /// As [`ToolServer::describe`].
+    ///
+    /// # Errors
+    /// As there.
+    fn describe(
+        &self,
+        tool: &ToolDef,
+        args: Args<'_>,
+        session: &SessionRef,
+        facts: &mut Facts,
+    ) -> Result<(), Unfit>;
+    /// As [`ToolServer::call`].
+    fn call_boxed(
+        self: std::sync::Arc<Self>,
+        call: ToolCall,
+        reply: ReplySink,
+    ) -> BoxFuture<'static, Outcome>;
+    /// As [`ToolServer::session_ended`].
+    fn session_ended(&self, session: &SessionRef);
+}
+
+impl<S: ToolServer + 'static> DynToolServer for S {
+    fn identity(&self) -> Identity {
+        ToolServer::identity(self)
+    }
+
+    fn tools(&self) -> &[ToolDef] {
+        ToolServer::tools(self)
+    }
+
+    fn describe(
+        &self,
+        tool: &ToolDef,
+        args: Args<'_>,
+        session: &SessionRef,
+        facts: &mut Facts,
+    ) -> Result<(), Unfit> {
+        ToolServer::describe(self, tool, args, session, facts)
+    }
+
+    fn call_boxed(
+        self: std::sync::Arc<Self>,
+        call: ToolCall,
+        reply: ReplySink,
+    ) -> BoxFuture<'static, Outcome> {
+        Box::pin(async move { self.call(call, reply).await })
+    }
+
+    fn session_ended(&self, session: &SessionRef) {
+        ToolServer::session_ended(self, session);
+    }
+}

@@ -1,0 +1,381 @@
+//! The walk itself: a loop over an explicit stack, never recursion.
+
+use std::borrow::Cow;
+
+use super::sink::Sink;
+use super::tokens::{self, Fault, JsonString};
+use super::{Bounds, NotedLeaf, NotedObject, Notes, is_unique};
+use crate::error::{WireError, WireErrorKind as K};
+use crate::{fold, jsonrpc, text};
+
+/// What is asked of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rules {
+    /// No name stands twice in any object.
+    Request,
+    /// No name stands twice in the message itself.
+    Reply,
+    /// No name stands twice in any object, but for what is deeper in a result or error than its
+    /// members: that belongs to the server and its client. No member of the message is like one of
+    /// JSON-RPC's without being it.
+    Canonical,
+}
+
+/// Which part of a message a container is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Zone {
+    Message,
+    /// An element of a batch.
+    Element,
+    Params,
+    Arguments,
+    /// `result` or `error`.
+    Reply,
+    /// Below a member of those.
+    Inside,
+    Other,
+}
+
+impl Zone {
+    /// The zone of a container that is the member `name` of an object in this one.
+    fn below(self, name: &str) -> Self {
+        match (self, name) {
+            (Self::Message, "params") => Self::Params,
+            (Self::Message, "result" | "error") => Self::Reply,
+            (Self::Params, "arguments") => Self::Arguments,
+            (Self::Element, "result" | "error") => Self::Inside,
+            _ => self.within(),
+        }
+    }
+
+    /// The zone of a container in this one, whatever its name.
+    fn within(self) -> Self {
+        match self {
+            Self::Arguments => Self::Arguments,
+            Self::Reply | Self::Inside => Self::Inside,
+            Self::Message | Self::Element | Self::Params | Self::Other => Self::Other,
+        }
+    }
+}
+
+struct Level<N> {
+    object: bool,
+    zone: Zone,
+    /// The zone of a container that begins here now.
+    below: Zone,
+    /// Where this object's names begin in `Walker::names`.
+    names_from: usize,
+    /// The member whose value is being read; for arrays, the nearest one above.
+    key: N,
+    /// Below `arguments`: the leaf that is `key`, and the innermost object.
+    key_leaf: Option<u32>,
+    inside: Option<u32>,
+    /// Where it begins: in the frame as it came, and for the sink.
+    start: usize,
+    mark: usize,
+}
+
+/// Walks one frame and hands its tokens to a sink.
+pub(crate) struct Walker<'a, S: Sink<'a>> {
+    text: &'a str,
+    bytes: &'a [u8],
+    pos: usize,
+    bounds: Bounds,
+    rules: Rules,
+    stack: Vec<Level<S::Name>>,
+    names: Vec<Cow<'a, str>>,
+    out: Notes<S::Name, S::Part>,
+    sink: S,
+}
+
+impl<'a, S: Sink<'a>> Walker<'a, S> {
+    pub(crate) fn new(
+        frame: &'a [u8],
+        bounds: &Bounds,
+        rules: Rules,
+        sink: impl FnOnce(&'a str) -> S,
+    ) -> Result<Self, WireError> {
+        let text = std::str::from_utf8(frame)
+            .map_err(|e| WireError::new(K::NotUtf8, e.valid_up_to(), "the frame is not utf-8"))?;
+        Ok(Self {
+            text,
+            bytes: frame,
+            pos: 0,
+            bounds: *bounds,
+            rules,
+            stack: Vec::with_capacity(8),
+            names: Vec::with_capacity(16),
+            out: Notes::default(),
+            sink: sink(text),
+        })
+    }
+
+    /// Walks the whole frame.
+    pub(crate) fn run(mut self) -> Result<(Notes<S::Name, S::Part>, S), WireError> {
+        self.blank();
+        if self.peek() == Some(b'[') {
+            self.out.batch = Some(Vec::new());
+        }
+        self.value()?;
+        while let Some(level) = self.stack.last() {
+            let object = level.object;
+            self.blank();
+            match (self.peek(), object) {
+                (Some(b','), _) => {
+                    self.sign();
+                    if object {
+                        self.name()?;
+                    }
+                    self.value()?;
+                }
+                (Some(b'}'), true) | (Some(b']'), false) => self.close()?,
+                _ => return Err(self.syntax("expected a comma or the end of an array or object")),
+            }
+        }
+        self.blank();
+        if self.pos < self.bytes.len() {
+            return Err(self.syntax("there is more text after the message"));
+        }
+        Ok((self.out, self.sink))
+    }
+
+    /// Reads a value, or opens containers until a scalar or an empty container has been read.
+    fn value(&mut self) -> Result<(), WireError> {
+        loop {
+            let mark = self.sink.mark(self.pos);
+            match self.peek() {
+                Some(b'{') => {
+                    self.open(true, mark)?;
+                    if self.peek() == Some(b'}') {
+                        return self.close();
+                    }
+                    self.name()?;
+                }
+                Some(b'[') => {
+                    self.open(false, mark)?;
+                    if self.peek() == Some(b']') {
+                        return self.close();
+                    }
+                }
+                Some(b'"') => {
+                    let (_, part) = self.string()?;
+                    self.leaf(part, None)?;
+                    return self.done(mark);
+                }
+                Some(b'-' | b'0'..=b'9') => {
+                    let end = tokens::number(self.bytes, self.pos).map_err(syntax)?;
+                    return self.scalar(end, mark);
+                }
+                Some(b't') => return self.word("true", mark),
+                Some(b'f') => return self.word("false", mark),
+                Some(b'n') => return self.word("null", mark),
+                Some(_) => return Err(self.syntax("expected a value")),
+                None => return Err(self.syntax("the frame ends in the middle of a value")),
+            }
+        }
+    }
+
+    fn open(&mut self, object: bool, mark: usize) -> Result<(), WireError> {
+        if self.stack.len() >= self.bounds.depth_max {
+            let message = "the frame nests too deeply";
+            return Err(WireError::new(K::TooDeep, self.pos, message));
+        }
+        let mut level = Level {
+            object,
+            zone: Zone::Message,
+            below: if object { Zone::Other } else { Zone::Element },
+            names_from: self.names.len(),
+            key: S::Name::default(),
+            key_leaf: None,
+            inside: None,
+            start: self.pos,
+            mark,
+        };
+        if let Some(parent) = self.stack.last() {
+            level.zone = parent.below;
+            level.below = level.zone.within();
+            if !(level.zone == Zone::Arguments && parent.zone == Zone::Params) {
+                level.key = parent.key.clone();
+                (level.key_leaf, level.inside) = (parent.key_leaf, parent.inside);
+            }
+        }
+        if object && level.zone == Zone::Arguments {
+            level.inside = u32::try_from(self.out.objects.len()).ok();
+            let name = level.key_leaf;
+            if self.out.objects.len() >= self.bounds.members_max {
+                let message = "the arguments have too many objects";
+                return Err(WireError::new(K::TooMany, self.pos, message));
+            }
+            self.out.objects.push(NotedObject { name });
+        }
+        self.stack.push(level);
+        self.sign();
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), WireError> {
+        self.pos += 1;
+        let Some(level) = self.stack.pop() else {
+            return Ok(());
+        };
+        if level.object {
+            let names = self.names.get_mut(level.names_from..).unwrap_or_default();
+            if !is_unique(names) {
+                let message = "an object has the same member name twice";
+                return Err(WireError::new(K::DuplicateKey, level.start, message));
+            }
+            self.names.truncate(level.names_from);
+        }
+        self.done(level.mark)
+    }
+
+    /// A value has ended at `pos`: note it where its place is one of those kept.
+    fn done(&mut self, mark: usize) -> Result<(), WireError> {
+        let depth = self.stack.len();
+        let Some(parent) = self.stack.last() else {
+            return Ok(());
+        };
+        let part = || self.sink.part(mark, self.pos);
+        match (parent.zone, parent.object, depth) {
+            (Zone::Message, true, 1) => self.out.members.push((parent.key.clone(), part())),
+            (Zone::Params, true, 2) => self.out.params.push((parent.key.clone(), part())),
+            (Zone::Reply, true, 2) => self.out.reply.push((parent.key.clone(), part())),
+            (Zone::Message, false, 1) => {
+                let batch = self.out.batch.get_or_insert_default();
+                if batch.len() >= self.bounds.members_max {
+                    let message = "the batch has too many messages";
+                    return Err(WireError::new(K::TooMany, self.pos, message));
+                }
+                batch.push(part());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn name(&mut self) -> Result<(), WireError> {
+        if self.peek() != Some(b'"') {
+            return Err(self.syntax("expected a member name"));
+        }
+        let at = self.pos;
+        let (string, part) = self.string()?;
+        let name = if string.is_escaped {
+            let message = "a member name has a malformed escape";
+            text::unescape(string.inner).ok_or_else(|| WireError::new(K::Syntax, at, message))?
+        } else {
+            Cow::Borrowed(string.inner)
+        };
+        let zone = self.stack.last().map_or(Zone::Other, |level| level.zone);
+        if self.rules == Rules::Canonical
+            && zone == Zone::Message
+            && let Some(known) = fold::mistaken_for(&name, jsonrpc::MEMBERS)
+        {
+            return Err(WireError::ambiguous_member(at, &name, known));
+        }
+        let noted = self.sink.name(&string, &name, &part);
+        let key_leaf = self.leaf(part, Some(noted.clone()))?;
+        if let Some(level) = self.stack.last_mut() {
+            level.below = level.zone.below(&name);
+            level.key = noted;
+            level.key_leaf = key_leaf;
+        }
+        let is_unique = match self.rules {
+            Rules::Request => true,
+            Rules::Reply => zone == Zone::Message,
+            Rules::Canonical => zone != Zone::Inside,
+        };
+        if is_unique {
+            if self.names.len() >= self.bounds.members_max {
+                let message = "the frame has too many members";
+                return Err(WireError::new(K::TooMany, at, message));
+            }
+            self.names.push(name);
+        }
+        self.blank();
+        if self.peek() != Some(b':') {
+            return Err(self.syntax("expected a colon after a member name"));
+        }
+        self.sign();
+        Ok(())
+    }
+
+    /// Notes a string below `arguments`; `name` where it is a member's. Gives its index.
+    fn leaf(&mut self, value: S::Part, name: Option<S::Name>) -> Result<Option<u32>, WireError> {
+        let Some(level) = self.stack.last() else {
+            return Ok(None);
+        };
+        if level.zone != Zone::Arguments {
+            return Ok(None);
+        }
+        if self.out.leaves.len() >= self.bounds.members_max {
+            let message = "the arguments have too many strings";
+            return Err(WireError::new(K::TooMany, self.pos, message));
+        }
+        let is_name = name.is_some();
+        let top = self.stack.get(2).map(|level| level.key.clone());
+        self.out.leaves.push(NotedLeaf {
+            key: if is_name {
+                S::Name::default()
+            } else {
+                level.key.clone()
+            },
+            value,
+            is_name,
+            top: top.unwrap_or_default(),
+            object: level.inside,
+        });
+        Ok(u32::try_from(self.out.leaves.len() - 1).ok())
+    }
+
+    /// Reads a string and hands it on; checks escapes and control characters.
+    fn string(&mut self) -> Result<(JsonString<'a>, S::Part), WireError> {
+        let open = self.pos;
+        let (string, end) = tokens::string(self.text, open).map_err(syntax)?;
+        self.pos = end;
+        let message = "a string has a malformed escape or a lone surrogate";
+        let part = self.sink.string(&string, open, end);
+        let part = part.ok_or_else(|| WireError::new(K::Syntax, open, message))?;
+        Ok((string, part))
+    }
+
+    fn scalar(&mut self, end: usize, mark: usize) -> Result<(), WireError> {
+        self.pos = end;
+        self.done(mark)
+    }
+
+    fn word(&mut self, word: &str, mark: usize) -> Result<(), WireError> {
+        let rest = self.bytes.get(self.pos..).unwrap_or_default();
+        if !rest.starts_with(word.as_bytes()) {
+            return Err(self.syntax("expected true, false or null"));
+        }
+        self.scalar(self.pos + word.len(), mark)
+    }
+
+    /// Steps over a sign and the white space behind it.
+    fn sign(&mut self) {
+        self.pos += 1;
+        self.blank();
+    }
+
+    fn blank(&mut self) {
+        let from = self.pos;
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.pos += 1;
+        }
+        if self.pos > from {
+            self.sink.blank(from, self.pos);
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.pos).copied()
+    }
+
+    fn syntax(&self, message: &'static str) -> WireError {
+        syntax((self.pos, message))
+    }
+}
+
+fn syntax((at, message): Fault) -> WireError {
+    WireError::new(K::Syntax, at, message)
+}
