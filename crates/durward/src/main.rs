@@ -30,6 +30,7 @@ mod policy;
 mod reference;
 mod reload;
 mod run;
+mod sandbox;
 mod screening;
 mod serve;
 mod status;
@@ -69,10 +70,12 @@ fn main() -> ExitCode {
     settings.lay_out(&mut places, given.state_dir);
     let code = match cli.command {
         Command::Run(args) => {
+            sandbox::hide_this_process();
             let asked = run::asked(&args, &given, source);
             run::run(&args, asked, settings, &places, &mut err)
         }
         Command::Serve(args) => {
+            sandbox::hide_this_process();
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }
         Command::Keys(args) => keys::run(&args, &places, &mut out, &mut err),

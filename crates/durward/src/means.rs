@@ -19,6 +19,7 @@ use crate::config::server::{Http, Server};
 use crate::config::values::Transport;
 use crate::failure::Failure;
 use crate::places::{self, Places};
+use crate::sandbox;
 
 /// Largest file of certificates or keys, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
@@ -39,6 +40,12 @@ pub struct Command {
     pub arguments: Vec<OsString>,
     pub directory: Option<PathBuf>,
     pub environment: Vec<Extra>,
+    /// What it may reach, where that is limited.
+    pub sandbox: Option<net::confine::Sandbox>,
+    /// Whether it is kept off our own files; as configured where absent.
+    pub confine: Option<net::confine::Confine>,
+    /// The file by which its calls are judged.
+    pub policy: Option<PathBuf>,
 }
 
 /// A server that is reached over HTTP.
@@ -69,12 +76,22 @@ impl Command {
             arguments: arguments.iter().map(OsString::from).collect(),
             directory: None,
             environment: Vec::new(),
+            sandbox: None,
+            confine: None,
+            policy: None,
         })
     }
 
     /// What is spawned.
     pub fn spec(&self, places: &Places) -> ServerCommand {
+        let wanted = (self.confine, self.sandbox.clone());
         ServerCommand {
+            confinement: sandbox::confinement(
+                places,
+                self.policy.as_deref(),
+                &self.program,
+                wanted,
+            ),
             program: self.program.clone(),
             args: self.arguments.clone(),
             environment: net::environment::for_child(places::environment(), &self.environment),
@@ -179,6 +196,9 @@ pub fn of_configuration(server: &Server) -> Option<Command> {
             .collect(),
         directory: command.directory.clone(),
         environment: command.environment.iter().map(extra).collect(),
+        sandbox: command.sandbox.clone(),
+        confine: None,
+        policy: None,
     })
 }
 

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use net::confine::Confine;
+
 /// Directories and files of this user.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -26,6 +28,8 @@ pub struct Places {
     pub witness: Option<PathBuf>,
     /// How many files children may have open, where we have raised our own limit.
     pub files_of_children: Option<u64>,
+    /// Whether servers are kept off these places by the kernel.
+    pub confine: Confine,
 }
 
 impl Places {
@@ -60,6 +64,7 @@ impl Places {
             named: Vec::new(),
             witness: None,
             files_of_children: None,
+            confine: Confine::default(),
         }
     }
 

@@ -7,7 +7,7 @@
 //! and waits: for us, for the command, or for a signal. It is not in the way of the data: the
 //! command has inherited the pipes.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
@@ -15,6 +15,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions};
 use tokio::signal::unix::{SignalKind, signal};
+
+#[cfg(target_os = "linux")]
+use crate::confine;
+use crate::confine::{Confine, Confinement};
 
 /// The hidden command that watches.
 pub const WATCH_COMMAND: &str = "__child";
@@ -25,23 +29,61 @@ pub const EXEC_COMMAND: &str = "__exec";
 const TERM_WAIT_MS: u64 = 300;
 /// Exit code where the parent was gone before the watcher could look at it.
 const PARENT_GONE: u8 = 125;
+/// Exit code where the command is there, but cannot be started.
+const NOT_STARTED: u8 = 126;
 /// How often the parent is looked for where there is no `pidfd`, in milliseconds.
 #[cfg(not(target_os = "linux"))]
 const PARENT_POLL_MS: u64 = 200;
 
-/// The arguments with which our binary watches over `program`, which may have `files_max` files open.
-#[must_use]
-pub fn arguments(
-    parent: u32,
-    files_max: Option<u64>,
-    program: &OsStr,
-    args: &[OsString],
-) -> Vec<OsString> {
-    let mut out = vec![WATCH_COMMAND.into(), parent.to_string().into()];
-    out.extend(files_max.map(|files| files.to_string().into()));
-    out.extend(["--".into(), program.to_owned()]);
-    out.extend_from_slice(args);
-    out
+/// The option that says how many files the program may have open.
+const FILES: &str = "--files";
+
+/// What is watched over.
+#[derive(Debug, Clone, Default)]
+pub struct Watched {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// How many files it may have open; as many as we where absent.
+    pub files_max: Option<u64>,
+    /// What it is kept from.
+    pub confinement: Confinement,
+}
+
+impl Watched {
+    /// The arguments with which our binary runs a hidden command for `parent`.
+    #[must_use]
+    pub fn arguments(&self, command: &str, parent: u32) -> Vec<OsString> {
+        let mut out = vec![command.into(), parent.to_string().into()];
+        if let Some(files) = self.files_max {
+            out.extend([FILES.into(), files.to_string().into()]);
+        }
+        out.extend(self.confinement.to_arguments());
+        out.extend(["--".into(), self.program.clone()]);
+        out.extend_from_slice(&self.args);
+        out
+    }
+
+    /// Reads what [`Watched::arguments`] writes behind the parent's number.
+    fn read(mut args: &[OsString]) -> Option<Self> {
+        let mut out = Self::default();
+        loop {
+            args = match args {
+                [end, program, rest @ ..] if end == "--" => {
+                    out.program.clone_from(program);
+                    out.args = rest.to_vec();
+                    return Some(out);
+                }
+                [option, value, rest @ ..] if option == FILES => {
+                    out.files_max = Some(value.to_str()?.parse().ok()?);
+                    rest
+                }
+                [option, value, rest @ ..] if out.confinement.take_argument(option, value) => rest,
+                _ => return None,
+            };
+        }
+    }
 }
 
 /// Takes back a raised limit on open files, for us and all that we start.
@@ -56,56 +98,65 @@ fn limit_files(files_max: u64) {
 #[must_use]
 pub fn intercept(args: &[OsString], own_binary: &std::path::Path) -> Option<u8> {
     let (command, rest) = args.split_first()?;
+    let command = command.to_str()?;
+    if !command.starts_with("__") {
+        return None;
+    }
     let (parent, rest) = rest.split_first()?;
     let parent: i32 = parent.to_str()?.parse().ok()?;
-    let rest = match rest.split_first()? {
-        (files, rest) if files != "--" => {
-            limit_files(files.to_str()?.parse().ok()?);
-            rest
+    let watched = Watched::read(rest)?;
+    match command {
+        WATCH_COMMAND => {
+            #[cfg(target_os = "linux")]
+            confine::close_inherited();
+            if let Some(files_max) = watched.files_max {
+                limit_files(files_max);
+            }
+            Some(watch(parent, &watched, own_binary).unwrap_or(PARENT_GONE))
         }
-        _ => rest,
-    };
-    let (program, rest) = rest.strip_prefix(&[OsString::from("--")])?.split_first()?;
-    match command.to_str()? {
-        WATCH_COMMAND => Some(watch(parent, program, rest, own_binary).unwrap_or(PARENT_GONE)),
-        EXEC_COMMAND => Some(become_command(parent, program, rest)),
+        EXEC_COMMAND => Some(become_command(parent, &watched, own_binary)),
+        #[cfg(target_os = "linux")]
+        confine::MAP_COMMAND => Some(confine::map(parent)),
         _ => None,
     }
 }
 
 /// Becomes the command; returns only where that failed.
-fn become_command(watcher: i32, program: &OsStr, args: &[OsString]) -> u8 {
+fn become_command(watcher: i32, watched: &Watched, own_binary: &std::path::Path) -> u8 {
+    let say = |line: String| drop(io::Write::write_all(&mut io::stderr(), line.as_bytes()));
+    let program = &watched.program;
+    if let Err(why) = watched.confinement.enter(own_binary) {
+        if watched.confinement.confine == Confine::Require {
+            say(format!("cannot start {}: {why}\n", program.display()));
+            return NOT_STARTED;
+        }
+        say(format!("warning: the server is not confined: {why}\n"));
+    }
+    // Entering a user namespace forgets it, so it comes after.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     if rustix::process::getppid().map(Pid::as_raw_pid) != Some(watcher) {
         return PARENT_GONE;
     }
-    let error = Command::new(program).args(args).exec();
-    let line = format!("cannot start {}: {error}\n", program.to_string_lossy());
-    drop(io::Write::write_all(&mut io::stderr(), line.as_bytes()));
+    let error = Command::new(program).args(&watched.args).exec();
+    say(format!("cannot start {}: {error}\n", program.display()));
     if error.kind() == io::ErrorKind::NotFound {
         127
     } else {
-        126
+        NOT_STARTED
     }
 }
 
-fn watch(
-    parent: i32,
-    program: &OsStr,
-    args: &[OsString],
-    own_binary: &std::path::Path,
-) -> io::Result<u8> {
+fn watch(parent: i32, watched: &Watched, own_binary: &std::path::Path) -> io::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(watch_over(parent, program, args, own_binary))
+    runtime.block_on(watch_over(parent, watched, own_binary))
 }
 
 async fn watch_over(
     parent: i32,
-    program: &OsStr,
-    args: &[OsString],
+    watched: &Watched,
     own_binary: &std::path::Path,
 ) -> io::Result<u8> {
     let gone = ParentGone::of(parent)?;
@@ -114,15 +165,8 @@ async fn watch_over(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
-    let mut own: Vec<OsString> = vec![
-        EXEC_COMMAND.into(),
-        std::process::id().to_string().into(),
-        "--".into(),
-        program.to_owned(),
-    ];
-    own.extend_from_slice(args);
     let mut child = tokio::process::Command::new(own_binary)
-        .args(own)
+        .args(watched.arguments(EXEC_COMMAND, std::process::id()))
         .stdin(Stdio::inherit())
         .stdout(Stdio::inherit())
         .stderr(Stdio::inherit())

@@ -154,6 +154,30 @@ pub const KEYS: &[Key] = &[
         "for single tools of this server",
     ),
     key(
+        "servers.*.sandbox.read",
+        "a list of paths",
+        "none",
+        "directories that the server can read; with any key of `sandbox` it reaches nothing else but the system's own",
+    ),
+    key(
+        "servers.*.sandbox.write",
+        "a list of paths",
+        "none",
+        "directories that it can read and write",
+    ),
+    key(
+        "servers.*.sandbox.exec",
+        "a list of paths",
+        "none",
+        "directories that it can start programs from, besides the system's own",
+    ),
+    key(
+        "servers.*.sandbox.network",
+        "none or all",
+        "all",
+        "whether it has a network",
+    ),
+    key(
         "servers.*.pin",
         "off, warn or enforce",
         "that of `pin`",
@@ -261,6 +285,12 @@ pub const KEYS: &[Key] = &[
         "path",
         "$XDG_STATE_HOME/durward",
         "where journal and keys are kept",
+    ),
+    key(
+        "confine",
+        "auto, require or off",
+        "auto",
+        "whether servers that are started are kept off Durward's own files by the kernel: where it can be done, or else they are not started, or not at all",
     ),
     key(
         "tls.cert",

@@ -130,6 +130,7 @@ impl Settings {
         if let (Some(state), Origin::Default | Origin::File(_)) = (&self.state_dir, state_dir) {
             places.keep_state_in(&state.value);
         }
+        places.confine = self.confine.value;
         places.witness = self.witness.as_ref().map(|file| file.value.clone());
         self.protect(places);
     }

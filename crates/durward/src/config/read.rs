@@ -47,6 +47,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
         };
     }
     settings.state_dir = top.path("state_dir")?;
+    replace(&mut settings.confine, top.choice("confine")?);
     settings.tls = tls(&top)?;
     replace(&mut settings.allowed_hosts, hosts(&top, "allowed_hosts")?);
     replace(

@@ -285,6 +285,16 @@ impl<'r> Section<'r> {
         self.read(name, |text| self.resolve(text))
     }
 
+    /// A list of paths, each as [`Section::path`] reads it.
+    pub fn paths(&self, name: &str) -> Result<Vec<PathBuf>, Fault> {
+        let listed = self.list(name)?.map_or_else(Vec::new, |list| list.value);
+        let read = |text: Text| {
+            let path = self.resolve(&text.value);
+            path.map_err(|why| self.fault(name, why))
+        };
+        listed.into_iter().map(read).collect()
+    }
+
     /// A path where an address may come to stand: until then it is refused by name.
     pub fn file(&self, name: &str, what: &str) -> Result<Option<Setting<PathBuf>>, Fault> {
         self.read(name, |text| {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use mcp::upstream::http::{Target, TargetFault};
+use net::confine::Sandbox;
 
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
@@ -10,6 +11,7 @@ use super::node::Member;
 use super::section::Section;
 use super::settings::{Setting, Warning};
 use super::values::{Pin, Span, Transport};
+use crate::sandbox::no_network;
 
 /// Header fields that belong to the protocol; a file may not set them.
 const OWN_HEADERS: [&str; 9] = [
@@ -52,6 +54,8 @@ pub struct Command {
     /// Values may be secrets: they are never shown.
     pub environment: Vec<(String, Secret)>,
     pub directory: Option<PathBuf>,
+    /// What it may reach, where that is limited.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// A server that is reached over HTTP.
@@ -115,7 +119,7 @@ pub fn tool_timeouts(section: &Section<'_>) -> Result<Vec<(String, Span)>, Fault
 
 fn command(section: &Section<'_>) -> Result<Option<Command>, Fault> {
     let Some(program) = section.program("command")? else {
-        for orphan in ["args", "env", "cwd"] {
+        for orphan in ["args", "env", "cwd", "sandbox"] {
             if section.member(orphan).is_some() {
                 return Err(
                     section.fault(orphan, "is for servers with a command, and there is none")
@@ -144,6 +148,21 @@ fn command(section: &Section<'_>) -> Result<Option<Command>, Fault> {
             .map_or_else(Vec::new, |list| list.value),
         environment,
         directory: section.path("cwd")?.map(|path| path.value),
+        sandbox: sandbox(&section)?,
+    }))
+}
+
+fn sandbox(section: &Section<'_>) -> Result<Option<Sandbox>, Fault> {
+    if section.member("sandbox").is_none() {
+        return Ok(None);
+    }
+    let listed = section.section("sandbox")?;
+    let network = listed.read("network", no_network)?;
+    Ok(Some(Sandbox {
+        read: listed.paths("read")?,
+        write: listed.paths("write")?,
+        exec: listed.paths("exec")?,
+        no_network: network.is_some_and(|network| network.value),
     }))
 }
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use gate::limits::{Rate, Then};
+use net::confine::Confine;
 
 use super::fault::Position;
 use super::server::Server;
@@ -149,6 +150,8 @@ pub struct Settings {
     pub tool_timeout: Setting<Vec<(String, Span)>>,
     /// Absent: where the environment says.
     pub state_dir: Option<Setting<PathBuf>>,
+    /// Whether servers are kept off Durward's own files by the kernel.
+    pub confine: Setting<Confine>,
     pub tls: Option<Tls>,
     /// Empty: loopback names.
     pub allowed_hosts: Setting<Vec<String>>,
@@ -194,6 +197,7 @@ impl Default for Settings {
             call_timeout: Setting::default(Span(300_000)),
             tool_timeout: Setting::default(Vec::new()),
             state_dir: None,
+            confine: Setting::default(Confine::Auto),
             tls: None,
             allowed_hosts: Setting::default(Vec::new()),
             allowed_origins: Setting::default(Vec::new()),
@@ -331,6 +335,9 @@ impl Settings {
         if let Some(state) = &self.state_dir {
             rows.push(row("state_dir", state, |dir| dir.display().to_string()));
         }
+        rows.push(row("confine", &self.confine, |confine| {
+            confine.label().to_owned()
+        }));
         if let Some(tls) = &self.tls {
             rows.push(row("tls.cert", &tls.cert, |file| {
                 file.display().to_string()

@@ -38,6 +38,13 @@ pub struct RunArgs {
     /// Pass this variable of the environment on to the server, or set it; repeatable
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub environment: Vec<net::environment::Extra>,
+    /// Keep the server off Durward's own files by the kernel: if possible, or else do not start it, or not
+    /// at all [default: auto]
+    #[arg(long, value_name = "auto|require|off", value_parser = crate::sandbox::confine)]
+    pub confine: Option<net::confine::Confine>,
+    /// Limit what the server can reach to these directories (and the system's own); repeatable
+    #[arg(long, value_name = "read=DIR,write=DIR,exec=DIR,network=none")]
+    pub sandbox: Vec<crate::sandbox::SandboxFlag>,
     /// How long the server may take to answer a call, in seconds [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub call_timeout: Option<u64>,

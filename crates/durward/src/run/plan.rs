@@ -14,7 +14,7 @@ use crate::flags::sync_policy;
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::names;
 use crate::places::Places;
-use crate::screening;
+use crate::{sandbox, screening};
 
 /// What to run, by which rules.
 pub(super) struct Plan {
@@ -46,7 +46,11 @@ impl Plan {
             ),
             None => None,
         };
-        let command = command(args, server);
+        let policy = settings.policy_of(server).0.map(Path::to_path_buf);
+        let command = command(args, server, places).map(|command| Command {
+            policy: policy.clone(),
+            ..command
+        });
         let call_timeout_ms = args.call_timeout.map_or_else(
             || settings.call_timeout_of(server).0,
             |seconds| seconds.saturating_mul(1_000),
@@ -65,7 +69,7 @@ impl Plan {
         Ok(Self {
             name: name.unwrap_or(default_name),
             server: means(transport, reached, command)?,
-            policy: settings.policy_of(server).0.map(Path::to_path_buf),
+            policy,
             call_timeout_ms,
             tool_timeouts_ms,
             sync: sync_policy(args.sync, settings),
@@ -91,7 +95,7 @@ fn http_flags(args: &RunArgs) -> HttpFlags<'_> {
     }
 }
 
-fn command(args: &RunArgs, server: Option<&Server>) -> Option<Command> {
+fn command(args: &RunArgs, server: Option<&Server>, places: &Places) -> Option<Command> {
     let mut command = match server {
         Some(server) => of_configuration(server)?,
         None => {
@@ -101,9 +105,16 @@ fn command(args: &RunArgs, server: Option<&Server>) -> Option<Command> {
                 arguments: arguments.to_vec(),
                 directory: None,
                 environment: Vec::new(),
+                sandbox: None,
+                confine: None,
+                policy: None,
             }
         }
     };
+    command.confine = args.confine;
+    if let Some(sandbox) = sandbox::joined(&args.sandbox, places) {
+        command.sandbox = Some(sandbox);
+    }
     command.environment.extend(args.environment.iter().cloned());
     Some(command)
 }

@@ -183,6 +183,11 @@ impl Planned {
                 further.url.as_deref(),
             ),
         };
+        let policy = settings.policy_of(server).0.map(Path::to_path_buf);
+        let command = command.map(|command| Command {
+            policy: policy.clone(),
+            ..command
+        });
         let flags = HttpFlags {
             url,
             insecure_http: args.insecure_http,
@@ -199,7 +204,7 @@ impl Planned {
             .map_err(|failure| failure.about(&format!("the server \"{name}\"")))?;
         Ok(Self {
             name: name.clone(),
-            policy: settings.policy_of(server).0.map(Path::to_path_buf),
+            policy,
             call_timeout_ms,
             tool_timeouts_ms,
             pins: screening::pins(&args.screening, settings, server, places),

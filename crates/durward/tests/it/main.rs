@@ -49,6 +49,7 @@ mod reload_configuration;
 mod reload_lists;
 mod reload_policy;
 mod reload_serving;
+mod sandbox;
 mod scenarios;
 mod serve_approval;
 mod serve_bounds;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{ChildStderr, Command};
 
+use crate::confine::Confinement;
 use crate::stdio::{self, FrameReader, FrameWriter};
 use crate::watcher;
 
@@ -28,6 +29,8 @@ pub struct ChildSpec {
     pub watcher: PathBuf,
     /// How many files it may have open; as many as we where absent.
     pub files_max: Option<u64>,
+    /// What it is kept from.
+    pub confinement: Confinement,
 }
 
 /// A running child, in a process group of its own below a watcher.
@@ -53,14 +56,15 @@ impl Child {
     /// Where the watcher cannot be started. A program that does not exist shows as an early end with
     /// exit code 127.
     pub fn spawn(spec: &ChildSpec, name: &str) -> io::Result<Self> {
+        let watched = watcher::Watched {
+            program: spec.program.clone(),
+            args: spec.args.clone(),
+            files_max: spec.files_max,
+            confinement: spec.confinement.clone(),
+        };
         let mut command = Command::new(&spec.watcher);
         command
-            .args(watcher::arguments(
-                std::process::id(),
-                spec.files_max,
-                &spec.program,
-                &spec.args,
-            ))
+            .args(watched.arguments(watcher::WATCH_COMMAND, std::process::id()))
             .env_clear()
             .envs(spec.environment.iter().map(|(k, v)| (k, v)))
             .stdin(Stdio::piped())
