@@ -1,33 +1,8 @@
 //! The lab as a process, measuring mocks.
 
+use crate::support::{Directory, lab, lab_path, measured, mock, refused, stderr};
 use serde_json::Value;
-use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// The example that runs the lab; `cargo test` builds it beside the tests.
-fn lab_path() -> String {
-    let test = std::env::current_exe().unwrap();
-    let path = test
-        .parent()
-        .unwrap()
-        .parent()
-        .unwrap()
-        .join("examples/lab");
-    assert!(
-        path.exists(),
-        "build the example first: cargo build -p lab --examples"
-    );
-    path.to_str().unwrap().to_owned()
-}
-
-fn lab(args: &[&str]) -> Output {
-    Command::new(lab_path()).args(args).output().unwrap()
-}
-
-fn mock(args: &str) -> String {
-    format!("'{}' mock {args}", lab_path())
-}
 
 /// `overhead` of two commands, few calls.
 fn overhead(direct: &str, proxied: &str, more: &[&str]) -> Output {
@@ -42,48 +17,6 @@ fn overhead(direct: &str, proxied: &str, more: &[&str]) -> Output {
     args.extend(["--launches", "3", "--runs", "80", "--warmup", "5"]);
     args.extend(more);
     lab(&args)
-}
-
-fn measured(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", stderr(output));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-#[track_caller]
-fn refused(output: &Output, code: i32, part: &str) {
-    assert_eq!(output.status.code(), Some(code), "{}", stderr(output));
-    assert!(stderr(output).contains(part), "{}", stderr(output));
-    // With --json a failure is a document, and without it nothing.
-    if !output.stdout.is_empty() {
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(told["exit_code"], code);
-    }
-}
-
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("lab-test-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn join(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// What `hostile` answers to its one tool.

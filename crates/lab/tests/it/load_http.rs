@@ -1,14 +1,8 @@
 //! Load over Streamable HTTP, on a mock in both revisions.
 
-use serde_json::Value;
+use crate::support::{document, lab_path};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-
-fn lab() -> Command {
-    let test = std::env::current_exe().unwrap();
-    let target = test.parent().unwrap().parent().unwrap();
-    Command::new(target.join("examples/lab"))
-}
 
 struct Ended(Child);
 
@@ -21,7 +15,7 @@ impl Drop for Ended {
 
 #[test]
 fn a_tool_over_http_in_both_revisions() {
-    let mock = lab()
+    let mock = Command::new(lab_path())
         .args(["mock", "echo", "--http", "127.0.0.1:0"])
         .stdout(Stdio::piped())
         .spawn()
@@ -32,7 +26,7 @@ fn a_tool_over_http_in_both_revisions() {
     output.read_line(&mut url).unwrap();
     for protocol in ["2025-11-25", "2026-07-28"] {
         let more = ["--workers", "2", "--duration", "300ms", "--json", "--quiet"];
-        let output = lab()
+        let output = Command::new(lab_path())
             .args([
                 "load",
                 "tool",
@@ -46,7 +40,7 @@ fn a_tool_over_http_in_both_revisions() {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{protocol}: {said}");
-        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let found = document(&output);
         let phase = &found["phases"][0];
         assert_eq!(phase["calls"], phase["ok"], "{protocol}: {phase}");
         assert!(phase["ok"].as_u64() > Some(0));

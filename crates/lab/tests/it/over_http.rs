@@ -1,19 +1,9 @@
 //! Arms over HTTP: measured beside each other, and refused where they are not what they should be.
 
-use serde_json::Value;
+use crate::support::{lab_path, measured, mock, refused};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Output};
-
-fn lab_path() -> String {
-    let test = std::env::current_exe().unwrap();
-    let target = test.parent().unwrap().parent().unwrap();
-    target.join("examples/lab").to_str().unwrap().to_owned()
-}
-
-fn mock(args: &str) -> String {
-    format!("'{}' mock {args}", lab_path())
-}
 
 fn overhead(args: &[&str]) -> Output {
     let size = [
@@ -32,26 +22,6 @@ fn overhead(args: &[&str]) -> Output {
         .args(size)
         .output()
         .unwrap()
-}
-
-fn measured(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", stderr(output));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-#[track_caller]
-fn refused(output: &Output, code: i32, part: &str) {
-    assert_eq!(output.status.code(), Some(code), "{}", stderr(output));
-    assert!(stderr(output).contains(part), "{}", stderr(output));
-    // With --json a failure is a document, and without it nothing.
-    if !output.stdout.is_empty() {
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(told["exit_code"], code);
-    }
 }
 
 /// A server that gives every connection these bytes for whatever it asks, and closes.

@@ -1,25 +1,10 @@
 //! Profiles kept with a run, with and without `perf`.
 
+use crate::support::{lab_path, stderr};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// The example that runs the lab; `cargo test` builds it beside the tests.
-fn lab_path() -> String {
-    let test = std::env::current_exe().unwrap();
-    let path = test
-        .parent()
-        .unwrap()
-        .parent()
-        .unwrap()
-        .join("examples/lab");
-    assert!(
-        path.exists(),
-        "build the example first: cargo build -p lab --examples"
-    );
-    path.to_str().unwrap().to_owned()
-}
 
 /// Runs the lab where no other program can be found.
 fn alone(args: &[&str]) -> Output {
@@ -28,10 +13,6 @@ fn alone(args: &[&str]) -> Output {
         .env("PATH", "")
         .output()
         .unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 struct Runs(PathBuf);

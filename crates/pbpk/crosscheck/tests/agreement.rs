@@ -1,10 +1,10 @@
 //! A second, independent solver (diffsol) on the same compiled rates agrees with ours on three models.
-#![allow(
+#![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    missing_docs
+    reason = "a test fails where its helpers do"
 )]
 
 #[expect(dead_code, reason = "the tests of the library use the rest")]

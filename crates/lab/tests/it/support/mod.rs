@@ -38,6 +38,25 @@ pub fn mock(args: &str) -> String {
     format!("'{}' mock {args}", lab_path())
 }
 
+/// The document of a measurement that succeeded.
+#[track_caller]
+pub fn measured(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", stderr(output));
+    document(output)
+}
+
+/// A failure: its code, a line for people, and under `--json` a document that says the same.
+#[track_caller]
+pub fn refused(output: &Output, code: i32, part: &str) {
+    assert_eq!(output.status.code(), Some(code), "{}", stderr(output));
+    assert!(stderr(output).contains(part), "{}", stderr(output));
+    // With --json a failure is a document, and without it nothing.
+    if !output.stdout.is_empty() {
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told["exit_code"], code);
+    }
+}
+
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
