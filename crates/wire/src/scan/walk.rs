@@ -75,7 +75,10 @@ struct Level<N> {
     mark: usize,
 }
 
-/// Walks one frame and hands its tokens to a sink.
+/// What a walk noted, and its sink.
+type Walked<'a, S> = (Notes<<S as Sink<'a>>::Name, <S as Sink<'a>>::Part>, S);
+
+/// Walks one frame and tells its sink.
 pub(crate) struct Walker<'a, S: Sink<'a>> {
     text: &'a str,
     bytes: &'a [u8],
@@ -111,7 +114,7 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
     }
 
     /// Walks the whole frame.
-    pub(crate) fn run(mut self) -> Result<(Notes<S::Name, S::Part>, S), WireError> {
+    pub(crate) fn run(mut self) -> Result<Walked<'a, S>, WireError> {
         self.blank();
         if self.peek() == Some(b'[') {
             self.out.batch = Some(Vec::new());
