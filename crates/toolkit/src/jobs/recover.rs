@@ -37,6 +37,9 @@ pub struct Swept {
     pub removed: Vec<JobId>,
 }
 
+/// What a sweep is to end, and what it is to remove.
+type Due = (Vec<(JobId, index::Open)>, Vec<JobId>);
+
 impl Jobs {
     /// The jobs of this store, after settling those that were running when the process ended.
     ///
@@ -110,23 +113,22 @@ impl Jobs {
     /// # Errors
     /// [`JobError::Store`].
     pub fn sweep(&self, now_ms: i64) -> Result<Swept, JobError> {
-        let due: Result<(Vec<(JobId, index::Open)>, Vec<JobId>), JobError> =
-            self.store.kv().read(|s| {
-                let queued_ms_max = self.bounds.queued_ms_max;
-                let mut late = index::open(s, usize::MAX)?;
-                late.retain(|(_, open)| open.is_late(queued_ms_max, now_ms));
-                let kept_ms = i64::try_from(self.bounds.kept_ms).unwrap_or(i64::MAX);
-                let before = now_ms.saturating_sub(kept_ms);
-                let mut old = index::ended_before(s, Some(before), REMOVED_MAX)?;
-                let surplus = index::ended_count(s)?.saturating_sub(self.bounds.kept_max as u64);
-                let surplus = usize::try_from(surplus)
-                    .unwrap_or(REMOVED_MAX)
-                    .min(REMOVED_MAX);
-                if surplus > old.len() {
-                    old = index::ended_before(s, None, surplus)?;
-                }
-                Ok((late, old))
-            });
+        let due: Result<Due, JobError> = self.store.kv().read(|s| {
+            let queued_ms_max = self.bounds.queued_ms_max;
+            let mut late = index::open(s, usize::MAX)?;
+            late.retain(|(_, open)| open.is_late(queued_ms_max, now_ms));
+            let kept_ms = i64::try_from(self.bounds.kept_ms).unwrap_or(i64::MAX);
+            let before = now_ms.saturating_sub(kept_ms);
+            let mut old = index::ended_before(s, Some(before), REMOVED_MAX)?;
+            let surplus = index::ended_count(s)?.saturating_sub(self.bounds.kept_max as u64);
+            let surplus = usize::try_from(surplus)
+                .unwrap_or(REMOVED_MAX)
+                .min(REMOVED_MAX);
+            if surplus > old.len() {
+                old = index::ended_before(s, None, surplus)?;
+            }
+            Ok((late, old))
+        });
         let (late, old) = due?;
         let mut swept = Swept::default();
         for (id, _) in late {

@@ -267,7 +267,10 @@ fn what_takes_too_long_ends_and_its_worker_is_told() {
     let claimed = claim(&jobs, NOW + 100);
     let waits = jobs.submit(new("ada"), NOW + 100).unwrap().job.id;
     assert_eq!(jobs.sweep(NOW + 600).unwrap(), Swept::default());
-    assert_eq!(jobs.sweep(NOW + 601).unwrap().timed_out, [runs.clone()]);
+    assert_eq!(
+        jobs.sweep(NOW + 601).unwrap().timed_out,
+        std::slice::from_ref(&runs)
+    );
     assert!(claimed.cancel.is_cancelled());
     let job = jobs.get("ada", &runs).unwrap();
     assert_eq!(

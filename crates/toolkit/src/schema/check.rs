@@ -131,7 +131,7 @@ fn unknown(node: &Node, name: &str) -> String {
     }
 }
 
-fn alternatives(node: &Node, value: &Value, at: &mut String, faults: &mut Vec<Fault>) {
+fn alternatives(node: &Node, value: &Value, at: &str, faults: &mut Vec<Fault>) {
     let fits = |alternative: &&Node| {
         let mut found = Vec::new();
         check(alternative, value, &mut String::new(), &mut found);
@@ -141,7 +141,7 @@ fn alternatives(node: &Node, value: &Value, at: &mut String, faults: &mut Vec<Fa
     let one = node.one_of.is_empty() || node.one_of.iter().filter(fits).count() == 1;
     if !any || !one {
         faults.push(Fault {
-            member: at.clone(),
+            member: at.to_owned(),
             wrong: if any {
                 "must fit exactly one of the alternatives of its schema"
             } else {
