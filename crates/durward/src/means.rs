@@ -114,7 +114,9 @@ impl Means {
     /// How it is started or reached, where that needs no trying.
     pub fn at_once(&self, places: &Places) -> Option<upstream::Means> {
         match self {
-            Self::Command(command) => Some(upstream::Means::Command(command.spec(places))),
+            Self::Command(command) => {
+                Some(upstream::Means::Command(Box::new(command.spec(places))))
+            }
             Self::Http(reached) => Some(upstream::Means::Http(Arc::clone(&reached.upstream))),
             Self::Either(..) => None,
         }
@@ -131,13 +133,13 @@ impl Means {
         err: &mut dyn Write,
     ) -> Result<upstream::Means, Failure> {
         match self {
-            Self::Command(command) => Ok(upstream::Means::Command(command.spec(places))),
+            Self::Command(command) => Ok(upstream::Means::Command(Box::new(command.spec(places)))),
             Self::Http(reached) => Ok(upstream::Means::Http(Arc::clone(&reached.upstream))),
             Self::Either(reached, command) => {
                 if reached.is_there(command, gate, err).await? {
                     Ok(upstream::Means::Http(Arc::clone(&reached.upstream)))
                 } else {
-                    Ok(upstream::Means::Command(command.spec(places)))
+                    Ok(upstream::Means::Command(Box::new(command.spec(places))))
                 }
             }
         }

@@ -8,13 +8,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust() {
         let at = |line: &usize, wrong, remedy| Finding::new(file.path, *line, wrong, remedy);
-        let allow = |line| {
-            at(
-                line,
-                "`#[allow]`",
-                "use `#[expect(…, reason = \"…\")]`",
-            )
-        };
+        let allow = |line| at(line, "`#[allow]`", "use `#[expect(…, reason = \"…\")]`");
         let bare = |line| at(line, "`#[expect]` without a reason", "add `reason = \"…\"`");
         findings.extend(file.survey.allows.iter().map(allow));
         findings.extend(file.survey.bare_expects.iter().map(bare));

@@ -148,7 +148,7 @@ fn command(section: &Section<'_>) -> Result<Option<Command>, Fault> {
             .map_or_else(Vec::new, |list| list.value),
         environment,
         directory: section.path("cwd")?.map(|path| path.value),
-        sandbox: sandbox(&section)?,
+        sandbox: sandbox(section)?,
     }))
 }
 

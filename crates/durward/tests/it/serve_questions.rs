@@ -4,7 +4,7 @@ use std::io::BufReader;
 
 use crate::support::guarded::{Place, eventually};
 use crate::support::serving::{
-    Answer, Events, Served, call, modern, modern_headers, read_answer, write_request,
+    Answer, Events, Served, call, modern, modern_headers, read_head, write_request,
 };
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ fn another_person_may_let_the_question_pass() {
     write_request(&mut stream, "POST", "/mcp/echo", &[id], &call("7", "x"));
     allow(&served, &waiting(&served));
     let mut reader = BufReader::new(stream);
-    read_answer(&mut reader);
+    read_head(&mut reader);
     let mut stream = Events::over(reader);
     let question = stream.message();
     assert_eq!(question["method"], "roots/list", "{question}");

@@ -190,7 +190,7 @@ impl Asker {
     }
 
     /// Ends what waits although nobody may be asked about it.
-    pub(super) fn undecidable(&self, ticket: Box<Ticket<Frame>>) -> gate::Refusal {
-        self.server.gate.decline(*ticket, Reason::Undecidable)
+    pub(super) fn undecidable(&self, ticket: Ticket<Frame>) -> gate::Refusal {
+        self.server.gate.decline(ticket, Reason::Undecidable)
     }
 }

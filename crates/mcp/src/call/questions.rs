@@ -154,7 +154,7 @@ impl Asker {
                 place.judged(flight);
                 return Some(frame.0);
             }
-            Admission::Pending(ticket) => self.undecidable(ticket),
+            Admission::Pending(ticket) => self.undecidable(*ticket),
             Admission::Refused(refusal) => refusal,
         };
         drop(place);

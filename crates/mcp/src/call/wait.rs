@@ -105,6 +105,10 @@ impl Asking {
     ///
     /// # Errors
     /// The refusal where nobody can answer.
+    #[expect(
+        clippy::result_large_err,
+        reason = "a refusal ends its call, and there is one for each"
+    )]
     pub fn of(
         asker: &Asker,
         ticket: Box<Ticket<Frame>>,
@@ -217,7 +221,7 @@ impl Asker {
         match now {
             Some(now) => self.server.gate.resume(ticket, now),
             // It was described before, so it can be again.
-            None => Admission::Refused(self.undecidable(ticket)),
+            None => Admission::Refused(self.undecidable(*ticket)),
         }
     }
 }

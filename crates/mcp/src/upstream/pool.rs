@@ -34,7 +34,7 @@ pub const QUEUE_WAIT_MS_MAX: u64 = 10_000;
 #[derive(Debug, Clone)]
 pub enum Means {
     /// As a process of ours.
-    Command(ServerCommand),
+    Command(Box<ServerCommand>),
     /// Over HTTP.
     Http(Arc<HttpUpstream>),
 }

@@ -105,6 +105,10 @@ impl Mapper {
 
 /// The hidden command: maps each user and group that we know onto itself for `process`, as soon as that
 /// has entered a namespace of its own. Gives the exit code.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a process of its own without a runtime, and its wait has a deadline"
+)]
 pub(crate) fn map(process: i32) -> u8 {
     let until = Instant::now() + Duration::from_millis(MAP_WAIT_MS);
     let namespace = |who: &str| fs::read_link(format!("/proc/{who}/ns/user"));

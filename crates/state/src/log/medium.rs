@@ -77,7 +77,7 @@ pub struct FileMedium {
 }
 
 fn stamp(status: &Stat) -> i64 {
-    let (seconds, nanos) = (i64::from(status.st_ctime), status.st_ctime_nsec as i64);
+    let (seconds, nanos) = (status.st_ctime, status.st_ctime_nsec as i64);
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
