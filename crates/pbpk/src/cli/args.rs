@@ -83,6 +83,9 @@ pub struct SolverArgs {
     /// Fire state-dependent events at their true time, not at the next output time
     #[arg(long)]
     pub locate_events: bool,
+    /// Test events once at the start; by default twice where 0 is a switch time, as the genuine solver does
+    #[arg(long)]
+    pub once_at_start: bool,
     /// Recognise equal output times in double precision (default: single)
     #[arg(long)]
     pub double_times: bool,

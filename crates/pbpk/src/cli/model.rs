@@ -139,6 +139,7 @@ pub(super) fn run(
         },
         times: (!args.times.is_empty()).then_some(args.times.as_slice()),
         locate_events: args.locate_events,
+        once_at_start: args.once_at_start,
         interrupt: deadline.is_some().then_some(&interrupt as _),
         progress: Some(&progress),
         ..RunOptions::default()

@@ -1,9 +1,14 @@
-//! SimModel XML, version 4: full paths, quantities and formulas by number.
+//! SimModel XML, version 4: full paths, quantities and formulas by number, in the form that the genuine library loads.
+//!
+//! A list without items is not written, ids are distinct over all lists, conditions of events are comparisons, logic,
+//! conditionals, parameters or numbers.
 
 use super::ExportError;
 use super::xml::{escape, number};
+use crate::formula::{Binary, Body, Expr, Unary};
 use crate::model::{
-    Format, Formula, FormulaKind, Kind, Model, Quantity, Reference, RhsTerm, Source,
+    Format, Formula, FormulaKind, Interval, Kind, Model, Precision, Quantity, Reference, RhsTerm,
+    Source,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,6 +23,8 @@ struct Document<'a> {
     /// Formulas that exist only in the document: a rate with its factor, or an observer's number.
     extra: Vec<(usize, String)>,
     factors: BTreeMap<(usize, u64), usize>,
+    /// Quantities that follow a state.
+    on_state: Vec<bool>,
     next: usize,
 }
 
@@ -27,27 +34,36 @@ struct Document<'a> {
 /// [`ExportError::Unsupported`] names a quantity whose rate takes a table times a factor, or text that XML
 /// cannot hold; [`ExportError::Io`].
 pub fn simmodel(model: &Model, out: &mut dyn Write) -> Result<(), ExportError> {
+    if !model
+        .grid
+        .sorted(Precision::Double)
+        .iter()
+        .any(|t| *t > 0.0)
+    {
+        let what = "no output time above 0";
+        return Err(ExportError::unsupported(FORMAT, &model.name, what));
+    }
     let formulas = model.quantities.len() + 1;
     let mut document = Document {
         model,
         out: String::new(),
         extra: Vec::new(),
         factors: BTreeMap::new(),
+        on_state: on_state(model),
         next: formulas + model.formulas.len(),
     };
     let delimiter = escape(FORMAT, &model.delimiter.to_string())?;
     document.push(format_args!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<Simulation objectPathDelimiter=\"{delimiter}\" version=\"4\" xmlns=\"http://www.systems-biology.com\">\n"
     ));
-    document.events();
-    let mut body = std::mem::take(&mut document.out);
+    let head = std::mem::take(&mut document.out);
+    document.events()?;
     document.quantities()?;
     document.settings();
     document.grid();
-    let quantities = std::mem::take(&mut document.out);
+    let rest = std::mem::take(&mut document.out);
     document.formulas()?;
-    body.push_str(&document.out);
-    body.push_str(&quantities);
+    let mut body = format!("{head}{}{rest}", document.out);
     body.push_str("</Simulation>\n");
     out.write_all(body.as_bytes())?;
     Ok(())
@@ -68,26 +84,104 @@ impl Document<'_> {
         self.model.quantities.len() + 1 + position
     }
 
-    fn events(&mut self) {
+    fn events(&mut self) -> Result<(), ExportError> {
+        let model = self.model;
+        if model.events.is_empty() {
+            return Ok(());
+        }
         self.out.push_str("<EventList>\n");
-        for (i, event) in self.model.events.iter().enumerate() {
-            let condition = self.formula_id(event.condition);
+        for (i, event) in model.events.iter().enumerate() {
+            let condition = self.condition(event.condition)?;
+            // Beyond the ids of quantities, formulas and settings.
+            let id = self.settings_id() + self.solver().len() + i;
             self.push(format_args!(
-                "<Event id=\"{}\" conditionFormulaId=\"{condition}\" oneTime=\"{}\"><AssignmentList>",
-                i + 1,
+                "<Event id=\"{id}\" conditionFormulaId=\"{condition}\" oneTime=\"{}\">",
                 flag(event.one_time)
             ));
-            for a in &event.assignments {
-                let formula = self.formula_id(a.formula);
-                self.push(format_args!(
-                    "<Assignment objectId=\"{}\" newFormulaId=\"{formula}\" useAsValue=\"{}\"/>",
-                    a.target + 1,
-                    flag(a.as_value)
-                ));
+            if !event.assignments.is_empty() {
+                self.out.push_str("<AssignmentList>");
+                for a in &event.assignments {
+                    let formula = self.formula_id(a.formula);
+                    self.push(format_args!(
+                        "<Assignment objectId=\"{}\" newFormulaId=\"{formula}\" useAsValue=\"{}\"/>",
+                        a.target + 1,
+                        flag(a.as_value)
+                    ));
+                }
+                self.out.push_str("</AssignmentList>");
             }
-            self.out.push_str("</AssignmentList></Event>\n");
+            self.out.push_str("</Event>\n");
         }
         self.out.push_str("</EventList>\n");
+        Ok(())
+    }
+
+    /// Id of the formula of a condition. The genuine library takes no arithmetic and no state as a condition, and a bare
+    /// time compared with a state ends its process.
+    fn condition(&mut self, f: usize) -> Result<usize, ExportError> {
+        let Some(Formula {
+            kind: FormulaKind::Explicit { body, arguments },
+            ..
+        }) = self.model.formulas.get(f)
+        else {
+            return Ok(self.formula_id(f));
+        };
+        let argument = |nodes: &[Expr], i: u32| match nodes.get(i as usize) {
+            Some(Expr::Argument(a)) => arguments.get(*a as usize).copied(),
+            _ => None,
+        };
+        let reads_state = |nodes: &[Expr], i: u32| self.reads_state(nodes, i, arguments);
+        let written = body.with_differences(|nodes, a, b| {
+            let time = Some(Reference::Time);
+            argument(nodes, a) == time && reads_state(nodes, b)
+                || argument(nodes, b) == time && reads_state(nodes, a)
+        });
+        let root = written.nodes.len().saturating_sub(1) as u32;
+        let accepted = match written.nodes.last() {
+            Some(Expr::Number(_) | Expr::Select(..) | Expr::Unary(Unary::Not, _)) => true,
+            Some(Expr::Binary(op, ..)) => {
+                op.is_comparison() || matches!(op, Binary::And | Binary::Or)
+            }
+            Some(Expr::Argument(_)) => match argument(&written.nodes, root) {
+                Some(Reference::Quantity(q)) => {
+                    let quantity = self.model.quantities.get(q);
+                    quantity.is_some_and(|q| q.kind == Kind::Parameter && q.rhs.is_empty())
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        if accepted && written == **body {
+            return Ok(self.formula_id(f));
+        }
+        let written = if accepted {
+            written
+        } else {
+            written.equals_one()
+        };
+        let text = explicit(&written, "", arguments)?;
+        Ok(self.add(text))
+    }
+
+    /// Whether a node of a body follows a state.
+    fn reads_state(&self, nodes: &[Expr], node: u32, arguments: &[Reference]) -> bool {
+        let mut open = vec![node];
+        while let Some(i) = open.pop() {
+            match nodes.get(i as usize).copied() {
+                Some(Expr::Argument(a)) => {
+                    if let Some(Reference::Quantity(q)) = arguments.get(a as usize)
+                        && self.on_state.get(*q) == Some(&true)
+                    {
+                        return true;
+                    }
+                }
+                Some(Expr::Unary(_, a)) => open.push(a),
+                Some(Expr::Binary(_, a, b)) => open.extend([a, b]),
+                Some(Expr::Select(c, a, b)) => open.extend([c, a, b]),
+                Some(Expr::Number(_)) | None => {}
+            }
+        }
+        false
     }
 
     fn quantities(&mut self) -> Result<(), ExportError> {
@@ -102,6 +196,10 @@ impl Document<'_> {
             (Kind::Observer, "ObserverList"),
             (Kind::Parameter, "ParameterList"),
         ] {
+            let is_empty = !model.quantities.iter().any(|q| list_of(q) == kind);
+            if is_empty && kind != Kind::Parameter {
+                continue;
+            }
             self.push(format_args!("<{list}>\n"));
             for (i, q) in model
                 .quantities
@@ -141,7 +239,9 @@ impl Document<'_> {
         };
         let source = match (q.source, kind) {
             (Source::Constant(value), Kind::Observer) => {
-                let id = self.add(format!("<Equation>{}</Equation>", equation_number(value)));
+                let body = Body::number(value);
+                let text = explicit(&body, "", &[])?;
+                let id = self.add(text);
                 format!("formulaId=\"{id}\"")
             }
             (Source::Constant(value), _) => format!("value=\"{}\"", number(value)),
@@ -212,7 +312,7 @@ impl Document<'_> {
         } else {
             format!("{}*", equation_number(term.factor))
         };
-        let text = explicit(&format!("{factor}({body})"), &body.aliases, arguments)?;
+        let text = explicit(body, &factor, arguments)?;
         let id = self.add(text);
         self.factors.insert(key, id);
         Ok(id)
@@ -227,12 +327,17 @@ impl Document<'_> {
 
     fn formulas(&mut self) -> Result<(), ExportError> {
         let model = self.model;
+        if model.formulas.is_empty() && self.extra.is_empty() {
+            // This list must be there.
+            self.out.push_str("<FormulaList/>\n");
+            return Ok(());
+        }
         self.out.push_str("<FormulaList>\n");
         for (i, formula) in model.formulas.iter().enumerate() {
             let id = self.formula_id(i);
             match &formula.kind {
                 FormulaKind::Explicit { body, arguments } => {
-                    let text = explicit(&body.to_string(), &body.aliases, arguments)?;
+                    let text = explicit(body, "", arguments)?;
                     self.push(format_args!("<ExplicitFormula id=\"{id}\">{text}</ExplicitFormula>\n"));
                 }
                 FormulaKind::Table(table) => {
@@ -308,28 +413,74 @@ impl Document<'_> {
         self.out.push_str("</Solver>\n");
     }
 
-    /// First id of the settings' parameters. Each rate and observer adds at most one formula.
+    /// First id of the settings' parameters. Each rate, observer and event adds at most one formula.
     fn settings_id(&self) -> usize {
-        let rates: usize = self.model.quantities.iter().map(|q| q.rhs.len() + 1).sum();
-        self.model.quantities.len() + 1 + self.model.formulas.len() + rates
+        let model = self.model;
+        let rates: usize = model.quantities.iter().map(|q| q.rhs.len() + 1).sum();
+        model.quantities.len() + 1 + model.formulas.len() + rates + model.events.len()
     }
 
+    /// Intervals and single times; an interval of one point is a single time to the genuine library.
     fn grid(&mut self) {
-        self.out.push_str("<OutputSchema><OutputIntervalList>\n");
-        for interval in &self.model.grid.intervals {
-            let (start, end) = (number(interval.start), number(interval.end));
-            self.push(format_args!(
-                "<OutputInterval distribution=\"Uniform\"><StartTime>{start}</StartTime><EndTime>{end}</EndTime><NumberOfTimePoints>{}</NumberOfTimePoints></OutputInterval>\n",
-                interval.points
-            ));
+        let grid = &self.model.grid;
+        let (intervals, single): (Vec<&Interval>, Vec<&Interval>) =
+            grid.intervals.iter().partition(|i| i.points >= 2);
+        let single = single.into_iter().map(|i| i.start);
+        let times: Vec<f64> = single.chain(grid.times.iter().copied()).collect();
+        self.out.push_str("<OutputSchema>");
+        if !intervals.is_empty() {
+            self.out.push_str("<OutputIntervalList>\n");
+            for interval in intervals {
+                let (start, end) = (number(interval.start), number(interval.end));
+                self.push(format_args!(
+                    "<OutputInterval distribution=\"Uniform\"><StartTime>{start}</StartTime><EndTime>{end}</EndTime><NumberOfTimePoints>{}</NumberOfTimePoints></OutputInterval>\n",
+                    interval.points
+                ));
+            }
+            self.out.push_str("</OutputIntervalList>");
         }
-        self.out.push_str("</OutputIntervalList><OutputTimeList>\n");
-        for time in &self.model.grid.times {
-            let time = number(*time);
-            self.push(format_args!("<OutputTime>{time}</OutputTime>\n"));
+        if !times.is_empty() {
+            self.out.push_str("<OutputTimeList>\n");
+            for time in times {
+                self.push(format_args!("<OutputTime>{}</OutputTime>\n", number(time)));
+            }
+            self.out.push_str("</OutputTimeList>");
         }
-        self.out.push_str("</OutputTimeList></OutputSchema>\n");
+        self.out.push_str("</OutputSchema>\n");
     }
+}
+
+/// Which quantities are states or follow one.
+fn on_state(model: &Model) -> Vec<bool> {
+    let mut marked = vec![false; model.quantities.len()];
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); model.quantities.len()];
+    for (q, quantity) in model.quantities.iter().enumerate() {
+        let formula = match quantity.source {
+            Source::Formula(f) => model.formulas.get(f),
+            Source::Constant(_) => None,
+        };
+        for reference in formula.iter().flat_map(|f| f.references()) {
+            if let Reference::Quantity(used) = reference
+                && let Some(users) = users.get_mut(used)
+            {
+                users.push(q);
+            }
+        }
+    }
+    // Variables that nothing changes are states to the genuine library all the same.
+    let variables = model.quantities.iter().enumerate();
+    let variables = variables
+        .filter(|(_, q)| q.kind == Kind::Variable)
+        .map(|(i, _)| i);
+    let mut open: Vec<usize> = model.states().into_iter().chain(variables).collect();
+    while let Some(q) = open.pop() {
+        match marked.get_mut(q) {
+            Some(mark) if !*mark => *mark = true,
+            _ => continue,
+        }
+        open.extend(users.get(q).into_iter().flatten());
+    }
+    marked
 }
 
 fn reference(reference: Reference) -> usize {
@@ -339,16 +490,21 @@ fn reference(reference: Reference) -> usize {
     }
 }
 
-fn explicit(
-    text: &str,
-    aliases: &[String],
-    arguments: &[Reference],
-) -> Result<String, ExportError> {
-    let mut out = format!(
-        "<Equation>{}</Equation><ReferenceList>",
-        escape(FORMAT, text)?
-    );
-    for (alias, argument) in aliases.iter().zip(arguments) {
+/// The content of an explicit formula: `factor` stands before the body.
+fn explicit(body: &Body, factor: &str, arguments: &[Reference]) -> Result<String, ExportError> {
+    let names = names(&body.aliases);
+    let text = body.text_with(&names);
+    let text = if factor.is_empty() {
+        text
+    } else {
+        format!("{factor}({text})")
+    };
+    let mut out = format!("<Equation>{}</Equation>", escape(FORMAT, &text)?);
+    if names.is_empty() {
+        return Ok(out);
+    }
+    out.push_str("<ReferenceList>");
+    for (alias, argument) in names.iter().zip(arguments) {
         let alias = escape(FORMAT, alias)?;
         let _ = write!(
             out,
@@ -358,6 +514,24 @@ fn explicit(
     }
     out.push_str("</ReferenceList>");
     Ok(out)
+}
+
+/// The aliases, with others for those that the genuine parser refuses.
+fn names(aliases: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(aliases.len());
+    for (i, alias) in aliases.iter().enumerate() {
+        let mut name = alias.clone();
+        let mut n = i;
+        while !Body::is_plain_name(&name)
+            || names.contains(&name)
+            || name != *alias && aliases.contains(&name)
+        {
+            n += 1;
+            name = format!("alias_{n}");
+        }
+        names.push(name);
+    }
+    names
 }
 
 /// A number within an equation; the language has no negative infinity of its own.

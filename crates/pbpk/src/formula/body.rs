@@ -180,6 +180,48 @@ impl Body {
         self.nodes.iter().any(is_it)
     }
 
+    /// Whether the genuine parser takes this as a name: no sign of the language, no blank, no word of the language.
+    #[must_use]
+    pub fn is_plain_name(name: &str) -> bool {
+        let forbidden = |c: char| c.is_whitespace() || "+-*\\/^.,<>=!()[]{}'\"?:&|;".contains(c);
+        !name.is_empty() && !name.contains(forbidden) && !parser::is_reserved(name)
+    }
+
+    /// This body compared with 1: true where the body is.
+    #[must_use]
+    pub fn equals_one(&self) -> Self {
+        let mut nodes = self.nodes.clone();
+        let root = to_u32(nodes.len().saturating_sub(1));
+        nodes.push(Expr::Number(1.0));
+        nodes.push(Expr::Binary(Binary::Equal, root, root.saturating_add(1)));
+        Self::new(nodes, self.aliases.clone())
+    }
+
+    /// This body with every comparison for which `wanted(left, right)` holds written as `left − right` against 0.
+    #[must_use]
+    pub fn with_differences(&self, wanted: impl Fn(&[Expr], u32, u32) -> bool) -> Self {
+        let mut nodes: Vec<Expr> = Vec::with_capacity(self.nodes.len());
+        let mut places: Vec<u32> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let at = |i: u32| places.get(i as usize).copied().unwrap_or_default();
+            let moved = match *node {
+                Expr::Number(_) | Expr::Argument(_) => *node,
+                Expr::Unary(op, a) => Expr::Unary(op, at(a)),
+                Expr::Binary(op, a, b) if op.is_comparison() && wanted(&self.nodes, a, b) => {
+                    nodes.push(Expr::Binary(Binary::Subtract, at(a), at(b)));
+                    nodes.push(Expr::Number(0.0));
+                    let zero = to_u32(nodes.len() - 1);
+                    Expr::Binary(op, zero.saturating_sub(1), zero)
+                }
+                Expr::Binary(op, a, b) => Expr::Binary(op, at(a), at(b)),
+                Expr::Select(c, a, b) => Expr::Select(at(c), at(a), at(b)),
+            };
+            nodes.push(moved);
+            places.push(to_u32(nodes.len() - 1));
+        }
+        Self::new(nodes, self.aliases.clone())
+    }
+
     /// This body times one more argument, which gets the name `alias` and the last position.
     #[must_use]
     pub fn times_argument(&self, alias: &str) -> Self {

@@ -44,14 +44,18 @@ fn part(nodes: &[Expr], texts: &mut [String], i: u32, least: u8) -> String {
 }
 
 impl Body {
-    /// The text, built bottom-up so that depth costs no stack.
-    fn text(&self) -> String {
+    /// The text with these names for the arguments, built bottom-up so that depth costs no stack.
+    ///
+    /// It is what the genuine parser reads too: a conditional within a conditional stands in brackets, no sign follows an
+    /// operator, and `NOT` within arithmetic stands in brackets.
+    #[must_use]
+    pub fn text_with(&self, aliases: &[String]) -> String {
         let mut texts: Vec<String> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             let mut operand = |i, least| part(&self.nodes, &mut texts, i, least);
             let text = match *node {
                 Expr::Number(value) => number(value),
-                Expr::Argument(i) => self.aliases.get(i as usize).cloned().unwrap_or_default(),
+                Expr::Argument(i) => aliases.get(i as usize).cloned().unwrap_or_default(),
                 Expr::Unary(op, a) => format!("{}({})", op.name(), operand(a, 0)),
                 Expr::Binary(op, a, b) => match op.sign() {
                     None => format!(
@@ -77,7 +81,7 @@ impl Body {
                     }
                 },
                 Expr::Select(c, a, b) => {
-                    format!("{} ? {} : {}", operand(c, 1), operand(a, 1), operand(b, 0))
+                    format!("{} ? {} : {}", operand(c, 1), operand(a, 1), operand(b, 1))
                 }
             };
             texts.push(text);
@@ -103,6 +107,6 @@ fn number(value: f64) -> String {
 
 impl fmt::Display for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text())
+        f.write_str(&self.text_with(&self.aliases))
     }
 }

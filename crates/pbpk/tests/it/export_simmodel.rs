@@ -1,14 +1,22 @@
 //! Every model of the collection, written as SimModel XML, read again and run: the same numbers.
 
-use crate::common;
+use crate::common::{self, acceptance};
 use pbpk::export::{self, ExportError};
 use pbpk::model::{Format, Model};
 use pbpk::run::RunOptions;
 
-fn written(model: &Model) -> Model {
+fn text(model: &Model) -> Result<String, ExportError> {
     let mut text = Vec::new();
-    export::simmodel(model, &mut text).unwrap();
-    pbpk::read::bytes(&text, &Default::default()).unwrap_or_else(|e| panic!("{}: {e}", model.name))
+    export::simmodel(model, &mut text)?;
+    Ok(String::from_utf8(text).unwrap())
+}
+
+/// Written, accepted by the checker, and read again.
+fn written(model: &Model) -> Model {
+    let text = text(model).unwrap();
+    acceptance::check(&text).unwrap_or_else(|e| panic!("{}: {e}", model.name));
+    pbpk::read::bytes(text.as_bytes(), &Default::default())
+        .unwrap_or_else(|e| panic!("{}: {e}", model.name))
 }
 
 /// Models that run within a second or two even unoptimised.
@@ -77,6 +85,16 @@ fn every_model_of_the_collection_is_written_and_read() {
             let Ok(model) = pbpk::read::file(file, &Default::default()) else {
                 continue;
             };
+            if !model
+                .grid
+                .sorted(Default::default())
+                .iter()
+                .any(|t| *t > 0.0)
+            {
+                let refused = text(&model).unwrap_err().to_string();
+                assert!(refused.contains("no output time above 0"), "{refused}");
+                continue;
+            }
             let again = written(&model);
             assert_eq!(again.events.len(), model.events.len(), "{}", file.display());
             assert_eq!(
@@ -104,4 +122,95 @@ fn what_xml_cannot_hold_is_refused_by_name() {
         object.ends_with("\\u{1}") && what.contains("U+0001"),
         "{object}: {what}"
     );
+}
+
+/// A model with a little of everything that can be written in a way that the genuine library refuses.
+const EVERYTHING: &str = "<Simulation version=\"4\" objectPathDelimiter=\"|\"><FormulaList>\
+<ExplicitFormula id=\"11\"><Equation>M>2 ? 1 : (M>1 ? 2 : 3)*-k</Equation><ReferenceList><R alias=\"M\" id=\"1\"/><R alias=\"k\" id=\"2\"/></ReferenceList></ExplicitFormula>\
+<ExplicitFormula id=\"12\"><Equation>2*(t>=1)</Equation><ReferenceList><R alias=\"t\" id=\"0\"/></ReferenceList></ExplicitFormula>\
+<ExplicitFormula id=\"13\"><Equation>t>=M</Equation><ReferenceList><R alias=\"t\" id=\"0\"/><R alias=\"M\" id=\"1\"/></ReferenceList></ExplicitFormula>\
+<ExplicitFormula id=\"14\"><Equation>M+MIN(M;2)*(NOT(k>1))</Equation><ReferenceList><R alias=\"M\" id=\"1\"/><R alias=\"k\" id=\"2\"/></ReferenceList></ExplicitFormula>\
+<ExplicitFormula id=\"15\"><Equation>M</Equation><ReferenceList><R alias=\"M\" id=\"1\"/></ReferenceList></ExplicitFormula>\
+<TableFormula id=\"16\" useDerivedValues=\"1\"><PointList><Point x=\"0\" y=\"0\"/><Point x=\"1\" y=\"2\"/></PointList></TableFormula>\
+</FormulaList><VariableList><V id=\"1\" name=\"M\" path=\"S|M\" value=\"3\"><ScaleFactor>2</ScaleFactor><RHSFormulaList><RHSFormula id=\"11\"/></RHSFormulaList></V></VariableList>\
+<ParameterList><P id=\"2\" name=\"k\" path=\"S|k\" value=\"0.5\"/><P id=\"3\" name=\"T\" path=\"S|T\" formulaId=\"16\"/></ParameterList>\
+<EventList><Event id=\"5\" conditionFormulaId=\"12\"><AssignmentList><Assignment objectId=\"1\" newFormulaId=\"14\" useAsValue=\"1\"/></AssignmentList></Event>\
+<Event id=\"6\" conditionFormulaId=\"13\" oneTime=\"1\"><AssignmentList><Assignment objectId=\"1\" newFormulaId=\"14\" useAsValue=\"1\"/></AssignmentList></Event>\
+<Event id=\"7\" conditionFormulaId=\"15\" oneTime=\"1\"/></EventList>\
+<OutputSchema><OutputIntervalList><OutputInterval><StartTime>0</StartTime><EndTime>8</EndTime><NumberOfTimePoints>5</NumberOfTimePoints></OutputInterval><OutputInterval><StartTime>9</StartTime><EndTime>9</EndTime><NumberOfTimePoints>1</NumberOfTimePoints></OutputInterval></OutputIntervalList></OutputSchema></Simulation>";
+
+#[test]
+fn conditions_conditionals_and_signs_are_written_as_the_genuine_library_reads_them() {
+    let model = pbpk::read::bytes(EVERYTHING.as_bytes(), &Default::default()).unwrap();
+    let again = written(&model);
+    let times = model.grid.sorted(Default::default());
+    assert_eq!(again.grid.sorted(Default::default()), times);
+    let (a, b) = (common::instance(model), common::instance(again));
+    let (a, b) = (
+        common::run(&a, &RunOptions::default()),
+        common::run(&b, &RunOptions::default()),
+    );
+    assert_eq!(a.values, b.values);
+}
+
+/// One mutation for each item of the list: the checker refuses every one.
+#[test]
+fn the_checker_refuses_one_mutation_of_each_item() {
+    let model = pbpk::read::bytes(EVERYTHING.as_bytes(), &Default::default()).unwrap();
+    let good = text(&model).unwrap();
+    acceptance::check(&good).unwrap();
+    let cut = |from: &str, to: &str| {
+        let (a, b) = (good.find(from).unwrap(), good.find(to).unwrap() + to.len());
+        format!("{}{}", &good[..a], &good[b..])
+    };
+    let put = |old: &str, new: &str| {
+        assert!(good.contains(old), "'{old}' is not in {good}");
+        good.replacen(old, new, 1)
+    };
+    let equation = |new: &str| {
+        let (a, b) = (
+            good.find("<Equation>").unwrap(),
+            good.find("</Equation>").unwrap(),
+        );
+        format!("{}<Equation>{new}{}", &good[..a], &good[b..])
+    };
+    let mutants = [
+        put(
+            "</VariableList>",
+            "</VariableList><ObserverList>\n</ObserverList>",
+        ),
+        put("<RHSFormulaList>", "<RHSFormulaList><!-- why -->"),
+        cut("<FormulaList>", "</FormulaList>"),
+        cut("<OutputSchema>", "</OutputSchema>"),
+        cut("<Solver ", "</Solver>"),
+        put("<MxStep id=", "<Steps id="),
+        put("<ScaleFactor>2.0", "<ScaleFactor>0"),
+        put("<P id=\"2\"", "<P id=\"3\""),
+        put("newFormulaId=\"", "newFormulaId=\"9"),
+        put("alias=\"M\"", "alias=\"M.x\""),
+        put("alias=\"k\"", "alias=\"exp\""),
+        put("alias=\"k\"", "alias=\"M\""),
+        equation("M&gt;2 ? 1 : M&gt;1 ? 2 : 3"),
+        equation("2*-1"),
+        equation("2^-1"),
+        equation("M - -k"),
+        equation("+M"),
+        equation("(+M)"),
+        equation("M==2"),
+        equation("!(M&gt;2)"),
+        equation("M&gt;2 &amp;&amp; k&gt;1"),
+        equation(""),
+        equation("ABS(M)"),
+        equation("MIN(M;k;2)"),
+        equation("2*NOT(M)"),
+        put("=1.0</Equation>", "*1.0</Equation>"),
+        put("<Point x=\"1.0\"", "<Point x=\"0.0\""),
+        put("<Point x=\"1.0\" y=\"2.0\" restartSolver=\"0\"/>", ""),
+        put("<NumberOfTimePoints>5", "<NumberOfTimePoints>1"),
+        put("<EndTime>8.0", "<EndTime>-8.0"),
+    ];
+    for mutant in &mutants {
+        assert_ne!(mutant, &good);
+        assert!(acceptance::check(mutant).is_err(), "accepted: {mutant}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Shared by the tests: where the data lies, reference tables, the comparison rule.
 
+pub mod acceptance;
 pub mod cases;
 pub mod corpus;
 
