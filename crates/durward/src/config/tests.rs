@@ -498,6 +498,7 @@ fn every_key_of_the_catalogue_is_read() {
             "every",
             "90s",
             "slow 4m",
+            "/etc/durward/heads.jsonl",
             "/etc/durward/../state",
             "/t/c.pem",
             "/t/k.pem",

@@ -3,6 +3,8 @@
 //! What is reported is certain as far as the text of the policy goes; what is not reported may still
 //! do nothing.
 
+mod deceptive;
+
 use std::fmt;
 
 use super::conditions::{Asked, Conditions, WHEN};
@@ -44,8 +46,10 @@ pub const SHADOW_RULES_MAX: usize = 1_000;
 pub fn warnings(rules: &[Rule]) -> Vec<Warning> {
     let mut out = Vec::new();
     for (at, rule) in rules.iter().enumerate() {
-        let own = impossible(&rule.conditions)
+        let own = deceptive::unseen_member(rule)
+            .or_else(|| impossible(&rule.conditions))
             .or_else(|| misspelt(rule))
+            .or_else(|| deceptive::deceptive(rule))
             .or_else(|| allows_pathless(rule));
         let found = own.or_else(|| {
             let stronger = rules.iter().take(SHADOW_RULES_MAX);

@@ -48,6 +48,123 @@ fn rules_that_can_never_match_are_named() {
     }
 }
 
+/// Denies that look as if they held, with what to write instead.
+#[test]
+fn denies_that_never_hold_are_named_with_what_to_write() {
+    let cases = [
+        (r#""path_pattern":"*.pem""#, "never matches", "**/*.pem"),
+        (
+            r#""path_pattern":["/x/**","*/.env"]"#,
+            "never matches",
+            "**/.env",
+        ),
+        (
+            r#""tool_name":"delete_file ""#,
+            "ends with a blank",
+            "\"delete_file\"",
+        ),
+        (
+            r#""path_pattern":" /etc/**""#,
+            "ends with a blank",
+            "\"/etc/**\"",
+        ),
+        (
+            r#""tool_name":"delete_.*""#,
+            "regular expression",
+            "\"delete_*\"",
+        ),
+        (
+            r#""tool_name":["x",".*delete.*"]"#,
+            "regular expression",
+            "\"*delete*\"",
+        ),
+        (r#""tool_name":"^rm$""#, "regular expression", "\"rm\""),
+        (
+            r#""tool_name":"(rm|mv)""#,
+            "regular expression",
+            "one for each",
+        ),
+        (
+            r#""path_pattern":"/home/**/.*\\.pem$""#,
+            "regular expression",
+            "write",
+        ),
+        (
+            r#""tool_name":"delete\u200b_file""#,
+            "\\u{200b}",
+            "\"delete_file\"",
+        ),
+        (
+            r#""path_pattern":"/etc/\u202e**""#,
+            "cannot be seen",
+            "\"/etc/**\"",
+        ),
+        (r#""mcp_method":"tool/call""#, "is no method", "tools/call"),
+        (
+            r#""mcp_method":["tools/call","Resources/Read"]"#,
+            "is no method",
+            "resources/read",
+        ),
+        (
+            r#""mcp_method":"resource/*""#,
+            "is no method",
+            "resources/",
+        ),
+        (r#""path_pattern":"/etc""#, "nothing in it", "\"/etc/**\""),
+        (
+            r#""path_pattern":["/a/**","~/.ssh"]"#,
+            "nothing in it",
+            "~/.ssh/**",
+        ),
+        (
+            r#""source_path":"/data/things/""#,
+            "nothing in it",
+            "/data/things/**",
+        ),
+        (
+            r#""side_effects":["fs_write"]"#,
+            "not in the table",
+            "hitl rule",
+        ),
+        (
+            r#""tool_name":"*","side_effects":["code_exec"]"#,
+            "not in the table",
+            "hitl rule",
+        ),
+    ];
+    for (conditions, expect, hint) in cases {
+        let text = format!(
+            "{{\"version\":\"1\",\"rules\":[{}]}}",
+            rule("r", "deny", conditions)
+        );
+        let policy = Policy::load(&text, None, &[]).unwrap();
+        let found = lint::warnings(policy.rules());
+        assert_eq!(found.len(), 1, "{conditions}: {found:?}");
+        assert!(found[0].message.contains(expect), "{conditions}: {found:?}");
+        assert!(found[0].hint.contains(hint), "{conditions}: {found:?}");
+        assert_eq!((found[0].number, found[0].id.as_str()), (1, "r"));
+    }
+}
+
+#[test]
+fn denies_that_hold_are_left_alone() {
+    for conditions in [
+        r#""path_pattern":["**/*.pem","*"]"#,
+        r#""tool_name":"delete_*""#,
+        r#""tool_name":"files.*""#,
+        r#""path_pattern":"/home/**/.*""#,
+        r#""path_pattern":"/etc/passwd""#,
+        r#""path_pattern":["/etc","/etc/**"]"#,
+        r#""path_pattern":"/home/u/a name with blanks""#,
+        r#""tool_name":"löschen""#,
+        r#""mcp_method":"resources/*""#,
+        r#""mcp_method":"*""#,
+        r#""tool_name":"write_file","side_effects":["fs_write"]"#,
+    ] {
+        assert_eq!(warned(&rule("r", "deny", conditions)), [], "{conditions}");
+    }
+}
+
 /// One member in the manner of another tool, among good ones.
 #[test]
 fn members_that_cannot_mean_what_they_seem_to_are_named() {
