@@ -59,7 +59,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, policy, limits, approval, journal, call_timeout, tool_timeout, state_dir, tls, allowed_hosts, allowed_origins, descriptions, pin",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, policy, limits, approval, journal, call_timeout, tool_timeout, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin",
         ),
     ]);
 }
@@ -429,6 +429,7 @@ servers:
     policy: files.json
     call_timeout: 2m
     tool_timeout: { slow: 3m }
+    sandbox: { read: [~/in, "${DIR}/more"], write: [out], exec: [bin], network: none }
     pin: enforce
   docs:
     type: http
@@ -449,6 +450,7 @@ journal: { sync: every, witness: heads.jsonl }
 call_timeout: 90s
 tool_timeout: { slow: 4m }
 state_dir: ../state
+confine: require
 tls: { cert: /t/c.pem, key: /t/k.pem }
 allowed_hosts: [gate.example, "gate.example:9000"]
 allowed_origins: ["https://app.example"]

@@ -105,11 +105,7 @@ fn denies_that_never_hold_are_named_with_what_to_write() {
             "is no method",
             "resources/read",
         ),
-        (
-            r#""mcp_method":"resource/*""#,
-            "is no method",
-            "resources/",
-        ),
+        (r#""mcp_method":"resource/*""#, "is no method", "resources/"),
         (r#""path_pattern":"/etc""#, "nothing in it", "\"/etc/**\""),
         (
             r#""path_pattern":["/a/**","~/.ssh"]"#,

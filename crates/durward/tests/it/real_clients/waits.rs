@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Need;
 use crate::support::guarded::{Place, end, line};
 use crate::support::serving::{
-    Served, call, modern_call, modern_headers, read_answer, write_request,
+    Served, call, modern_call, modern_headers, read_head, write_request,
 };
 
 /// The head is due after about a second; this is far below what proxies wait.
@@ -45,7 +45,7 @@ fn head(
     if reader.fill_buf().is_err() {
         return Err(format!("no head within {HEAD_WAIT:?}"));
     }
-    let answer = read_answer(&mut reader);
+    let answer = read_head(&mut reader);
     match (answer.status, answer.header("content-type")) {
         (200, Some("text/event-stream")) => Ok(reader),
         _ => Err(format!("an answer that is no stream: {answer:?}")),

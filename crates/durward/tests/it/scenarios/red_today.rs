@@ -19,8 +19,8 @@ pub(crate) const RED_TODAY: &[Red] = &[
         sometimes: false,
         today: &[
             r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"listen"},"notifications":{"toolsListChanged":true}}}"#,
-            r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name": "test_simple_text", "title": "Text", "description": "Returns one text.", "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}}]{done+cached}}}"#,
-            r#"{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name": "test_error_handling", "title": "Failure", "description": "Always fails.", "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}}]{done+cached}}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"test_simple_text","title":"Text","description":"Returns one text.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]{done+cached}}}"#,
+            r#"{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name":"test_error_handling","title":"Failure","description":"Always fails.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]{done+cached}}}"#,
         ],
     },
     Red {
@@ -39,8 +39,8 @@ pub(crate) const RED_TODAY: &[Red] = &[
         sometimes: false,
         today: &[
             r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"listen"},"notifications":{"toolsListChanged":true}}}"#,
-            r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name": "test_simple_text", "title": "Text", "description": "Returns one text.", "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}}]{done+cached}}}"#,
-            r#"{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name": "test_error_handling", "title": "Failure", "description": "Always fails.", "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}}]{done+cached}}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"test_simple_text","title":"Text","description":"Returns one text.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]{done+cached}}}"#,
+            r#"{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name":"test_error_handling","title":"Failure","description":"Always fails.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]{done+cached}}}"#,
         ],
     },
     Red {

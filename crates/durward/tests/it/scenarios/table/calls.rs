@@ -16,10 +16,10 @@ pub(crate) const ROWS: &[Row] = &[
             Receive(1),
         ],
         client: &[
-            r#"{"jsonrpc":"2.0","id":7.0,"result":{"content":[{"type":"text","text":"x\u0041"}],"isError":false{done}}}"#,
+            r#"{"jsonrpc":"2.0","id":7.0,"result":{"content":[{"type":"text","text":"xA"}],"isError":false{done}}}"#,
         ],
         server_got: &[
-            r#"{"jsonrpc":"2.0","id":{id:7.0},"method":"tools/call","params":{"name":"echo","arguments":{"text":"x\u0041"}{meta}}}"#,
+            r#"{"jsonrpc":"2.0","id":{id:7.0},"method":"tools/call","params":{"name":"echo","arguments":{"text":"xA"}{meta}}}"#,
         ],
         journal: &[
             "decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=echo direction=to_server request_id=7.0 resource_type=tool",

@@ -20,9 +20,9 @@ pub(crate) const ROWS: &[Row] = &[
             Receive(1),
         ],
         client: &[
-            r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name": "test_simple_text", "title": "Text", "description": "Returns one text.", "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}}]}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"test_simple_text","title":"Text","description":"Returns one text.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]}}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
-            r#"{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name": "test_error_handling", "title": "Failure", "description": "Always fails.", "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}}]}}"#,
+            r#"{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name":"test_error_handling","title":"Failure","description":"Always fails.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]}}"#,
         ],
         server_got: &[
             r#"{"jsonrpc":"2.0","id":{id:7},"method":"tools/list"}"#,
@@ -59,9 +59,9 @@ pub(crate) const ROWS: &[Row] = &[
         ],
         client: &[
             r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"listen"},"notifications":{"toolsListChanged":true}}}"#,
-            r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name": "test_simple_text", "title": "Text", "description": "Returns one text.", "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}}]{done+cached}}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"test_simple_text","title":"Text","description":"Returns one text.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]{done+cached}}}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"listen"}}}"#,
-            r#"{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name": "test_error_handling", "title": "Failure", "description": "Always fails.", "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}}]{done+cached}}}"#,
+            r#"{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name":"test_error_handling","title":"Failure","description":"Always fails.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]{done+cached}}}"#,
         ],
         server_got: &[
             r#"{"jsonrpc":"2.0","id":{id:"listen"},"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}{meta}}}"#,
