@@ -211,7 +211,7 @@ fn the_news_stream_opens_once_and_resumes() {
     let mut held = served.connect();
     serving::write_request(&mut held, "GET", "/mcp/echo", &[id], "");
     let mut held = std::io::BufReader::new(held);
-    let answer = serving::read_answer(&mut held);
+    let answer = serving::read_head(&mut held);
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     assert_eq!(served.send("GET", "/mcp/echo", &[id], "").status, 409);
     let unknown = [id, ("last-event-id", "9-9")];
@@ -220,7 +220,7 @@ fn the_news_stream_opens_once_and_resumes() {
     eventually("the stream is free again", || {
         let mut next = served.connect();
         serving::write_request(&mut next, "GET", "/mcp/echo", &[id], "");
-        serving::read_answer(&mut std::io::BufReader::new(next)).status == 200
+        serving::read_head(&mut std::io::BufReader::new(next)).status == 200
     });
 }
 

@@ -5,6 +5,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::disallowed_methods,
     reason = "a test fails where its helpers do"
 )]
 

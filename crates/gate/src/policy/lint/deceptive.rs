@@ -200,7 +200,7 @@ fn regular(key: &str, text: &str) -> Option<Found> {
 /// A method that MCP does not have.
 fn method(key: &str, text: &str) -> Option<Found> {
     let known = |method: &&str| Matcher::Name { fold: false }.covers(text, method);
-    if key != "mcp_method" || METHODS.iter().any(|name| known(name)) {
+    if key != "mcp_method" || METHODS.iter().any(known) {
         return None;
     }
     let near = METHODS.iter().min_by_key(|method| distance(method, text))?;
