@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use net::confine::{Confine, Confinement, Sandbox};
 
+use crate::config::values::no_network;
 use crate::places::Places;
 
 /// `--sandbox read=DIR,write=DIR,exec=DIR,network=none`: each part may stand more than once.
@@ -36,18 +37,6 @@ impl FromStr for SandboxFlag {
             }
         }
         Ok(Self(sandbox))
-    }
-}
-
-/// The words of `network`.
-///
-/// # Errors
-/// A sentence where it is neither of the two.
-pub fn no_network(word: &str) -> Result<bool, String> {
-    match word {
-        "none" => Ok(true),
-        "all" => Ok(false),
-        _ => Err("network is none or all".into()),
     }
 }
 
@@ -116,15 +105,6 @@ pub fn hide_this_process() {
         // Where the kernel refuses it, nothing else is lost.
         let _ = rustix::process::set_dumpable_behavior(hidden);
     }
-}
-
-/// The word of the configuration.
-impl crate::config::values::Choice for Confine {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("auto", Self::Auto),
-        ("require", Self::Require),
-        ("off", Self::Off),
-    ];
 }
 
 #[cfg(test)]

@@ -121,10 +121,13 @@ impl<'r> Section<'r> {
 
     /// A map below this one; an absent one is empty.
     pub fn section(&self, name: &str) -> Result<Section<'r>, Fault> {
+        self.section_as(name, &self.name(name))
+    }
+
+    /// As [`Section::section`], where the catalogue of keys has it under another path.
+    pub fn section_as(&self, name: &str, pattern: &str) -> Result<Section<'r>, Fault> {
         match self.member(name) {
-            Some(member) => {
-                Section::open(self.reader, &member.node, &self.name(name), self.name(name))
-            }
+            Some(member) => Section::open(self.reader, &member.node, pattern, self.name(name)),
             None => Ok(Section {
                 reader: self.reader,
                 path: self.name(name),

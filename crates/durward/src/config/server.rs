@@ -10,8 +10,7 @@ use super::fault::{Fault, Position};
 use super::node::Member;
 use super::section::Section;
 use super::settings::{Setting, Warning};
-use super::values::{Pin, Span, Transport};
-use crate::sandbox::no_network;
+use super::values::{Pin, Span, Transport, no_network};
 
 /// Header fields that belong to the protocol; a file may not set them.
 const OWN_HEADERS: [&str; 9] = [
@@ -156,7 +155,7 @@ fn sandbox(section: &Section<'_>) -> Result<Option<Sandbox>, Fault> {
     if section.member("sandbox").is_none() {
         return Ok(None);
     }
-    let listed = section.section("sandbox")?;
+    let listed = section.section_as("sandbox", "servers.*.sandbox")?;
     let network = listed.read("network", no_network)?;
     Ok(Some(Sandbox {
         read: listed.paths("read")?,

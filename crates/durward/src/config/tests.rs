@@ -502,6 +502,7 @@ fn every_key_of_the_catalogue_is_read() {
             "slow 4m",
             "/etc/durward/heads.jsonl",
             "/etc/durward/../state",
+            "require",
             "/t/c.pem",
             "/t/k.pem",
             "gate.example, gate.example:9000",

@@ -185,6 +185,27 @@ choice! {
     }
 }
 
+/// The word of the configuration.
+impl Choice for net::confine::Confine {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("auto", Self::Auto),
+        ("require", Self::Require),
+        ("off", Self::Off),
+    ];
+}
+
+/// The words of `network`.
+///
+/// # Errors
+/// A sentence where it is neither of the two.
+pub fn no_network(word: &str) -> Result<bool, String> {
+    match word {
+        "none" => Ok(true),
+        "all" => Ok(false),
+        _ => Err("network is none or all".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
