@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 LONG = "trigger-long-running-operation"
 STEPS = {"duration": 0.2, "steps": 2}
-ENDLESS = {"duration": 60, "steps": 1}
+LATE = {"duration": 3, "steps": 1}
 
 
 def text(result):
@@ -132,7 +132,7 @@ async def steps(kind, way):
         seen["stepped"] = await client.call(LONG, STEPS, watched=True)
         if "trigger-elicitation-request" in seen["tools"]:
             seen["elicited"] = "Ada" in await client.call("trigger-elicitation-request", {})
-        call = asyncio.create_task(client.call(LONG, ENDLESS))
+        call = asyncio.create_task(client.call(LONG, LATE))
         await asyncio.sleep(0.3)
         call.cancel()
         try:

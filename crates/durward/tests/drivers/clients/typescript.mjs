@@ -60,7 +60,7 @@ async function steps(way) {
 	seen.elicited = text(await call('trigger-elicitation-request', {})).includes('Ada');
 	const abort = new AbortController();
 	setTimeout(() => abort.abort(), 200);
-	const long = { duration: 60, steps: 1 };
+	const long = { duration: 3, steps: 1 };
 	seen.cancelled = await call('trigger-long-running-operation', long, { signal: abort.signal }).then(
 		() => false,
 		() => true,

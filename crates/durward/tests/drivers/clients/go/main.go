@@ -129,7 +129,7 @@ func steps(ctx context.Context, way any) (*Seen, error) {
 	seen.Elicited = strings.Contains(answer, "Ada")
 	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
-	_, err = call(short, session, long, map[string]any{"duration": 60, "steps": 1})
+	_, err = call(short, session, long, map[string]any{"duration": 3, "steps": 1})
 	seen.Cancelled = err != nil
 	if _, err = call(ctx, session, "echo", map[string]any{"message": "/forbidden/x"}); err != nil {
 		refused := err.Error()
