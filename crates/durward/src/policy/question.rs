@@ -96,6 +96,7 @@ impl Question<'_> {
             view: Some(view),
             schemas: &schemas,
             definitions: None,
+            builtin: None,
         };
         if SERVER_METHODS.contains(&self.method) {
             return Ok(describe::server_request(self.method, &context));
@@ -163,6 +164,7 @@ impl Question<'_> {
             view: Some(view),
             schemas: &schemas,
             definitions: None,
+            builtin: None,
         };
         let mut facts = describe::listed(gate::facts::ResourceType::Tool, name, &context);
         self.state(&mut facts).ok()?;

@@ -413,7 +413,7 @@ impl Serving {
                 .find(|of| of.file == server.policy)
                 .map(|of| Arc::clone(&of.gate))
                 .ok_or_else(|| Failure::other("a server has no policy"))?;
-            let means = server.means().settled(&gate, places, err).await?;
+            let means = server.means().settled(&server.name, &gate, places, err).await?;
             servers.push(changes::options(server, means, gate, plan, places));
         }
         let gates: Vec<Arc<Gate>> = ruled.iter().map(|of| Arc::clone(&of.gate)).collect();

@@ -1,7 +1,10 @@
 //! What a request asks for, read from its frame.
 
+use std::sync::Arc;
+
 use gate::facts::Facts;
 use gate::{ControlKind, InFlight, Origin};
+use toolkit::server::SessionRef;
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 use wire::{Canonical, Id, WireError};
@@ -31,6 +34,8 @@ pub(crate) struct Asked {
     pub(super) names: Names,
     pub(super) received_ns: u64,
     pub(super) step: Step,
+    /// What it says to a built-in server.
+    pub(super) read: Option<Box<toolkit::mcp::Message>>,
 }
 
 /// A request's names as its client spelled them.
@@ -103,6 +108,7 @@ impl Asker {
             let facts = self.with_context(|context| describe::control_request(method, context));
             Box::new(facts)
         };
+        let message = self.message(scan);
         let back = self.is_modern().then(|| Return::of(scan)).flatten();
         let known = method::of(method);
         let step = match (request::classify(method, scan), back) {
@@ -122,6 +128,7 @@ impl Asker {
                 match described {
                     Ok(mut facts) => match self.arguments_are_plain(method, canonical) {
                         Ok(()) => {
+                            self.stated(message.as_deref(), &mut facts);
                             Server::refresh_quarantine(&mut facts, &self.shown);
                             Step::Judge(Box::new(facts), origin())
                         }
@@ -159,6 +166,25 @@ impl Asker {
             },
             received_ns,
             step,
+            read: message,
+        }
+    }
+
+    /// What a request says to a built-in server.
+    fn message(&self, scan: &Scan<'_>) -> Option<Box<toolkit::mcp::Message>> {
+        let builtin = self.server.builtin()?;
+        let by = SessionRef {
+            id: Arc::clone(&self.session_id),
+            caller: Arc::clone(&self.caller.subject),
+        };
+        Some(Box::new(builtin.read(scan, by)))
+    }
+
+    /// Has a built-in server state what a call is about.
+    pub(super) fn stated(&self, message: Option<&toolkit::mcp::Message>, facts: &mut Facts) {
+        if let (Some(builtin), Some(message)) = (self.server.builtin(), message) {
+            // One that cannot be described is answered with a failure, and judged by what is known.
+            let _ = builtin.describe(message, facts);
         }
     }
 }

@@ -139,6 +139,10 @@ impl Exchange {
         let incoming = match &mut self.reading {
             Reading::Link => self.mailbox.next().await,
             Reading::Own(http) => self.link.next_of(self.number, &self.mailbox, http).await,
+            Reading::Inside(inside) => {
+                let (number, mailbox) = (self.number, &self.mailbox);
+                self.link.next_inside(number, mailbox, inside).await
+            }
         };
         self.ended = incoming.is_end();
         if self.ended
