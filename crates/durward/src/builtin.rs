@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn every_built_in_server_can_be_used_and_has_a_name_of_its_own() {
         for wired in ALL {
-            let builtin = wired.start("peer").unwrap();
+            let builtin = wired.start("peer").map_err(|f| f.message).unwrap();
             assert!(!builtin.tools().is_empty(), "{}", wired.name);
             assert_eq!(named(wired.name), Some(*wired));
             assert_eq!(ALL.iter().filter(|other| *other == wired).count(), 1);

@@ -387,7 +387,10 @@ pub fn page(out: &mut dyn Write) -> io::Result<()> {
             if key.live { "yes" } else { "restart" }
         )?;
     }
-    writeln!(out, "\n## Built-in servers\n\n| `builtin` | what it does |\n|---|---|")?;
+    writeln!(
+        out,
+        "\n## Built-in servers\n\n| `builtin` | what it does |\n|---|---|"
+    )?;
     for wired in builtin::ALL {
         writeln!(out, "| `{}` | {} |", wired.name, wired.about)?;
     }

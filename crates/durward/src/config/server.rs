@@ -137,7 +137,8 @@ fn builtin(section: &Section<'_>) -> Result<Option<Wired>, Fault> {
     };
     for other in ["command", "url"] {
         if section.member(other).is_some() {
-            let wrong = "is for servers outside of Durward, and builtin is given; keep one of the two";
+            let wrong =
+                "is for servers outside of Durward, and builtin is given; keep one of the two";
             return Err(section.fault(other, wrong));
         }
     }

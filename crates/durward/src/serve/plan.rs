@@ -209,7 +209,12 @@ impl Planned {
             call_timeout_ms,
             tool_timeouts_ms,
             pins: screening::pins(&args.screening, settings, server, places),
-            means: means(server.map(|server| server.transport), reached, command, builtin)?,
+            means: means(
+                server.map(|server| server.transport),
+                reached,
+                command,
+                builtin,
+            )?,
         })
     }
 

@@ -126,7 +126,9 @@ impl Asker {
         id: &str,
     ) -> Result<Vec<u8>, Box<Ticket<Frame>>> {
         let may = self.is_modern() && ticket.approvers().contains(&Channel::Client);
-        let request = ticket.request().filter(|frame| may && elicits(&frame.bytes));
+        let request = ticket
+            .request()
+            .filter(|frame| may && elicits(&frame.bytes));
         let kept = request.and_then(|frame| {
             let key = marks.spelled_id(&frame.bytes).map(|(_, key)| key);
             Some((essence(&frame.bytes)?, key))

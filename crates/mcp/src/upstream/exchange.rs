@@ -146,6 +146,7 @@ impl Exchange {
         };
         self.ended = incoming.is_end();
         if self.ended
+            && matches!(self.reading, Reading::Own(_))
             && let Reading::Own(http) = std::mem::replace(&mut self.reading, Reading::Link)
             && matches!(incoming, Incoming::Response(_))
         {

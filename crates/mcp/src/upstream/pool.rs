@@ -17,8 +17,8 @@ use wire::{Era, Revision};
 use super::ServerCommand;
 use super::link::{Link, Making, Naming};
 use super::slot::{Hello, Slot, ask};
-use super::way::http::{HttpUpstream, Remote};
 use super::way::builtin::Inside;
+use super::way::http::{HttpUpstream, Remote};
 use super::way::{Driver, child};
 
 use crate::message::frames::{Failure, UpstreamFault};
@@ -33,6 +33,9 @@ pub const SESSIONS_MAX: usize = 10_000;
 pub const QUEUE_MAX: usize = 256;
 /// How long they wait, in milliseconds.
 pub const QUEUE_WAIT_MS_MAX: u64 = 10_000;
+
+/// How long the calls of a built-in server may take to be settled at the end, in milliseconds.
+const SETTLE_WAIT_MS_MAX: u64 = 2_000;
 
 /// How a server is started or reached.
 #[derive(Clone)]
@@ -62,6 +65,10 @@ impl Means {
             Self::Command(_) => CHILDREN_MAX,
             Self::Http(_) | Self::Builtin(_) => SESSIONS_MAX,
         }
+    }
+
+    fn is_builtin(&self) -> bool {
+        matches!(self, Self::Builtin(_))
     }
 
     fn is_process(&self) -> bool {
@@ -249,7 +256,13 @@ impl Pool {
             slot.end();
         }
         let all = u32::try_from(self.means.places_max()).unwrap_or(u32::MAX);
-        drop(self.places.acquire_many(all).await);
+        let ended = self.places.acquire_many(all);
+        if self.means.is_builtin() {
+            let wait = Duration::from_millis(SETTLE_WAIT_MS_MAX);
+            drop(tokio::time::timeout(wait, ended).await);
+        } else {
+            drop(ended.await);
+        }
     }
 
     /// The running process of a slot, started where there is none.
@@ -318,10 +331,12 @@ impl Pool {
         if self.closed.load(Ordering::Acquire) {
             return Err(UpstreamFault::Died);
         }
-        let (link, driver) = self.make(slot.naming, &slot.owner, "".into(), place).map_err(|error| {
-            tracing::error!(server = %self.name, "cannot start the server: {error}");
-            UpstreamFault::Died
-        })?;
+        let (link, driver) = self
+            .make(slot.naming, &slot.owner, "".into(), place)
+            .map_err(|error| {
+                tracing::error!(server = %self.name, "cannot start the server: {error}");
+                UpstreamFault::Died
+            })?;
         if let Some(driver) = driver {
             tokio::spawn(driver.run());
         }

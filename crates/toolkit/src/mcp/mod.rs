@@ -260,13 +260,7 @@ impl BuiltinSession {
         }
     }
 
-    fn answer(
-        &self,
-        request: Request,
-        by: SessionRef,
-        op: OpId,
-        place: Option<Place>,
-    ) -> Exchange {
+    fn answer(&self, request: Request, by: SessionRef, op: OpId, place: Option<Place>) -> Exchange {
         let settled = *self.settled();
         let dialect = request.dialect(settled);
         let progress_token = request.progress_token();
@@ -284,9 +278,9 @@ impl BuiltinSession {
             (Wanted::Ping, _) => results::empty(builtin, &id, dialect),
             (Wanted::Discover, _) => results::discovered(builtin, &id),
             (Wanted::ListTools, _) => results::listed(builtin, &id, dialect),
-            (Wanted::Listen, Some(place)) => {
+            (Wanted::Listen(tools), Some(place)) => {
                 let last = results::empty(builtin, &id, dialect);
-                return Exchange::listening(results::listening(&id), last, place);
+                return Exchange::listening(results::listening(&id, tools), last, place);
             }
             (Wanted::Call(call), Some(place)) => {
                 let asked = Asked {
@@ -299,7 +293,7 @@ impl BuiltinSession {
                 return self.call(call, asked, place);
             }
             // What stays under way has got its place before.
-            (Wanted::Listen | Wanted::Call(_), None) => return Exchange::silent(),
+            (Wanted::Listen(_) | Wanted::Call(_), None) => return Exchange::silent(),
         };
         Exchange::answered(reply)
     }

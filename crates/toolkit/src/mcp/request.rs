@@ -48,7 +48,7 @@ enum Asked {
     Initialize(Result<String, Fault>),
     Ping,
     Discover,
-    Listen(Result<(), Fault>),
+    Listen(Result<bool, Fault>),
     ListTools(Result<(), Fault>),
     Call {
         /// It says that it continues a call, and no state is ever given out here.
@@ -73,8 +73,8 @@ pub(super) enum Wanted {
     Ping,
     Discover,
     ListTools,
-    /// To hear of changes, of which there are none.
-    Listen,
+    /// To hear of changes; whether of those of the tools.
+    Listen(bool),
     Call(ToolAsked),
 }
 
@@ -134,7 +134,7 @@ impl Message {
     pub(super) fn stays(&self) -> Option<&IdKey> {
         match &self.content {
             Content::Request(request) => match &request.asked {
-                Asked::Call { call: Ok(_), .. } | Asked::Listen(Ok(())) => Some(&request.key),
+                Asked::Call { call: Ok(_), .. } | Asked::Listen(Ok(_)) => Some(&request.key),
                 _ => None,
             },
             _ => None,
@@ -174,7 +174,7 @@ impl Request {
                 Asked::Initialize(_) => unknown("initialize"),
                 Asked::Ping => unknown("ping"),
                 Asked::Discover => Ok(Wanted::Discover),
-                Asked::Listen(fit) => fit.map(|()| Wanted::Listen),
+                Asked::Listen(tools) => tools.map(Wanted::Listen),
                 Asked::ListTools(fit) => fit.map(|()| Wanted::ListTools),
                 Asked::Call {
                     continues: true, ..
@@ -244,12 +244,15 @@ fn asked(method: &str, scan: &Scan<'_>, tools: &[ToolDef]) -> Asked {
         "initialize" => {
             let version = get("protocolVersion").and_then(string);
             let version = version.map(std::borrow::Cow::into_owned);
-            Asked::Initialize(version.ok_or_else(|| wrong("params.protocolVersion is not a string")))
+            Asked::Initialize(
+                version.ok_or_else(|| wrong("params.protocolVersion is not a string")),
+            )
         }
         "ping" => Asked::Ping,
         "server/discover" => Asked::Discover,
         "subscriptions/listen" => Asked::Listen(match get("notifications") {
-            Some(raw) if raw.starts_with('{') => Ok(()),
+            Some(raw) if raw.starts_with('{') => Ok(serde_json::from_str::<Value>(raw)
+                .is_ok_and(|wanted| wanted.get("toolsListChanged") == Some(&Value::Bool(true)))),
             _ => Err(wrong("params.notifications is missing")),
         }),
         "tools/list" => Asked::ListTools(match get("cursor") {

@@ -54,11 +54,16 @@ fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
         .collect()
 }
 
+/// The tools stay the same, but the rules before them may let others be listed after a reload.
+fn capabilities() -> Value {
+    json!({"tools": {"listChanged": true}})
+}
+
 pub(super) fn initialized(builtin: &Builtin, id: &str, revision: Revision) -> Reply {
     let identity = builtin.identity();
     let mut members = object([
         ("protocolVersion", revision.name().into()),
-        ("capabilities", json!({"tools": {}})),
+        ("capabilities", capabilities()),
         (
             "serverInfo",
             server_info(identity, Dialect(revision).is_structured()),
@@ -73,7 +78,7 @@ pub(super) fn initialized(builtin: &Builtin, id: &str, revision: Revision) -> Re
 pub(super) fn discovered(builtin: &Builtin, id: &str) -> Reply {
     let mut members = object([
         ("supportedVersions", json!([MODERN.name()])),
-        ("capabilities", json!({"tools": {}})),
+        ("capabilities", capabilities()),
     ]);
     if !builtin.identity().instructions.is_empty() {
         let instructions = builtin.identity().instructions;
@@ -96,10 +101,15 @@ pub(super) fn empty(builtin: &Builtin, id: &str, dialect: Dialect) -> Reply {
     fault::result(id, &dressed(builtin, dialect, Map::new(), false))
 }
 
-/// The acknowledgement of a request to hear of changes: there are none to hear of.
-pub(super) fn listening(id: &str) -> Vec<u8> {
+/// The acknowledgement of a request to hear of changes: of those of the tools, where that is wanted.
+pub(super) fn listening(id: &str, tools: bool) -> Vec<u8> {
+    let heard = if tools {
+        r#""toolsListChanged":true"#
+    } else {
+        ""
+    };
     format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"{META_SUBSCRIPTION}":{id}}},"notifications":{{}}}}}}"#
+        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"{META_SUBSCRIPTION}":{id}}},"notifications":{{{heard}}}}}}}"#
     )
     .into_bytes()
 }

@@ -401,7 +401,8 @@ async fn who_listens_is_told_of_nothing_until_the_end() {
     };
     let first: Value = serde_json::from_slice(&first).unwrap();
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
-    assert_eq!(first["params"]["notifications"], json!({}));
+    let heard = json!({"toolsListChanged": true});
+    assert_eq!(first["params"]["notifications"], heard);
     assert_eq!(
         first["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
         "m"

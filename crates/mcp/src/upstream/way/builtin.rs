@@ -2,7 +2,7 @@
 //! call asks for goes on while its answer is waited for, and ends with whoever waits.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::{PeerId, Spent};
 use tokio::sync::OwnedSemaphorePermit;
@@ -24,7 +24,14 @@ pub(in crate::upstream) struct Inside {
     builtin: Arc<Builtin>,
     session: BuiltinSession,
     /// Given back when the session has ended.
-    place: Mutex<Option<OwnedSemaphorePermit>>,
+    place: Mutex<Option<Arc<OwnedSemaphorePermit>>>,
+}
+
+/// A request under way.
+pub struct Under {
+    exchange: Exchange,
+    /// The session's place is free when the last of its calls has been settled.
+    _place: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl Inside {
@@ -33,8 +40,12 @@ impl Inside {
         Self {
             builtin: Arc::clone(builtin),
             session: builtin.session(of),
-            place: Mutex::new(Some(place)),
+            place: Mutex::new(Some(Arc::new(place))),
         }
+    }
+
+    fn place(&self) -> MutexGuard<'_, Option<Arc<OwnedSemaphorePermit>>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -60,7 +71,10 @@ impl Peer for Inside {
     /// Nothing is renamed: what is said about a request never leaves its exchange.
     fn request(&self, frame: Spent<Frame>, _: &Marks, _: Option<&str>) -> io::Result<Reading> {
         match self.session.request(frame) {
-            Ok(exchange) => Ok(Reading::Inside(Box::new(exchange))),
+            Ok(exchange) => Ok(Reading::Inside(Box::new(Under {
+                exchange,
+                _place: self.place().clone(),
+            }))),
             Err(Unsent { why, .. }) => Err(match why {
                 UnsentReason::Busy => io::ErrorKind::WouldBlock,
                 UnsentReason::Elsewhere => io::ErrorKind::InvalidInput,
@@ -95,8 +109,8 @@ impl Peer for Inside {
     fn stop(&self, link: &Link) {
         link.end();
         self.session.close();
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        drop({ place }.take());
+        let place = self.place().take();
+        drop(place);
         link.flush_notes();
     }
 }
@@ -107,12 +121,12 @@ impl Link {
         &self,
         number: u64,
         mailbox: &Mailbox,
-        exchange: &mut Exchange,
+        under: &mut Under,
     ) -> Incoming {
         let arrival = tokio::select! {
             biased;
             incoming = mailbox.next() => return incoming,
-            arrival = exchange.next() => arrival,
+            arrival = under.exchange.next() => arrival,
         };
         let incoming = match arrival {
             Some(Arrival::News(frame)) => {

@@ -29,7 +29,7 @@ pub enum Reading {
     /// Whoever waits for it reads it from its own connection.
     Own(Box<http::Exchange>),
     /// Whoever waits for it carries on with what makes it, in this process.
-    Inside(Box<toolkit::mcp::Exchange>),
+    Inside(Box<builtin::Under>),
 }
 
 impl fmt::Debug for Reading {
