@@ -116,7 +116,7 @@ fn guard(
             None,
         );
         let means = tokio::select! {
-            settled = plan.server.settled(&gate, places, err) => settled?,
+            settled = plan.server.settled(&plan.name, &gate, places, err) => settled?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),
         };
         let reloader = tokio::spawn(reloader.run());

@@ -3,6 +3,8 @@
 
 use std::io::{self, Write};
 
+use crate::builtin;
+
 /// One key.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
@@ -22,11 +24,10 @@ pub struct Key {
 pub const SERVERS_ALIAS: &str = "mcpServers";
 
 /// Keys of parts that are still to come, and what they will be for.
-pub const LATER: [(&str, &str); 4] = [
+pub const LATER: [(&str, &str); 3] = [
     ("models", "model providers"),
     ("agents", "agents as models"),
     ("state", "where counters and sessions are kept"),
-    ("servers.*.builtin", "built-in tool servers"),
 ];
 
 const fn key(
@@ -94,6 +95,12 @@ pub const KEYS: &[Key] = &[
         "where a server is reached over Streamable HTTP",
     ),
     key(
+        "servers.*.builtin",
+        "the name of a built-in server",
+        "",
+        "a server inside Durward: no process, no address; below",
+    ),
+    key(
         "servers.*.headers",
         "a map of texts",
         "none",
@@ -125,7 +132,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "servers.*.transport",
-        "auto, stdio or http",
+        "auto, stdio, http or builtin",
         "by what is given",
         "how the server is reached; `auto` tries `url` first, then `command`",
     ),
@@ -382,6 +389,13 @@ pub fn page(out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
+        "\n## Built-in servers\n\n| `builtin` | what it does |\n|---|---|"
+    )?;
+    for wired in builtin::ALL {
+        writeln!(out, "| `{}` | {} |", wired.name, wired.about)?;
+    }
+    writeln!(
+        out,
         "\n## Not built yet\n\nRefused by name, so that a file written for them is not misread.\n"
     )?;
     for (path, about) in LATER {
@@ -408,6 +422,7 @@ pub const EXAMPLE: &str = "\
 servers:
   files: { command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", /tmp] }
   docs: { url: \"http://127.0.0.1:3010/mcp\", api_key: \"${DOCS_KEY}\" }
+  echo: { builtin: echo }
 policy: policy.json
 limits:
   requests: { rate: 10/s, burst: 50 }

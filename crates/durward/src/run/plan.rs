@@ -60,6 +60,7 @@ impl Plan {
         let reached = reached(&http_flags(args), server, longest_ms.max(call_timeout_ms))?;
         let transport = args.transport.map(Into::into);
         let transport = transport.or(server.map(|server| server.transport));
+        let builtin = server.and_then(|server| server.builtin);
         let default_name = match (&reached, &command) {
             (Some(reached), None) => names::plain(&reached.host),
             (_, Some(command)) => names::of_command(&command.program, &command.arguments),
@@ -68,7 +69,7 @@ impl Plan {
         let name = args.name.clone().or_else(|| args.server.clone());
         Ok(Self {
             name: name.unwrap_or(default_name),
-            server: means(transport, reached, command)?,
+            server: means(transport, reached, command, builtin)?,
             policy,
             call_timeout_ms,
             tool_timeouts_ms,

@@ -202,13 +202,19 @@ impl Planned {
             .saturating_add(BEGIN_GRACE_MS);
         let reached = reached(&flags, server, begin_ms_max)
             .map_err(|failure| failure.about(&format!("the server \"{name}\"")))?;
+        let builtin = server.and_then(|server| server.builtin);
         Ok(Self {
             name: name.clone(),
             policy,
             call_timeout_ms,
             tool_timeouts_ms,
             pins: screening::pins(&args.screening, settings, server, places),
-            means: means(server.map(|server| server.transport), reached, command)?,
+            means: means(
+                server.map(|server| server.transport),
+                reached,
+                command,
+                builtin,
+            )?,
         })
     }
 

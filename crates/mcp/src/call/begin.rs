@@ -36,7 +36,9 @@ impl Asker {
             names,
             received_ns,
             step,
+            read,
         } = asked;
+        let carried = |bytes| Frame { bytes, read };
         let called = Called {
             marks,
             deadline_ns: received_ns.saturating_add(names.timeout_ns),
@@ -48,7 +50,7 @@ impl Asker {
             Step::Pass(kind, after, facts, origin) => {
                 let gate = &self.server.gate;
                 let to = self.server.peer();
-                match gate.admit_control(kind, &facts, &origin, &to, Frame(frame)) {
+                match gate.admit_control(kind, &facts, &origin, &to, carried(frame)) {
                     Ok(pass) => {
                         let sent = self.dispatch(pass, &called.marks, called.deadline_ns).await;
                         let sent = sent.map(|(exchange, ())| (exchange, after));
@@ -63,7 +65,7 @@ impl Asker {
                     facts: *facts,
                     origin: *origin,
                     targets: self.server.peer().into(),
-                    request: Frame(frame),
+                    request: carried(frame),
                 };
                 let admission = self.server.gate.admit(call).await;
                 self.decided(admission, called).await

@@ -103,7 +103,7 @@ impl Asker {
             place.ping();
             return Some(frame);
         }
-        match self.admit(&id, &method, Frame(frame)).await {
+        match self.admit(&id, &method, Frame::from(frame)).await {
             Admission::Pending(ticket) => {
                 let waiting = Waiting {
                     asker: self.clone(),
@@ -123,7 +123,7 @@ impl Asker {
     async fn admit(&self, id: &str, method: &str, request: Frame) -> Admission<Frame> {
         let gate = &self.server.gate;
         let facts = self.with_context(|context| describe::server_request(method, context));
-        let origin = self.origin(id, Some(gate.digest(&request.0)), gate.mono_ns());
+        let origin = self.origin(id, Some(gate.digest(&request.bytes)), gate.mono_ns());
         let call = Call {
             caller: self.caller.clone(),
             facts,
@@ -152,7 +152,7 @@ impl Asker {
             Admission::Permit(permit) => {
                 let (frame, flight) = taken(permit, &self.peer())?;
                 place.judged(flight);
-                return Some(frame.0);
+                return Some(frame.bytes);
             }
             Admission::Pending(ticket) => self.undecidable(*ticket),
             Admission::Refused(refusal) => refusal,
@@ -326,7 +326,7 @@ impl Run {
         };
         for (method, text) in wanted {
             let id = self.id().to_owned();
-            let frame = Frame(text.into_bytes());
+            let frame = Frame::from(text.into_bytes());
             let admission = self.asker.admit(&id, &method, frame).await;
             if let Err(said) = self.take(&mut judging, method, admission) {
                 return Err(Some(said));

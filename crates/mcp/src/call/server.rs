@@ -9,6 +9,7 @@ use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::pins::PinOptions;
 use gate::{Caller, Gate, PeerId};
+use toolkit::mcp::Builtin;
 use wire::canonical::NameTree;
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
@@ -128,9 +129,27 @@ impl Server {
             memo: Arc::default(),
             shown: Mutex::default(),
         };
+        server.learn_builtin();
         let fault = server.nothing_shown().read().fault();
         server.tell(fault.into_iter().collect(), session_id);
         server
+    }
+
+    /// The server itself, where it is a built-in one.
+    pub fn builtin(&self) -> Option<&Arc<Builtin>> {
+        match self.pool.means() {
+            Means::Builtin(builtin) => Some(builtin),
+            Means::Command(_) | Means::Http(_) => None,
+        }
+    }
+
+    /// A built-in server's definitions are known before anybody lists them.
+    fn learn_builtin(&self) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for tool in self.builtin().into_iter().flat_map(|b| b.tools()) {
+            known.schemas.learn(tool.name, tool.input.json());
+            known.names.learn(tool.name, tool.input.json());
+        }
     }
 
     /// Its name as a destination.
@@ -193,6 +212,7 @@ impl Server {
             view: self.view.as_deref(),
             schemas: &known.schemas,
             definitions: Some(&shown.read()),
+            builtin: self.builtin().map(Arc::as_ref),
         })
     }
 

@@ -210,11 +210,12 @@ impl Asker {
     /// Goes on with a call whose question has ended.
     pub(super) fn resumed(&self, ticket: Box<Ticket<Frame>>) -> Admission<Frame> {
         let now = ticket.request().and_then(|frame| {
-            let scan = scan_request(&frame.0, &Bounds::default()).ok()?;
+            let scan = scan_request(&frame.bytes, &Bounds::default()).ok()?;
             let method = string(member(&scan.members, "method")?)?;
             let described =
                 self.with_context(|context| request::described(&method, &scan, context));
             let mut facts = described?;
+            self.stated(frame.read.as_deref(), &mut facts);
             Server::refresh_quarantine(&mut facts, &self.shown);
             Some(facts)
         });

@@ -10,6 +10,7 @@ use gate::paths::{
     PathArgument, PathView, Role, is_content_key, is_file_uri, looks_like_path, meanings,
     role_of_key,
 };
+use toolkit::mcp::Builtin;
 use wire::jsonrpc::{member, string};
 use wire::scan::{Bounds, Leaf, Scan, scan_request};
 use wire::text::unescape;
@@ -33,6 +34,8 @@ pub struct Context<'c> {
     pub schemas: &'c PathSchemas,
     /// What a session learned of the tools' definitions, where there is a session.
     pub definitions: Option<&'c Definitions>,
+    /// The server itself, where it is a built-in one: it states what its tools do.
+    pub builtin: Option<&'c Builtin>,
 }
 
 /// Which arguments the tools' schemas say are paths.
@@ -169,6 +172,9 @@ fn define(facts: &mut Facts, tool: &str, context: &Context<'_>) {
         Some(digest) => Fact::Known(digest),
         None => Fact::Unknown,
     };
+    if let Some(builtin) = context.builtin {
+        builtin.define(tool, facts);
+    }
 }
 
 /// Every path-like string of a request that is no call, read, or prompt: it may stand anywhere.
@@ -334,6 +340,7 @@ mod tests {
             view: None,
             schemas: &schemas,
             definitions: None,
+            builtin: None,
         };
         for (method, params, places) in cases {
             let frame =

@@ -139,9 +139,14 @@ impl Exchange {
         let incoming = match &mut self.reading {
             Reading::Link => self.mailbox.next().await,
             Reading::Own(http) => self.link.next_of(self.number, &self.mailbox, http).await,
+            Reading::Inside(inside) => {
+                let (number, mailbox) = (self.number, &self.mailbox);
+                self.link.next_inside(number, mailbox, inside).await
+            }
         };
         self.ended = incoming.is_end();
         if self.ended
+            && matches!(self.reading, Reading::Own(_))
             && let Reading::Own(http) = std::mem::replace(&mut self.reading, Reading::Link)
             && matches!(incoming, Incoming::Response(_))
         {

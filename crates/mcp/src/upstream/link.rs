@@ -121,7 +121,7 @@ impl Link {
 
     /// A pass for the protocol's own traffic to this server.
     pub fn control(&self, kind: ControlKind, frame: Vec<u8>) -> gate::Control<Frame> {
-        self.made.gate.control(kind, self.id(), Frame(frame))
+        self.made.gate.control(kind, self.id(), Frame::from(frame))
     }
 
     /// Tells the server that its request does not pass. One that is gone needs no answer.
@@ -228,7 +228,7 @@ impl Link {
                 return Err(Unsent::Busy);
             }
             let (spent, open) = pass.spend(self.id()).map_err(Unsent::Elsewhere)?;
-            let spelled = (!own).then(|| marks.spelled_id(&spent.request().0));
+            let spelled = (!own).then(|| marks.spelled_id(&spent.request().bytes));
             let spelled = spelled.flatten();
             if let Some((_, key)) = &spelled {
                 table.spelled.insert(key.clone(), number);
@@ -244,9 +244,13 @@ impl Link {
         let text = own.then(|| number.to_string());
         let reading = match self.made.peer.request(spent, marks, text.as_deref()) {
             Ok(reading) => reading,
-            Err(_) => {
-                // Some of it may have left: nobody may send it again.
-                self.close(number, Incoming::Fault(UpstreamFault::Died.into()));
+            Err(error) => {
+                let fault = match error.kind() {
+                    io::ErrorKind::WouldBlock => UpstreamFault::Busy,
+                    // Some of it may have left: nobody may send it again.
+                    _ => UpstreamFault::Died,
+                };
+                self.close(number, Incoming::Fault(fault.into()));
                 Reading::Link
             }
         };

@@ -29,14 +29,25 @@ pub use way::http;
 pub(crate) use way::{Driver, Turn};
 pub use way::{Peer, Reading};
 
-/// A frame on its way, as bytes without their newline.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame(pub Vec<u8>);
+/// A frame on its way.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// Its bytes, without a newline.
+    pub bytes: Vec<u8>,
+    /// What it says to a built-in server, read from the bytes that were judged.
+    pub read: Option<Box<toolkit::mcp::Message>>,
+}
+
+impl From<Vec<u8>> for Frame {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes, read: None }
+    }
+}
 
 impl Shown for Frame {
     /// The arguments of a tool or prompt; else all that the method is given.
     fn arguments(&self) -> Option<Cow<'_, str>> {
-        let scan = scan_request(&self.0, &Bounds::default()).ok()?;
+        let scan = scan_request(&self.bytes, &Bounds::default()).ok()?;
         let all = || Envelope::of(&scan).ok()?.payload;
         member(&scan.params, "arguments")
             .or_else(all)

@@ -1,6 +1,7 @@
 //! Links to one server: opened when first needed, shared as configured, opened again when they end.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -9,11 +10,14 @@ use std::time::Duration;
 
 use gate::{ControlKind, Gate, PeerId, Transport};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use toolkit::mcp::Builtin;
+use toolkit::server::SessionRef;
 use wire::{Era, Revision};
 
 use super::ServerCommand;
 use super::link::{Link, Making, Naming};
 use super::slot::{Hello, Slot, ask};
+use super::way::builtin::Inside;
 use super::way::http::{HttpUpstream, Remote};
 use super::way::{Driver, child};
 
@@ -30,13 +34,28 @@ pub const QUEUE_MAX: usize = 256;
 /// How long they wait, in milliseconds.
 pub const QUEUE_WAIT_MS_MAX: u64 = 10_000;
 
+/// How long the calls of a built-in server may take to be settled at the end, in milliseconds.
+const SETTLE_WAIT_MS_MAX: u64 = 2_000;
+
 /// How a server is started or reached.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Means {
     /// As a process of ours.
     Command(Box<ServerCommand>),
     /// Over HTTP.
     Http(Arc<HttpUpstream>),
+    /// In this process.
+    Builtin(Arc<Builtin>),
+}
+
+impl fmt::Debug for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(command) => f.debug_tuple("Command").field(command).finish(),
+            Self::Http(upstream) => f.debug_tuple("Http").field(upstream).finish(),
+            Self::Builtin(builtin) => f.debug_tuple("Builtin").field(builtin.id()).finish(),
+        }
+    }
 }
 
 impl Means {
@@ -44,8 +63,16 @@ impl Means {
     fn places_max(&self) -> usize {
         match self {
             Self::Command(_) => CHILDREN_MAX,
-            Self::Http(_) => SESSIONS_MAX,
+            Self::Http(_) | Self::Builtin(_) => SESSIONS_MAX,
         }
+    }
+
+    fn is_builtin(&self) -> bool {
+        matches!(self, Self::Builtin(_))
+    }
+
+    fn is_process(&self) -> bool {
+        matches!(self, Self::Command(_))
     }
 
     /// What records say of it.
@@ -54,6 +81,7 @@ impl Means {
         match self {
             Self::Command(_) => Transport::Stdio,
             Self::Http(_) => Transport::Http,
+            Self::Builtin(_) => Transport::Builtin,
         }
     }
 }
@@ -102,6 +130,11 @@ impl Pool {
     /// The processes of a server, none of which runs yet.
     #[must_use]
     pub fn new(name: Arc<str>, means: Means, share: Share, gate: Arc<Gate>) -> Self {
+        let share = match means {
+            // There is no process to share, and its sessions keep callers apart.
+            Means::Builtin(_) => Share::Session,
+            Means::Command(_) | Means::Http(_) => share,
+        };
         Self {
             name,
             share,
@@ -157,8 +190,12 @@ impl Pool {
                 Some(_) => Naming::Exclusive,
                 None => Naming::Shared,
             };
-            let is_remote = matches!(self.means, Means::Http(_));
-            Arc::new(Slot::new(naming, key.modern, is_remote))
+            let owner = SessionRef {
+                id: key.session.clone().unwrap_or_default(),
+                caller: Arc::clone(caller),
+            };
+            let is_process = self.means.is_process();
+            Arc::new(Slot::new(naming, key.modern, owner, is_process))
         });
         slot.used_ns.store(self.gate.mono_ns(), Ordering::Relaxed);
         Arc::clone(slot)
@@ -185,7 +222,7 @@ impl Pool {
         self.slots().retain(|key, slot| {
             let used_ns = slot.used_ns.load(Ordering::Relaxed);
             let link = slot.current();
-            if let (Some(link), Means::Http(_)) = (&link, &self.means) {
+            if let (Some(link), false) = (&link, self.means.is_process()) {
                 // A process has a task that does.
                 link.look_after();
             }
@@ -219,7 +256,13 @@ impl Pool {
             slot.end();
         }
         let all = u32::try_from(self.means.places_max()).unwrap_or(u32::MAX);
-        drop(self.places.acquire_many(all).await);
+        let ended = self.places.acquire_many(all);
+        if self.means.is_builtin() {
+            let wait = Duration::from_millis(SETTLE_WAIT_MS_MAX);
+            drop(tokio::time::timeout(wait, ended).await);
+        } else {
+            drop(ended.await);
+        }
     }
 
     /// The running process of a slot, started where there is none.
@@ -288,10 +331,12 @@ impl Pool {
         if self.closed.load(Ordering::Acquire) {
             return Err(UpstreamFault::Died);
         }
-        let (link, driver) = self.make(slot.naming, "".into(), place).map_err(|error| {
-            tracing::error!(server = %self.name, "cannot start the server: {error}");
-            UpstreamFault::Died
-        })?;
+        let (link, driver) = self
+            .make(slot.naming, &slot.owner, "".into(), place)
+            .map_err(|error| {
+                tracing::error!(server = %self.name, "cannot start the server: {error}");
+                UpstreamFault::Died
+            })?;
         if let Some(driver) = driver {
             tokio::spawn(driver.run());
         }
@@ -301,6 +346,7 @@ impl Pool {
     fn make(
         &self,
         naming: Naming,
+        owner: &SessionRef,
         session_id: Arc<str>,
         place: OwnedSemaphorePermit,
     ) -> io::Result<(Arc<Link>, Option<Driver>)> {
@@ -324,6 +370,10 @@ impl Pool {
                 let peer = Remote::new(id, upstream, &self.gate, place);
                 Ok((Arc::new(Link::new(making(Arc::new(peer)))), None))
             }
+            Means::Builtin(builtin) => {
+                let peer = Inside::new(builtin, owner.clone(), place);
+                Ok((Arc::new(Link::new(making(Arc::new(peer)))), None))
+            }
         }
     }
 
@@ -332,13 +382,13 @@ impl Pool {
     ///
     /// # Errors
     /// Where the process cannot be started.
-    pub(crate) fn sole(&self, session_id: Arc<str>) -> io::Result<(Arc<Slot>, Option<Driver>)> {
+    pub(crate) fn sole(&self, owner: SessionRef) -> io::Result<(Arc<Slot>, Option<Driver>)> {
         let place = Arc::clone(&self.places)
             .try_acquire_owned()
             .map_err(io::Error::other)?;
-        let (link, driver) = self.make(Naming::AsSpelled, session_id, place)?;
-        let is_remote = matches!(self.means, Means::Http(_));
-        let slot = Slot::new(Naming::AsSpelled, false, is_remote);
+        let session_id = Arc::clone(&owner.id);
+        let (link, driver) = self.make(Naming::AsSpelled, &owner, session_id, place)?;
+        let slot = Slot::new(Naming::AsSpelled, false, owner, self.means.is_process());
         slot.set(&link);
         Ok((Arc::new(slot), driver))
     }
@@ -374,7 +424,7 @@ impl Pool {
             Err(failure) => return Err(failure),
         };
         // Over HTTP it may be another server the next time.
-        if known == SPEAKS || matches!(self.means, Means::Command(_)) {
+        if known == SPEAKS || !matches!(self.means, Means::Http(_)) {
             self.speaks_modern.store(known, Ordering::Release);
         }
         if known == SPEAKS {

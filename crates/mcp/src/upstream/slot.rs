@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gate::ControlKind;
 use tokio::sync::Notify;
+use toolkit::server::SessionRef;
 use wire::{Bounds, scan_request};
 
 use super::exchange::Incoming;
@@ -22,8 +23,10 @@ const HANDSHAKE_WAIT_MS: u64 = 15_000;
 pub struct Slot {
     pub(super) naming: Naming,
     pub(super) modern: bool,
-    /// Its server is reached over HTTP, where sessions come and go by themselves.
-    is_remote: bool,
+    /// Whose it is.
+    pub(super) owner: SessionRef,
+    /// Its server is a process; other sessions come and go by themselves.
+    is_process: bool,
     link: Mutex<Option<Arc<Link>>>,
     /// Held while a process is being started, so that it is started once.
     pub(super) starting: tokio::sync::Mutex<()>,
@@ -46,11 +49,12 @@ pub(super) struct Hello {
 }
 
 impl Slot {
-    pub(super) fn new(naming: Naming, modern: bool, is_remote: bool) -> Self {
+    pub(super) fn new(naming: Naming, modern: bool, owner: SessionRef, is_process: bool) -> Self {
         Self {
             naming,
             modern,
-            is_remote,
+            owner,
+            is_process,
             link: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
             hello: Mutex::default(),
@@ -148,7 +152,7 @@ impl Slot {
             let told = link.initialized(pass).await;
             told.map_err(|_| UpstreamFault::Died)?;
         }
-        if !self.is_remote {
+        if self.is_process {
             link.note(
                 "server_restarted",
                 "the server had ended and was started again",

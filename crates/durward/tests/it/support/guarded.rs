@@ -145,6 +145,16 @@ impl Place {
         Client::spawn_with(binary(), args, &self.options()).unwrap()
     }
 
+    /// Guards a server of a configuration, with further flags of `durward run`.
+    pub fn guard_configured(&self, file: &str, flags: &[&str], name: &str) -> Client {
+        let mut args = self.run_args(flags, &[]);
+        args.pop();
+        args.push(name.to_owned());
+        let at = args.iter().position(|arg| arg == "--no-config").unwrap();
+        args.splice(at..=at, ["--config".to_owned(), file.to_owned()]);
+        Client::spawn_with(binary(), args, &self.options()).unwrap()
+    }
+
     /// Where instances of this place have their sockets, in a folder `durward`.
     pub fn runtime(&self) -> PathBuf {
         self.path("runtime")
