@@ -4,6 +4,8 @@
     reason = "numeric kernel: operands precede their users in a body"
 )]
 
+use std::sync::Arc;
+
 use super::{RunOptions, START};
 use crate::compile::{Instance, table};
 use crate::formula::{
@@ -163,13 +165,15 @@ pub(super) fn settings(model: &Model, options: &RunOptions<'_>) -> SolverSetting
 }
 
 /// Restart times of all tables over time, at their own x and shifted by the offsets with which they are read, and
-/// the kinks in between.
+/// the kinks in between of those that are read.
 fn restarts(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
     let values = instance.values();
     let (mut restarts, mut kinks) = (Vec::new(), Vec::new());
-    let mut add = |table: &Table, shift: f64| {
+    let mut add = |table: &Arc<Table>, shift: f64| {
         restarts.extend(table.restarts().iter().map(|x| x + shift));
-        kinks.extend(table.kinks().iter().map(|x| x + shift));
+        if instance.structure().may_read(table) {
+            kinks.extend(table.kinks().iter().map(|x| x + shift));
+        }
     };
     for formula in &model.formulas {
         match &formula.kind {
