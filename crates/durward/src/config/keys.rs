@@ -236,7 +236,7 @@ pub const KEYS: &[Key] = &[
     live(
         "approval.timeout",
         "span of time",
-        "60s",
+        "50s",
         "how long a call waits for a person; silence is no",
     ),
     live(
@@ -427,5 +427,5 @@ policy: policy.json
 limits:
   requests: { rate: 10/s, burst: 50 }
   per_tool: { calls: 30, window: 60s, then: hitl }
-approval: { timeout: 60s, remember: 10m }
+approval: { timeout: 50s, remember: 10m }
 ";

@@ -257,7 +257,7 @@ pub fn stray(id: &str, stray: Stray, counted: Result<(), Box<Refusal>>) -> Vec<u
 #[must_use]
 pub fn waiting(token: &str, told: u32, left_s: u64) -> Vec<u8> {
     format!(
-        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{},\"message\":\"waiting for a person's approval, {left_s} s left\"}}}}",
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{},\"message\":\"waiting for a person's approval, {left_s} s left; answer with: durward approvals watch\"}}}}",
         f64::from(told) / 1e6
     )
     .into_bytes()
