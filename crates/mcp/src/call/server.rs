@@ -43,6 +43,8 @@ pub struct ServerOptions {
     pub call_timeout_ms: u64,
     /// The same for single tools.
     pub tool_timeouts_ms: HashMap<String, u64>,
+    /// When it is spared because it fails, and for how long.
+    pub breaker: toolkit::breaker::Settings,
     /// The file system that it sees, where it is ours.
     pub view: Option<Arc<dyn PathView>>,
     /// What is done about its descriptions.
@@ -114,6 +116,7 @@ impl Server {
             options.means,
             options.share,
             Arc::clone(&options.gate),
+            options.breaker,
         );
         let server = Self {
             name,

@@ -50,6 +50,8 @@ pub enum UpstreamFault {
     SessionLost,
     /// No process of the server became free in time.
     NoPlace,
+    /// The server failed so often in a row that it is left alone for a while; nothing was sent.
+    CircuitOpen,
     /// The client and the server speak different eras of the protocol.
     EraMismatch,
     /// We end, and the call had not ended in time.
@@ -58,7 +60,7 @@ pub enum UpstreamFault {
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Died,
         Self::Timeout,
         Self::Garbage,
@@ -76,6 +78,7 @@ impl UpstreamFault {
         Self::NoAnswer,
         Self::SessionLost,
         Self::NoPlace,
+        Self::CircuitOpen,
         Self::EraMismatch,
         Self::Stopping,
     ];
@@ -101,6 +104,7 @@ impl UpstreamFault {
             Self::NoAnswer => "upstream_no_answer",
             Self::SessionLost => "upstream_session_lost",
             Self::NoPlace => "too_many_servers",
+            Self::CircuitOpen => "circuit_open",
             Self::EraMismatch => "era_mismatch",
             Self::Stopping => "stopping",
         }
@@ -143,6 +147,9 @@ impl UpstreamFault {
             Self::NoPlace => {
                 "all processes of the server are in use; try again when a session has ended"
             }
+            Self::CircuitOpen => {
+                "the server failed too often in a row and is left alone for a while; nothing was sent"
+            }
             Self::EraMismatch => {
                 "the client and the server speak different eras of the protocol, one with initialize, the other 2026-07-28 without; use a client or server of the other's era"
             }
@@ -160,6 +167,7 @@ impl UpstreamFault {
             | Self::NoPlace
             | Self::Unreachable
             | Self::Overloaded
+            | Self::CircuitOpen
             | Self::SessionLost => true,
             Self::Died
             | Self::Timeout
@@ -186,6 +194,8 @@ pub struct Failure {
     pub fault: UpstreamFault,
     /// What exactly, in words that leak nothing; for the caller.
     pub detail: Option<String>,
+    /// The status of HTTP that it came with.
+    pub status: Option<u16>,
 }
 
 impl From<UpstreamFault> for Failure {
@@ -193,6 +203,7 @@ impl From<UpstreamFault> for Failure {
         Self {
             fault,
             detail: None,
+            status: None,
         }
     }
 }
@@ -212,6 +223,7 @@ impl UpstreamFault {
         Failure {
             fault: self,
             detail: Some(detail.into()),
+            status: None,
         }
     }
 }
