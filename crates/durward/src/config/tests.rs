@@ -251,7 +251,8 @@ fn servers_that_cannot_be_are_refused() {
         "servers.a.builtin: \"sheep\" is none of echo",
     );
     for other in ["command: x", "url: \"http://h\""] {
-        let message = settings(&format!("servers: {{ a: {{ builtin: echo, {other} }} }}")).unwrap_err();
+        let message =
+            settings(&format!("servers: {{ a: {{ builtin: echo, {other} }} }}")).unwrap_err();
         let wrong = "is for servers outside of Durward, and builtin is given; keep one of the two";
         assert!(message.ends_with(wrong), "{message}");
     }

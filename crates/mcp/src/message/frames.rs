@@ -2,14 +2,13 @@
 
 use gate::{ClosedSet, Refusal};
 use serde_json::json;
+use toolkit::reasons::mcp_error;
 use wire::WireError;
 use wire::jsonrpc::member;
 use wire::scan::Scan;
 
 use crate::call::input_required::Stray;
 
-/// JSON-RPC error code of a refusal by the gate.
-pub const REFUSED_CODE: i32 = -32001;
 /// JSON-RPC error code where the server did not do its part.
 pub const UPSTREAM_CODE: i32 = -32603;
 
@@ -251,7 +250,8 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
                 .map(|ms| ("retry_after_ms".into(), ms.into())),
         );
     }
-    error(id, REFUSED_CODE, &refusal.to_string(), Some(&data))
+    let code = mcp_error(refusal.reason);
+    error(id, code, &refusal.to_string(), Some(&data))
 }
 
 /// The answer to a request that comes back with a state under which nothing of it is kept; `counted`
