@@ -477,6 +477,7 @@ tls: { cert: /t/c.pem, key: /t/k.pem }
 allowed_hosts: [gate.example, "gate.example:9000"]
 allowed_origins: ["https://app.example"]
 descriptions: { links: strip, length_max: 500 }
+breaker: { failures: 4, open: 2s, open_max: 1m }
 pin: off
 "#;
 
@@ -522,6 +523,9 @@ fn every_key_of_the_catalogue_is_read() {
             "every",
             "90s",
             "slow 4m",
+            "4",
+            "2s",
+            "60s",
             "/etc/durward/heads.jsonl",
             "/etc/durward/../state",
             "require",
