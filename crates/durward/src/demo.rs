@@ -151,6 +151,20 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
         let what = "the refused deletion reached the file";
         return Err(Stop::Unexpected(what.into()));
     }
+    tricks(&mut client, &workspace, &state, out)?;
+    drop_client(client)?;
+    verify(&state, own, out)?;
+    built_in(&stage.0, own, out)?;
+    measure(&stage.0, own, out)
+}
+
+/// Two ways to files that no rule names: a path that only looks allowed, and Durward's own key.
+fn tricks(
+    client: &mut Client,
+    workspace: &Path,
+    state: &Path,
+    out: &mut dyn Write,
+) -> Result<(), Stop> {
     let trick = format!("{}/%2e%2e/secret.txt", workspace.display());
     let tricked = client.call_tool("read_file", json!({ "path": trick }))?;
     expect_refused(&tricked, "default")?;
@@ -165,11 +179,7 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
         json!({ "path": state.join("keys/checkpoint.key") }),
     )?;
     expect_refused(&keys, "built_in_protected_path")?;
-    show(out, "6. Durward's own keys", "read_file", &keys)?;
-    drop_client(client)?;
-    verify(&state, own, out)?;
-    built_in(&stage.0, own, out)?;
-    measure(&stage.0, own, out)
+    show(out, "6. Durward's own keys", "read_file", &keys)
 }
 
 /// Where the tour's instances have their sockets, apart from those of the user's own.

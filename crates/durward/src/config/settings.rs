@@ -331,32 +331,8 @@ impl Settings {
             }),
         ];
         rows.extend(self.limit_rows());
+        rows.extend(self.approval_rows());
         rows.extend([
-            row(
-                "approval.timeout",
-                &self.approval.timeout,
-                ToString::to_string,
-            ),
-            row(
-                "approval.remember",
-                &self.approval.remember,
-                ToString::to_string,
-            ),
-            row(
-                "approval.pending_max",
-                &self.approval.pending_max,
-                ToString::to_string,
-            ),
-            row(
-                "approval.waiting_max",
-                &self.approval.waiting_max,
-                ToString::to_string,
-            ),
-            row(
-                "approval.per_minute",
-                &self.approval.per_minute,
-                ToString::to_string,
-            ),
             row("journal.sync", &self.sync, ToString::to_string),
             row("call_timeout", &self.call_timeout, ToString::to_string),
             row("tool_timeout", &self.tool_timeout, |tools| spans(tools)),
@@ -408,6 +384,36 @@ impl Settings {
             row("pin", &self.pin, ToString::to_string),
         ]);
         rows
+    }
+
+    fn approval_rows(&self) -> Vec<Row> {
+        vec![
+            row(
+                "approval.timeout",
+                &self.approval.timeout,
+                ToString::to_string,
+            ),
+            row(
+                "approval.remember",
+                &self.approval.remember,
+                ToString::to_string,
+            ),
+            row(
+                "approval.pending_max",
+                &self.approval.pending_max,
+                ToString::to_string,
+            ),
+            row(
+                "approval.waiting_max",
+                &self.approval.waiting_max,
+                ToString::to_string,
+            ),
+            row(
+                "approval.per_minute",
+                &self.approval.per_minute,
+                ToString::to_string,
+            ),
+        ]
     }
 
     fn limit_rows(&self) -> Vec<Row> {

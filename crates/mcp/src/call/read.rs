@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gate::facts::Facts;
+use gate::facts::{Facts, ResourceType};
 use gate::{ControlKind, InFlight, Origin};
 use toolkit::server::SessionRef;
 use wire::jsonrpc::{member, string};
@@ -99,52 +99,9 @@ impl Asker {
             received_ns,
         } = *asked;
         let frame = canonical.text().as_bytes();
-        let origin = || {
-            let digest = member(&scan.params, "arguments")
-                .map(|raw| self.server.gate.digest(raw.as_bytes()));
-            Box::new(self.origin(id.raw(), digest, received_ns))
-        };
-        let control = || {
-            let facts = self.with_context(|context| describe::control_request(method, context));
-            Box::new(facts)
-        };
         let message = self.message(scan);
-        let back = self.is_modern().then(|| Return::of(scan)).flatten();
-        let known = method::of(method);
-        let step = match (request::classify(method, scan), back) {
-            (Class::Judged(_), Some(back)) => Step::Return(back, control(), origin()),
-            (Class::Control(kind), _) => {
-                Step::Pass(kind, After::Treat(known.treatment), control(), origin())
-            }
-            (Class::List(list), _) => {
-                let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
-                let after = After::List(list, first);
-                Step::Pass(ControlKind::List, after, control(), origin())
-            }
-            (Class::Judged(reaches_for), None) => {
-                let described = self.with_context(|context| {
-                    describe::client_request(method, reaches_for, scan, context)
-                });
-                match described {
-                    Ok(mut facts) => match self.arguments_are_plain(method, canonical) {
-                        Ok(()) => {
-                            self.stated(message.as_deref(), &mut facts);
-                            Server::refresh_quarantine(&mut facts, &self.shown);
-                            Step::Judge(Box::new(facts), origin())
-                        }
-                        Err(fault) => {
-                            self.client.note(fault.kind.label(), fault.message);
-                            Step::Refuse(frames::bad_frame(id.raw(), &fault))
-                        }
-                    },
-                    Err(message) => {
-                        self.client.note("client_params_unusable", message);
-                        Step::Refuse(frames::error(id.raw(), -32602, message, None))
-                    }
-                }
-            }
-        };
-        let timeout_ns = if known.is_endless {
+        let step = self.step(asked, message.as_deref());
+        let timeout_ns = if method::of(method).is_endless {
             // A subscription lasts as long as its client stays.
             u64::MAX
         } else {
@@ -186,5 +143,67 @@ impl Asker {
             // One that cannot be described is answered with a failure, and judged by what is known.
             let _ = builtin.describe(message, facts);
         }
+    }
+
+    /// What becomes of a request by its method and what it carries.
+    fn step(&self, asked: &ToRead<'_>, message: Option<&toolkit::mcp::Message>) -> Step {
+        let ToRead {
+            scan,
+            id,
+            method,
+            received_ns,
+            ..
+        } = *asked;
+        let origin = || {
+            let digest = member(&scan.params, "arguments")
+                .map(|raw| self.server.gate.digest(raw.as_bytes()));
+            Box::new(self.origin(id.raw(), digest, received_ns))
+        };
+        let control = || {
+            let facts = self.with_context(|context| describe::control_request(method, context));
+            Box::new(facts)
+        };
+        let back = self.is_modern().then(|| Return::of(scan)).flatten();
+        match (request::classify(method, scan), back) {
+            (Class::Judged(_), Some(back)) => Step::Return(back, control(), origin()),
+            (Class::Control(kind), _) => {
+                let after = After::Treat(method::of(method).treatment);
+                Step::Pass(kind, after, control(), origin())
+            }
+            (Class::List(list), _) => {
+                let first = member(&scan.params, "cursor").is_none_or(|raw| raw == "null");
+                let after = After::List(list, first);
+                Step::Pass(ControlKind::List, after, control(), origin())
+            }
+            (Class::Judged(reaches_for), None) => match self.judged(asked, reaches_for, message) {
+                Ok(facts) => Step::Judge(facts, origin()),
+                Err(refusal) => Step::Refuse(refusal),
+            },
+        }
+    }
+
+    /// The facts of a call that is judged, or the answer to one that cannot be.
+    fn judged(
+        &self,
+        asked: &ToRead<'_>,
+        reaches_for: Option<ResourceType>,
+        message: Option<&toolkit::mcp::Message>,
+    ) -> Result<Box<Facts>, Vec<u8>> {
+        let (id, method) = (asked.id.raw(), asked.method);
+        let described = self.with_context(|context| {
+            describe::client_request(method, reaches_for, asked.scan, context)
+        });
+        let mut facts = described.map_err(|message| {
+            self.client.note("client_params_unusable", message);
+            frames::error(id, -32602, message, None)
+        })?;
+        self.arguments_are_plain(method, asked.canonical)
+            .map_err(|fault| {
+                self.client.note(fault.kind.label(), fault.message);
+                frames::bad_frame(id, &fault)
+            })?;
+        self.stated(message, &mut facts);
+        Server::refresh_quarantine(&mut facts, &self.shown);
+        Ok(Box::new(facts))
     }
 }

@@ -52,20 +52,8 @@ impl Face {
         mut request: Request,
         received_ns: u64,
     ) -> Response {
-        let headers = &request.head.headers;
-        if !answer::says_json(headers) {
-            let message = "the body must be said to be application/json";
-            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            return answer::fault(status, -32600, "content_type", message);
-        }
-        if headers.contains_key(CONTENT_ENCODING) {
-            let message = "the body is encoded; send it as it is, without Content-Encoding";
-            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            return answer::fault(status, -32600, "content_encoding", message);
-        }
-        if !answer::accepts(headers, &["application/json", "text/event-stream"]) {
-            let message = "the client must accept application/json and text/event-stream";
-            return answer::fault(StatusCode::NOT_ACCEPTABLE, -32600, "accept", message);
+        if let Some(refusal) = unfit(&request.head.headers) {
+            return refusal;
         }
         let body = match request.read_body().await {
             Ok(body) => body,
@@ -156,46 +144,14 @@ impl Face {
         let meta = Meta::of(&scan);
         match &envelope.kind {
             Kind::Request { id, method } if is_modern(headers, &meta) => {
-                let checked = modern::check(id.raw(), method, &scan, &meta, headers);
-                let checked = checked.and_then(|()| match &**method {
-                    "tools/call" => {
-                        let checked = server.check_headers(&scan, headers);
-                        checked.map_err(|why| modern::header_mismatch(id.raw(), &why))
-                    }
-                    _ => Ok(()),
-                });
-                if let Err(response) = checked {
-                    self.note(
-                        "modern_request_refused",
-                        "a request is not what its revision demands",
-                    );
-                    return Message::Answered(*response);
-                }
-                let asker = Asker {
-                    server: Arc::clone(server),
-                    caller: caller.clone(),
-                    session_id: Arc::clone(&self.no_session),
-                    client_id: meta.client_id,
-                    era: Some(Era::Modern),
-                    elicits: false,
-                    slot: server.pool.slot(Era::Modern, &caller.subject, None),
-                    shown: server.shown_to(&caller.subject),
-                    under_way: None,
-                    lot: Arc::clone(&self.lot),
-                    client: Arc::new(Passing {
-                        face: Arc::clone(self),
-                        caller: Arc::clone(&caller.subject),
-                    }),
-                };
-                let mut asked = asker.read(&ToRead {
+                let asked = ToRead {
                     canonical,
                     scan: &scan,
                     id: *id,
                     method,
                     received_ns,
-                });
-                asked.mirror(headers);
-                Message::Request(Box::new(asker), Box::new(asked), None)
+                };
+                self.modern(server, caller, headers, meta, &asked)
             }
             Kind::Notification { .. } if is_modern(headers, &meta) => Message::Stray,
             Kind::Request { id, method } if method == "initialize" => Message::Initialize {
@@ -213,6 +169,49 @@ impl Face {
                 Err(response) => Message::Answered(*response),
             },
         }
+    }
+
+    /// A request where there are no sessions.
+    fn modern(
+        self: &Arc<Self>,
+        server: &Arc<Server>,
+        caller: &Caller,
+        headers: &HeaderMap,
+        meta: Meta,
+        request: &ToRead<'_>,
+    ) -> Message {
+        let (id, scan) = (request.id.raw(), request.scan);
+        let mut checked = modern::check(id, request.method, scan, &meta, headers);
+        if checked.is_ok() && request.method == "tools/call" {
+            let mirrored = server.check_headers(scan, headers);
+            checked = mirrored.map_err(|why| modern::header_mismatch(id, &why));
+        }
+        if let Err(response) = checked {
+            self.note(
+                "modern_request_refused",
+                "a request is not what its revision demands",
+            );
+            return Message::Answered(*response);
+        }
+        let asker = Asker {
+            server: Arc::clone(server),
+            caller: caller.clone(),
+            session_id: Arc::clone(&self.no_session),
+            client_id: meta.client_id,
+            era: Some(Era::Modern),
+            elicits: false,
+            slot: server.pool.slot(Era::Modern, &caller.subject, None),
+            shown: server.shown_to(&caller.subject),
+            under_way: None,
+            lot: Arc::clone(&self.lot),
+            client: Arc::new(Passing {
+                face: Arc::clone(self),
+                caller: Arc::clone(&caller.subject),
+            }),
+        };
+        let mut asked = asker.read(request);
+        asked.mirror(headers);
+        Message::Request(Box::new(asker), Box::new(asked), None)
     }
 
     /// A message of a session.
@@ -405,6 +404,25 @@ impl Face {
 
 fn salvaged(frame: &[u8]) -> Option<String> {
     frames::salvage_id(frame.get(..4096).unwrap_or(frame))
+}
+
+/// The answer to a request whose headers say that it cannot be taken.
+fn unfit(headers: &HeaderMap) -> Option<Response> {
+    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    if !answer::says_json(headers) {
+        let message = "the body must be said to be application/json";
+        return Some(answer::fault(status, -32600, "content_type", message));
+    }
+    if headers.contains_key(CONTENT_ENCODING) {
+        let message = "the body is encoded; send it as it is, without Content-Encoding";
+        return Some(answer::fault(status, -32600, "content_encoding", message));
+    }
+    if !answer::accepts(headers, &["application/json", "text/event-stream"]) {
+        let message = "the client must accept application/json and text/event-stream";
+        let status = StatusCode::NOT_ACCEPTABLE;
+        return Some(answer::fault(status, -32600, "accept", message));
+    }
+    None
 }
 
 /// Whether a message is of the era without sessions: it says so in its body, or only in its header.

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
-use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
@@ -103,7 +103,8 @@ impl Sink {
         }
     }
 
-    /// As [`Sink::write`], as a poll. Files and terminals may keep what they take until the next write.
+    /// Takes some of `bytes` as soon as the descriptor takes any. What is taken counts as written: files and
+    /// terminals may keep it until [`Sink::poll_flush`].
     pub(super) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -116,17 +117,12 @@ impl Sink {
         }
     }
 
-    /// Writes some of `bytes` as soon as the descriptor takes any. Cancel-safe except for files and
-    /// terminals, where what was handed over is on its way.
-    pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    /// Ready when everything that was taken has reached the descriptor.
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Pipe(pipe) => pipe.write(bytes).await,
-            Self::Socket(socket) => socket.write(bytes).await,
-            Self::Slow(file) => {
-                let written = file.write(bytes).await?;
-                file.flush().await?;
-                Ok(written)
-            }
+            // These keep nothing.
+            Self::Pipe(_) | Self::Socket(_) => Poll::Ready(Ok(())),
+            Self::Slow(file) => file.as_mut().poll_flush(cx),
         }
     }
 }

@@ -12,8 +12,10 @@ pub const QUEUE_BYTES_HIGH: usize = 4 * 1024 * 1024;
 pub struct FrameWriter {
     sink: Sink,
     queue: Vec<u8>,
-    /// How much of the queue has been written.
+    /// How much of the queue the sink has taken.
     done: usize,
+    /// Whether the sink may still keep some of it.
+    unflushed: bool,
     /// Whatever is sent is only kept, in `waiting`.
     held: bool,
     waiting: Vec<Vec<u8>>,
@@ -26,6 +28,7 @@ impl FrameWriter {
             sink,
             queue: Vec::new(),
             done: 0,
+            unflushed: false,
             held: false,
             waiting: Vec::new(),
             waiting_bytes: 0,
@@ -133,7 +136,7 @@ impl FrameWriter {
     }
 
     /// Writes what is queued, as [`FrameWriter::flush`] does, for a writer behind a lock that must
-    /// not be held while waiting. For pipes and sockets.
+    /// not be held while waiting.
     ///
     /// # Errors
     /// What the descriptor says.
@@ -144,8 +147,12 @@ impl FrameWriter {
             if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
+            // Counted before anything is waited for: who stops waiting here goes on behind these bytes.
             self.done += count;
+            self.unflushed = true;
         }
+        ready!(self.sink.poll_flush(cx))?;
+        self.unflushed = false;
         self.reset();
         Poll::Ready(Ok(()))
     }
@@ -155,18 +162,7 @@ impl FrameWriter {
     /// # Errors
     /// What the descriptor says.
     pub async fn flush(&mut self) -> io::Result<()> {
-        while self.done < self.queue.len() {
-            let count = self
-                .sink
-                .write(self.queue.get(self.done..).unwrap_or_default())
-                .await?;
-            if count == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
-            }
-            self.done += count;
-        }
-        self.reset();
-        Ok(())
+        std::future::poll_fn(|cx| self.poll_flush(cx)).await
     }
 
     fn reset(&mut self) {
@@ -186,7 +182,7 @@ impl FrameWriter {
     /// Whether all is written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.done == self.queue.len() && self.waiting.is_empty()
+        self.done == self.queue.len() && !self.unflushed && self.waiting.is_empty()
     }
 
     /// Whether so much is queued that whoever fills it should pause.
@@ -262,5 +258,50 @@ mod tests {
         writer.send(b"1").unwrap();
         let gone = writer.release().unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    /// Stdout redirected to a file, by an edge that stops waiting whenever something else happens.
+    #[tokio::test]
+    async fn a_file_gets_each_frame_once_whenever_the_wait_is_given_up() {
+        const FRAMES: usize = 2_000;
+        let path = std::env::temp_dir().join(format!("frames-{}", std::process::id()));
+        let file = std::fs::File::create(&path).unwrap();
+        let mut writer = FrameWriter::new(Sink::of(file.into()).unwrap());
+        let mut expect = Vec::new();
+        // A linear congruential generator: the same waits are given up in each run.
+        let mut seed = 7_u64;
+        let mut random = move |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        let mut given_up = 0;
+        for number in 0..FRAMES {
+            let frame = format!("{number} {}", "x".repeat(random(4_000) as usize));
+            expect.extend_from_slice(frame.as_bytes());
+            expect.push(b'\n');
+            writer.send(frame.as_bytes()).unwrap();
+            // Polled this often, with the helper thread sometimes done in between and sometimes not.
+            for _ in 0..random(4) {
+                let polled = polled_once(&mut writer);
+                given_up += usize::from(polled.is_pending());
+                if random(2) == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+        assert!(given_up > FRAMES / 10, "{given_up}");
+        writer.flush().await.unwrap();
+        assert!(writer.is_empty());
+        let found = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(found == expect, "{} of {} bytes", found.len(), expect.len());
+    }
+
+    /// A wait that is begun and given up at once.
+    fn polled_once(writer: &mut FrameWriter) -> Poll<io::Result<()>> {
+        let mut flush = std::pin::pin!(writer.flush());
+        flush
+            .as_mut()
+            .poll(&mut Context::from_waker(std::task::Waker::noop()))
     }
 }

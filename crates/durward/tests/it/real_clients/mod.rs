@@ -4,9 +4,13 @@
 //! an entry whose check passes must be removed. The list may only shrink.
 
 mod browsers;
+mod go;
+mod python;
 mod servers;
 mod sessions;
+mod typescript;
 mod waits;
+mod ways;
 
 /// What a check comes to: what is missing, if anything.
 type Need = Result<(), String>;

@@ -35,6 +35,33 @@ pub fn conformance_suite() -> Option<PathBuf> {
     component("npm/node_modules/@modelcontextprotocol/conformance")
 }
 
+/// The official everything server's script.
+pub fn everything() -> Option<PathBuf> {
+    component("clients-npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js")
+}
+
+/// The folder of the TypeScript SDK's packages, both of its lines.
+pub fn client_packages() -> Option<PathBuf> {
+    component("clients-npm/node_modules/@modelcontextprotocol/sdk")?;
+    component("clients-npm")
+}
+
+/// A Python that can import openai-agents and langchain-mcp-adapters.
+pub fn agents_python() -> Option<PathBuf> {
+    component("clients-venv/bin/python")
+}
+
+/// The program on the Go SDK's client.
+pub fn go_client() -> Option<PathBuf> {
+    component("clients-go/client")
+}
+
+/// The script that drives a real client.
+pub fn client_driver(name: &str) -> PathBuf {
+    let drivers = repository().join("crates/durward/tests/drivers/clients");
+    drivers.join(name)
+}
+
 /// A component, or `None` with a word on standard error. Continuous integration has them all.
 fn component(path: &str) -> Option<PathBuf> {
     let path = repository().join(".cache").join(path);
