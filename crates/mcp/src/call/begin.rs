@@ -78,7 +78,7 @@ impl Asker {
                 Err(stray) => {
                     let counted = self.server.gate.admit_stray(&facts, &origin);
                     self.client.note("request_state_unusable", stray.sentence());
-                    Begun::Answered(frames::stray(&called.names.id, stray, counted))
+                    Begun::Answered(stray.answer(&called.names.id, counted))
                 }
             },
         }

@@ -7,8 +7,6 @@ use wire::WireError;
 use wire::jsonrpc::member;
 use wire::scan::Scan;
 
-use crate::call::input_required::Stray;
-
 /// JSON-RPC error code where the server did not do its part.
 pub const UPSTREAM_CODE: i32 = -32603;
 
@@ -252,16 +250,6 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
     }
     let code = mcp_error(refusal.reason);
     error(id, code, &refusal.to_string(), Some(&data))
-}
-
-/// The answer to a request that comes back with a state under which nothing of it is kept; `counted`
-/// refuses where its caller is beyond its limits.
-#[must_use]
-pub fn stray(id: &str, stray: Stray, counted: Result<(), Box<Refusal>>) -> Vec<u8> {
-    match counted {
-        Ok(()) => error(id, -32602, stray.sentence(), None),
-        Err(refusal) => refused(id, &refusal),
-    }
 }
 
 /// News for a client whose call waits for a person. `told` counts them: progress may only grow, and a
