@@ -396,6 +396,7 @@ fn may_fall_back(fault: UpstreamFault) -> bool {
         | UpstreamFault::Redirected
         | UpstreamFault::UnfitReply
         | UpstreamFault::SessionLost
+        | UpstreamFault::CircuitOpen
         | UpstreamFault::EraMismatch
         | UpstreamFault::Stopping => false,
     }

@@ -150,6 +150,7 @@ fn open(
         share: Share::Session,
         call_timeout_ms: plan.call_timeout_ms,
         tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
+        breaker: plan.breaker,
         // The paths of another machine cannot be looked up here.
         view: plan.server.is_local().then_some(view),
         descriptions: plan.descriptions.clone(),

@@ -288,6 +288,24 @@ pub const KEYS: &[Key] = &[
         "the same for single tools, of whichever server",
     ),
     key(
+        "breaker.failures",
+        "1 to 1000000",
+        "20",
+        "after so many calls in a row that a server did not answer, it is spared: nothing is sent for a while, then one call tries; what a client did wrong or cancelled does not count, nor does an error that the server answers",
+    ),
+    key(
+        "breaker.open",
+        "span of time",
+        "1s",
+        "how long it is spared the first time; twice as long each further time in a row",
+    ),
+    key(
+        "breaker.open_max",
+        "span of time",
+        "10s",
+        "how long it is spared at most",
+    ),
+    key(
         "state_dir",
         "path",
         "$XDG_STATE_HOME/durward",

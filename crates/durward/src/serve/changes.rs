@@ -55,6 +55,7 @@ pub fn options(
         share: plan.share,
         call_timeout_ms: planned.call_timeout_ms,
         tool_timeouts_ms: planned.tool_timeouts_ms.clone(),
+        breaker: plan.breaker,
         view,
         descriptions: plan.descriptions.clone(),
         pins: planned.pins.clone(),

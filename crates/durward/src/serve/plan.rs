@@ -33,6 +33,7 @@ pub struct Plan {
     pub descriptions: mcp::descriptions::Options,
     pub limits: gate::limits::Limits,
     pub approval: gate::approval::Options,
+    pub breaker: toolkit::breaker::Settings,
 }
 
 /// A server.
@@ -85,6 +86,7 @@ impl Plan {
             options,
             face: face(args),
             approval: args.approval.options(&settings.approval),
+            breaker: settings.breaker.settings(),
             descriptions: screening::descriptions(&args.screening, settings),
             limits: args
                 .limits

@@ -10,7 +10,7 @@ use super::under_way::CallGuard;
 use super::wait::Asking;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
-use crate::upstream::{Exchange, Frame, Unsent};
+use crate::upstream::{Exchange, Frame, Unsent, spared};
 
 /// What became of a request at once.
 pub(crate) enum Begun {
@@ -78,7 +78,7 @@ impl Asker {
                 Err(stray) => {
                     let counted = self.server.gate.admit_stray(&facts, &origin);
                     self.client.note("request_state_unusable", stray.sentence());
-                    Begun::Answered(frames::stray(&called.names.id, stray, counted))
+                    Begun::Answered(stray.answer(&called.names.id, counted))
                 }
             },
         }
@@ -179,6 +179,7 @@ impl Asker {
                 Ok(sent) => return Ok(sent),
                 Err(Unsent::Elsewhere(_)) => return Err(UpstreamFault::Unreachable.into()),
                 Err(Unsent::Busy) => return Err(UpstreamFault::Busy.into()),
+                Err(Unsent::Spared(rejected)) => return Err(spared(rejected)),
                 Err(Unsent::Ended(unspent)) => pass = unspent,
             }
         }

@@ -7,6 +7,7 @@ use gate::journal::Status;
 use gate::{Admission, Call, InFlight, Outcome, Reason, Refusal, Ticket};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
+use toolkit::reasons::mcp_error;
 use wire::jsonrpc::member;
 use wire::{Bounds, Era, scan_reply, scan_request};
 
@@ -359,7 +360,7 @@ impl Run {
         if let Some(After::Call(flight)) = self.take_after() {
             flight.finish(Outcome {
                 status: Status::Failure,
-                error_code: Some(i64::from(frames::REFUSED_CODE)),
+                error_code: Some(i64::from(mcp_error(refusal.reason))),
                 reason: Some(refusal.reason.into()),
                 ..Outcome::default()
             });

@@ -22,7 +22,6 @@ use crate::descriptions::finding::{Event, Finding, Told, quoted};
 use crate::descriptions::listing::{self, Listed};
 use crate::message::method::List;
 use crate::message::mirrored::Declarations;
-use crate::message::reply;
 use crate::upstream::{Means, Pool, Share};
 
 /// Most callers without a session of whom it is known what they were shown.
@@ -43,6 +42,8 @@ pub struct ServerOptions {
     pub call_timeout_ms: u64,
     /// The same for single tools.
     pub tool_timeouts_ms: HashMap<String, u64>,
+    /// When it is spared because it fails, and for how long.
+    pub breaker: toolkit::breaker::Settings,
     /// The file system that it sees, where it is ours.
     pub view: Option<Arc<dyn PathView>>,
     /// What is done about its descriptions.
@@ -114,6 +115,7 @@ impl Server {
             options.means,
             options.share,
             Arc::clone(&options.gate),
+            options.breaker,
         );
         let server = Self {
             name,
@@ -211,7 +213,7 @@ impl Server {
             caller,
             view: self.view.as_deref(),
             schemas: &known.schemas,
-            definitions: Some(&shown.read()),
+            definitions: Some(&*shown.read()),
             builtin: self.builtin().map(Arc::as_ref),
         })
     }
@@ -312,7 +314,7 @@ impl Asker {
         frame: &[u8],
         payload: &str,
     ) -> Result<Option<String>, &'static str> {
-        let Some(listed) = reply::list(list, frame, payload)? else {
+        let Some(listed) = listing::of_reply(list, frame, payload)? else {
             return Ok(None);
         };
         if let Some(under_way) = &self.under_way {

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
 use super::link::Link;
+use super::verdict;
 use super::way::Reading;
+use toolkit::breaker::BreakerPass;
 use wire::id::IdKey;
 
 use crate::message::frames::Failure;
@@ -114,6 +116,8 @@ pub struct Exchange {
     number: u64,
     mailbox: Arc<Mailbox>,
     reading: Reading,
+    /// Its server's breaker hears how it ends; dropped before, it was given up.
+    leave: Option<BreakerPass>,
     ended: bool,
 }
 
@@ -123,12 +127,14 @@ impl Exchange {
         number: u64,
         mailbox: Arc<Mailbox>,
         reading: Reading,
+        leave: BreakerPass,
     ) -> Self {
         Self {
             link,
             number,
             mailbox,
             reading,
+            leave: Some(leave),
             ended: false,
         }
     }
@@ -145,6 +151,11 @@ impl Exchange {
             }
         };
         self.ended = incoming.is_end();
+        if let Some(verdict) = verdict::of(&incoming)
+            && let Some(leave) = self.leave.take()
+        {
+            leave.settle(verdict, self.link.gate().mono_ns());
+        }
         if self.ended
             && matches!(self.reading, Reading::Own(_))
             && let Reading::Own(http) = std::mem::replace(&mut self.reading, Reading::Link)

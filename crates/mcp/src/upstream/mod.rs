@@ -9,6 +9,7 @@ mod link;
 mod pool;
 mod route;
 mod slot;
+mod verdict;
 mod way;
 
 use std::borrow::Cow;
@@ -25,6 +26,7 @@ pub use exchange::{Exchange, Incoming, News};
 pub use link::{IN_FLIGHT_MAX, Link, Naming, Unsent};
 pub use pool::{CHILDREN_MAX, Means, Pool, QUEUE_MAX, QUEUE_WAIT_MS_MAX, SESSIONS_MAX, Share};
 pub use slot::Slot;
+pub(crate) use verdict::spared;
 pub use way::http;
 pub(crate) use way::{Driver, Turn};
 pub use way::{Peer, Reading};

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use gate::{ControlKind, Gate, PeerId, Transport};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use toolkit::breaker::{Breaker, Settings};
 use toolkit::mcp::Builtin;
 use toolkit::server::SessionRef;
 use wire::{Era, Revision};
@@ -17,6 +18,7 @@ use wire::{Era, Revision};
 use super::ServerCommand;
 use super::link::{Link, Making, Naming};
 use super::slot::{Hello, Slot, ask};
+use super::verdict;
 use super::way::builtin::Inside;
 use super::way::http::{HttpUpstream, Remote};
 use super::way::{Driver, child};
@@ -113,6 +115,8 @@ pub struct Pool {
     means: Means,
     share: Share,
     gate: Arc<Gate>,
+    /// Spares the server where it fails.
+    breaker: Arc<Breaker>,
     places: Arc<Semaphore>,
     queued: AtomicUsize,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
@@ -129,7 +133,13 @@ const SPEAKS_NOT: u8 = 2;
 impl Pool {
     /// The processes of a server, none of which runs yet.
     #[must_use]
-    pub fn new(name: Arc<str>, means: Means, share: Share, gate: Arc<Gate>) -> Self {
+    pub fn new(
+        name: Arc<str>,
+        means: Means,
+        share: Share,
+        gate: Arc<Gate>,
+        breaker: Settings,
+    ) -> Self {
         let share = match means {
             // There is no process to share, and its sessions keep callers apart.
             Means::Builtin(_) => Share::Session,
@@ -139,6 +149,7 @@ impl Pool {
             name,
             share,
             gate,
+            breaker: Breaker::new(breaker),
             places: Arc::new(Semaphore::new(means.places_max())),
             means,
             queued: AtomicUsize::new(0),
@@ -152,6 +163,17 @@ impl Pool {
     #[must_use]
     pub fn means(&self) -> &Means {
         &self.means
+    }
+
+    /// What spares it where it fails.
+    #[must_use]
+    pub fn breaker(&self) -> &Arc<Breaker> {
+        &self.breaker
+    }
+
+    fn worth_trying(&self) -> Result<(), Failure> {
+        let worth = self.breaker.worth_trying(self.gate.mono_ns());
+        worth.map_err(verdict::spared)
     }
 
     /// How many processes run, or sessions are open.
@@ -283,6 +305,7 @@ impl Pool {
         if let Some(link) = slot.current() {
             return Ok(link);
         }
+        self.worth_trying()?;
         let link = self.start(slot).await?;
         if slot.modern {
             self.probe(&link).await?;
@@ -309,6 +332,7 @@ impl Pool {
         if let (Some(result), Some(_)) = (known, slot.current()) {
             return Ok(Ok(result));
         }
+        self.worth_trying()?;
         let link = self.start(slot).await?;
         let reply = ask(&link, ControlKind::Handshake, initialize.clone()).await?;
         if reply.is_error {
@@ -355,6 +379,7 @@ impl Pool {
             gate: Arc::clone(&self.gate),
             naming,
             peer,
+            breaker: Arc::clone(&self.breaker),
             notes: Arc::default(),
             session_id,
         };

@@ -11,6 +11,7 @@ use wire::{Bounds, scan_request};
 
 use super::exchange::Incoming;
 use super::link::{Link, Naming, Unsent};
+use super::verdict;
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::splice::Marks;
@@ -183,9 +184,10 @@ async fn answer(link: &Arc<Link>, kind: ControlKind, frame: Vec<u8>) -> Result<R
     let (mut exchange, ()) =
         link.request(pass, &marks, u64::MAX)
             .map_err(|unsent| match unsent {
-                Unsent::Ended(_) => UpstreamFault::Died,
-                Unsent::Busy => UpstreamFault::Busy,
-                Unsent::Elsewhere(_) => UpstreamFault::Unreachable,
+                Unsent::Ended(_) => UpstreamFault::Died.into(),
+                Unsent::Busy => UpstreamFault::Busy.into(),
+                Unsent::Spared(rejected) => verdict::spared(rejected),
+                Unsent::Elsewhere(_) => UpstreamFault::Unreachable.into(),
             })?;
     loop {
         match exchange.next().await {

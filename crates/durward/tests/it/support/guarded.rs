@@ -68,6 +68,14 @@ impl Place {
         fs::write(self.path("policy.json"), text).unwrap();
     }
 
+    /// Configures a server that is asked on and on, however often it fails.
+    pub fn never_spare(&self, name: &str, url: &str) {
+        let text = format!(
+            "servers: {{ {name}: {{ url: \"{url}\" }} }}\nbreaker: {{ failures: 1000000 }}\n"
+        );
+        fs::write(self.path("durward.yaml"), text).unwrap();
+    }
+
     /// The journal's folder.
     pub fn journal_dir(&self) -> PathBuf {
         self.path("state/journal")
