@@ -64,7 +64,7 @@ const fn live(
 pub const KEYS: &[Key] = &[
     key(
         "listen",
-        "address:port",
+        "address:port, or unix:PATH",
         "127.0.0.1:8765",
         "where `durward serve` listens",
     ),
@@ -159,6 +159,12 @@ pub const KEYS: &[Key] = &[
         "a map of spans of time by tool",
         "that of `tool_timeout`, else the server's",
         "for single tools of this server",
+    ),
+    key(
+        "servers.*.processes_max",
+        "number",
+        "32",
+        "most processes of it at once under `durward serve`; for one more, the one that was idle for the longest time is ended",
     ),
     key(
         "servers.*.sandbox.read",

@@ -116,7 +116,9 @@ impl UpstreamFault {
             }
             Self::Timeout => "the server did not answer in time; what it has done is not known",
             Self::Garbage => "the server's answer was not a valid message",
-            Self::Oversize => "the server's answer was longer than 16 MiB",
+            Self::Oversize => {
+                "the server's answer was longer than any that is taken; raise limits.response_bytes if it is right"
+            }
             Self::TooLarge => {
                 "the server's answer was longer than the limit on replies; ask for less at a time"
             }
