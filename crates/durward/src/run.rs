@@ -142,7 +142,7 @@ fn open(
     gate: &Arc<Gate>,
     client: (FrameReader, FrameWriter),
 ) -> Result<Stdio, Failure> {
-    let view: Arc<dyn PathView> = Arc::new(LocalView::new(places));
+    let view: Arc<dyn PathView> = Arc::new(LocalView::of(places, &plan.reads));
     let server = ServerOptions {
         name: plan.name.clone(),
         gate: Arc::clone(gate),
@@ -152,6 +152,7 @@ fn open(
         tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
         // The paths of another machine cannot be looked up here.
         view: plan.server.is_local().then_some(view),
+        roles: plan.reads.arguments.clone(),
         descriptions: plan.descriptions.clone(),
         pins: plan.pins.clone(),
     };

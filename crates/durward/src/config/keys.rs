@@ -154,6 +154,18 @@ pub const KEYS: &[Key] = &[
         "for single tools of this server",
     ),
     key(
+        "servers.*.arguments",
+        "a map of path, source, destination or content by argument, or by `TOOL.ARGUMENT`",
+        "by names and schemas",
+        "what the server's arguments are, where neither their names nor the tools' schemas tell",
+    ),
+    key(
+        "servers.*.relative_to",
+        "path",
+        "any directory",
+        "the directory that the server resolves relative paths against; without it a relative path is taken for one below any directory",
+    ),
+    key(
         "servers.*.sandbox.read",
         "a list of paths",
         "none",

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use mcp::describe::{ArgumentRoles, Said};
 use mcp::upstream::http::{Target, TargetFault};
 use net::confine::Sandbox;
 
@@ -11,6 +12,7 @@ use super::node::Member;
 use super::section::Section;
 use super::settings::{Setting, Warning};
 use super::values::{Pin, Span, Transport, no_network};
+use crate::local::Reads;
 
 /// Header fields that belong to the protocol; a file may not set them.
 const OWN_HEADERS: [&str; 9] = [
@@ -43,6 +45,8 @@ pub struct Server {
     /// Of single tools.
     pub tool_timeout: Vec<(String, Span)>,
     pub pin: Option<Setting<Pin>>,
+    /// How it reads its arguments.
+    pub reads: Reads,
 }
 
 /// A server that is started.
@@ -81,6 +85,12 @@ pub fn read(
     let section = top.server(member)?;
     let command = command(&section)?;
     let http = http(&section, warnings)?;
+    let started_in = command.as_ref().and_then(|own| own.directory.clone());
+    let reads = Reads {
+        arguments: arguments(&section)?,
+        relative_to: section.path("relative_to")?.map(|path| path.value),
+        started_in,
+    };
     let transport = transport(&section, command.is_some(), http.is_some())?;
     Ok(Server {
         name,
@@ -92,6 +102,7 @@ pub fn read(
         call_timeout: section.within("call_timeout", CALL_TIMEOUT_MS)?,
         tool_timeout: tool_timeouts(&section)?,
         pin: section.choice("pin")?,
+        reads,
     })
 }
 
@@ -114,6 +125,22 @@ pub fn tool_timeouts(section: &Section<'_>) -> Result<Vec<(String, Span)>, Fault
         Ok((tool, span))
     };
     section.map("tool_timeout")?.into_iter().map(read).collect()
+}
+
+/// What the server's arguments are.
+fn arguments(section: &Section<'_>) -> Result<ArgumentRoles, Fault> {
+    let mut roles = ArgumentRoles::default();
+    for (name, text, at) in section.map("arguments")? {
+        let Some(said) = Said::of(&text.value) else {
+            let (name, text) = (name.escape_debug(), text.written.escape_debug());
+            let words = Said::WORDS.join(", ");
+            let message =
+                format!("arguments: \"{name}\" is \"{text}\", and has to be one of {words}");
+            return Err(Fault::new(at, message));
+        };
+        roles.say(&name, said);
+    }
+    Ok(roles)
 }
 
 fn command(section: &Section<'_>) -> Result<Option<Command>, Fault> {
@@ -303,7 +330,7 @@ impl Server {
     /// Whether it is started, reached and pinned in the same way.
     pub fn is_served_like(&self, other: &Self) -> bool {
         let pin = |server: &Self| server.pin.as_ref().map(|pin| pin.value);
-        self.is_reached_like(other) && pin(self) == pin(other)
+        self.is_reached_like(other) && pin(self) == pin(other) && self.reads == other.reads
     }
 
     /// The keys about its time to answer that say something else.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gate::Caller;
 use gate::facts::{Fact, FactId, Facts, Kind, Stated};
-use mcp::describe::{self, Context, PathSchemas};
+use mcp::describe::{self, ArgumentRoles, Context, PathSchemas};
 use mcp::message::method::{self, Class};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -90,11 +90,13 @@ impl Question<'_> {
 
     fn described(&self, view: &LocalView) -> Result<Facts, String> {
         let (schemas, caller) = (PathSchemas::default(), Caller::local(self.subject));
+        let roles = ArgumentRoles::default();
         let context = Context {
             backend_id: self.backend,
             caller: &caller,
             view: Some(view),
             schemas: &schemas,
+            roles: &roles,
             definitions: None,
         };
         if SERVER_METHODS.contains(&self.method) {
@@ -157,11 +159,13 @@ impl Question<'_> {
     pub fn listed(&self, view: &LocalView) -> Option<Facts> {
         let name = self.name.filter(|_| self.method == "tools/call")?;
         let (schemas, caller) = (PathSchemas::default(), Caller::local(self.subject));
+        let roles = ArgumentRoles::default();
         let context = Context {
             backend_id: self.backend,
             caller: &caller,
             view: Some(view),
             schemas: &schemas,
+            roles: &roles,
             definitions: None,
         };
         let mut facts = describe::listed(gate::facts::ResourceType::Tool, name, &context);

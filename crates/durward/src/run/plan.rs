@@ -11,6 +11,7 @@ use crate::config::Settings;
 use crate::config::server::Server;
 use crate::failure::Failure;
 use crate::flags::sync_policy;
+use crate::local::Reads;
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::names;
 use crate::places::Places;
@@ -25,6 +26,8 @@ pub(super) struct Plan {
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
+    /// How the server reads its arguments.
+    pub reads: Reads,
     pub sync: SyncPolicy,
     pub approval: gate::approval::Options,
     pub descriptions: mcp::descriptions::Options,
@@ -72,6 +75,9 @@ impl Plan {
             policy,
             call_timeout_ms,
             tool_timeouts_ms,
+            reads: server
+                .map(|server| server.reads.clone())
+                .unwrap_or_default(),
             sync: sync_policy(args.sync, settings),
             approval: args.approval.options(&settings.approval),
             descriptions: screening::descriptions(&args.screening, settings),

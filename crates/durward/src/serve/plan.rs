@@ -13,6 +13,7 @@ use super::{Further, ServeArgs, descriptors};
 use crate::config::Settings;
 use crate::config::server::Server;
 use crate::failure::Failure;
+use crate::local::Reads;
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::places::Places;
 use crate::screening;
@@ -41,6 +42,8 @@ pub struct Planned {
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
+    /// How the server reads its arguments.
+    pub reads: Reads,
     pub pins: gate::pins::PinOptions,
     means: Means,
 }
@@ -207,6 +210,9 @@ impl Planned {
             policy,
             call_timeout_ms,
             tool_timeouts_ms,
+            reads: server
+                .map(|server| server.reads.clone())
+                .unwrap_or_default(),
             pins: screening::pins(&args.screening, settings, server, places),
             means: means(server.map(|server| server.transport), reached, command)?,
         })

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::caller::Caller;
-use crate::paths::{PathArgument, Role};
+use crate::paths::{PathArgument, Reach, Role};
 use crate::reason::Quarantine;
 
 pub use operation::Operation;
@@ -132,6 +132,8 @@ pub struct Facts {
     pub subject_id: String,
     /// Everything in the arguments that is or may be a path.
     pub paths: Fact<Vec<PathArgument>>,
+    /// What the arguments' strings may lead to beside that: for rules that refuse or ask.
+    pub reach: Reach,
     /// The digest of the tool's definition, as its server listed it last.
     pub definition: Fact<Arc<str>>,
     /// What the call does, where somebody knows; else the tool's name tells.

@@ -14,7 +14,7 @@ use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 
 use super::client::Asker;
-use crate::describe::{ArgumentNames, Context, PathSchemas};
+use crate::describe::{ArgumentNames, ArgumentRoles, Context, PathSchemas};
 use crate::descriptions;
 use crate::descriptions::definitions::{Definitions, Entry, Memo};
 use crate::descriptions::finding::{Event, Finding, Told, quoted};
@@ -44,6 +44,8 @@ pub struct ServerOptions {
     pub tool_timeouts_ms: HashMap<String, u64>,
     /// The file system that it sees, where it is ours.
     pub view: Option<Arc<dyn PathView>>,
+    /// What the configuration says of its arguments.
+    pub roles: ArgumentRoles,
     /// What is done about its descriptions.
     pub descriptions: descriptions::Options,
     /// How its tools' definitions are pinned.
@@ -58,6 +60,7 @@ pub(crate) struct Server {
     call_timeout_ms: u64,
     tool_timeouts_ms: HashMap<String, u64>,
     view: Option<Arc<dyn PathView>>,
+    roles: ArgumentRoles,
     known: RwLock<Known>,
     told: Mutex<Told>,
     descriptions: descriptions::Options,
@@ -121,6 +124,7 @@ impl Server {
             call_timeout_ms: options.call_timeout_ms,
             tool_timeouts_ms: options.tool_timeouts_ms,
             view: options.view,
+            roles: options.roles,
             known: RwLock::default(),
             told: Mutex::default(),
             descriptions: options.descriptions,
@@ -192,6 +196,7 @@ impl Server {
             caller,
             view: self.view.as_deref(),
             schemas: &known.schemas,
+            roles: &self.roles,
             definitions: Some(&shown.read()),
         })
     }

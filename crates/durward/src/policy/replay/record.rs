@@ -243,6 +243,7 @@ impl Argument {
             meaning: Meaning {
                 places: self.places.clone(),
                 uncertain: self.uncertain,
+                ..gate::paths::Meaning::default()
             },
         })
     }
@@ -257,6 +258,7 @@ fn unknown(role: Role, content: bool) -> PathArgument {
         meaning: Meaning {
             places: Vec::new(),
             uncertain: true,
+            ..gate::paths::Meaning::default()
         },
     }
 }
