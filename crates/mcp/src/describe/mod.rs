@@ -145,6 +145,7 @@ pub fn client_request(
             find_paths(&mut facts, &name, &scan.leaves, below, context);
             define(&mut facts, &name, context);
             facts.tool_name = Fact::Known(name);
+            state_hint(&mut facts, context);
         }
         Some(ResourceType::Resource) => {
             let uri = text("uri").ok_or("the request needs the resource's uri as a string")?;
@@ -176,6 +177,14 @@ pub fn client_request(
         }
     }
     Ok(facts)
+}
+
+/// States what the tool's definition says of itself.
+fn state_hint(facts: &mut Facts, context: &Context<'_>) {
+    let hint = |d: &Definitions| d.read_only_hint(facts.tool_name.known()?);
+    if let Some(hint) = context.definitions.and_then(hint) {
+        facts.state_hint(hint);
+    }
 }
 
 /// States what is known of a tool's definition.
@@ -314,6 +323,7 @@ pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> F
             facts.method = "tools/call".into();
             define(&mut facts, name, context);
             facts.tool_name = Fact::Known(name.to_owned());
+            state_hint(&mut facts, context);
         }
         ResourceType::Prompt => facts.method = "prompts/get".into(),
         ResourceType::Resource => {

@@ -24,11 +24,15 @@ pub struct Entry {
     pub screened: Screened,
     /// Its definition, where it is a tool: digest and canonical text.
     definition: Option<(Arc<str>, String)>,
+    /// Its `readOnlyHint`.
+    reads_only: Option<bool>,
 }
 
 #[derive(Debug)]
 struct Known {
     digest: Arc<str>,
+    /// What the definition says of itself (`readOnlyHint`).
+    reads_only: Option<bool>,
     unseen_name: bool,
 }
 
@@ -109,6 +113,17 @@ impl Definitions {
         self.tools.get(tool).map(|known| Arc::clone(&known.digest))
     }
 
+    /// What a tool's pinned definition says of itself (`readOnlyHint`). Where definitions are not pinned,
+    /// a server may say anything at any time.
+    #[must_use]
+    pub fn read_only_hint(&self, tool: &str) -> Option<bool> {
+        let known = self.tools.get(tool)?;
+        // What speaks against reading is believed in any case.
+        known
+            .reads_only
+            .filter(|reads| !reads || self.pins.holds(tool))
+    }
+
     /// Whether a tool may not be shown or called.
     #[must_use]
     pub fn quarantine(&self, tool: &str) -> Option<Quarantine> {
@@ -187,6 +202,7 @@ impl Definitions {
         if self.tools.len() < TOOLS_MAX || self.tools.contains_key(tool) {
             let known = Known {
                 digest: Arc::clone(digest),
+                reads_only: entry.reads_only,
                 unseen_name: entry.screened.unseen_name,
             };
             self.tools.insert(tool.to_owned(), known);
@@ -226,6 +242,7 @@ impl Definitions {
                     ..Screened::default()
                 },
                 definition: None,
+                reads_only: None,
             };
         };
         let of = format!("{} {}", list.noun(), quoted(label));
@@ -235,6 +252,7 @@ impl Definitions {
         });
         Entry {
             screened: descriptions::entry(raw, &node, &of, &self.options),
+            reads_only: read_only_hint(raw),
             definition,
         }
     }
@@ -243,6 +261,15 @@ impl Definitions {
     pub fn close(&mut self) {
         self.pins.close();
     }
+}
+
+/// The `readOnlyHint` of an entry.
+fn read_only_hint(raw: &str) -> Option<bool> {
+    if !raw.contains("readOnlyHint") {
+        return None;
+    }
+    let entry: serde_json::Value = serde_json::from_str(raw).ok()?;
+    entry.get("annotations")?.get("readOnlyHint")?.as_bool()
 }
 
 /// What belongs to a tool's definition: all of it except `_meta`, which is no model's and which

@@ -144,6 +144,84 @@ fn j06_j08_j12_every_way_to_a_denied_and_to_a_protected_place_is_refused() {
     );
 }
 
+/// What an allow rule on a folder says of a call.
+fn allowed_below_a_folder(call: &str) -> bool {
+    let policy = Policy::load(
+        r#"{"version":"1","default_action":"deny","rules":[
+            {"id":"open","effect":"allow","conditions":{"path_pattern":"/srv/work/open/**"}}]}"#,
+        Some(&Machine),
+        &[],
+    );
+    effect(&policy.unwrap(), call).0 == Effect::Allow
+}
+
+#[test]
+fn j05_json_in_a_string_is_read_as_a_list() {
+    for paths in [
+        r#"["/etc/passwd"]"#,
+        r#"["/srv/work/open/a","/etc/passwd"]"#,
+        r#" ["/etc/passwd"]"#,
+        r#""/etc/passwd""#,
+        r#"{"path":"/etc/passwd"}"#,
+    ] {
+        let call = format!(r#"read {{"paths":{}}}"#, serde_json::Value::from(paths));
+        assert!(!allowed_below_a_folder(&call), "{call}");
+    }
+    assert!(allowed_below_a_folder(
+        r#"read {"paths":["/srv/work/open/a"]}"#
+    ));
+}
+
+#[test]
+fn j12_an_allow_rule_asks_for_one_plain_reading() {
+    for path in [
+        "/srv/work/open/a\\n/etc/passwd",
+        "/srv/work/open/a:/etc/passwd",
+        "/srv/work/open/a,/etc/passwd",
+        "/srv/work/open/a /etc/passwd",
+        "/srv/work/open/a;../../x",
+        "/srv/work/open/{a,../../../etc/passwd}",
+        "/srv/work/open/..\\\\..\\\\vault",
+        "/srv/work/open/\\u200b../../vault",
+        "'/srv/work/open/a'",
+        "/srv/work/open\\uff0f..\\uff0fvault",
+    ] {
+        let call = format!(r#"read {{"path":"{path}"}}"#);
+        assert!(!allowed_below_a_folder(&call), "{call}");
+    }
+    for path in [
+        "/srv/work/open/a b.txt",
+        "/srv/work/open/[id].tsx",
+        "/srv/work/open/a=b@c.txt",
+        "/srv/work/open/$types.ts",
+        "/srv/work/open/über.md",
+        "open/a",
+    ] {
+        let call = format!(r#"read {{"path":"{path}"}}"#);
+        assert!(allowed_below_a_folder(&call), "{call}");
+    }
+}
+
+/// A second path beside the one that is allowed is a path by its name.
+#[test]
+fn j06_every_argument_that_is_named_like_a_path_has_to_be_allowed() {
+    for name in [
+        "relative_path",
+        "notebook_path",
+        "repo_path",
+        "directory",
+        "dir",
+        "cwd",
+        "uri",
+        "input_file",
+        "oldPath",
+        "image_path",
+    ] {
+        let call = format!(r#"read {{"path":"/srv/work/open/a","{name}":"policy.json"}}"#);
+        assert!(!allowed_below_a_folder(&call), "{call}");
+    }
+}
+
 /// What reading alone misses is known, and stays what it is: a way that is found moves to `ways.txt`.
 #[test]
 fn what_reading_alone_misses_is_listed() {
