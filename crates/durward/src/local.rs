@@ -1,12 +1,13 @@
 //! This machine's clock, randomness and file system, as the gate asks for them.
 
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use gate::Clock;
 use gate::paths::PathView;
 use gate::paths::view::Link;
+use mcp::describe::ArgumentRoles;
 
 use crate::places::Places;
 
@@ -54,6 +55,18 @@ pub fn random(bytes: &mut [u8]) -> io::Result<()> {
 pub struct LocalView {
     home: Option<String>,
     current: Option<String>,
+    is_base_known: bool,
+}
+
+/// How a server reads its arguments, as far as the configuration says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// What its arguments are, where neither names nor schemas tell.
+    pub arguments: ArgumentRoles,
+    /// The directory that it resolves relative paths against.
+    pub relative_to: Option<PathBuf>,
+    /// The directory that it is started in, where that is not ours.
+    pub started_in: Option<PathBuf>,
 }
 
 impl LocalView {
@@ -65,6 +78,19 @@ impl LocalView {
         Self {
             home: text(&places.home),
             current: text(&places.current),
+            is_base_known: false,
+        }
+    }
+
+    /// A view for a server that reads its arguments like this.
+    pub fn of(places: &Places, reads: &Reads) -> Self {
+        let own = reads.relative_to.as_ref().or(reads.started_in.as_ref());
+        let own = own.and_then(|path| path.to_str()).map(str::to_owned);
+        let view = Self::new(places);
+        Self {
+            current: own.or(view.current),
+            is_base_known: reads.relative_to.is_some(),
+            ..view
         }
     }
 }
@@ -76,6 +102,10 @@ impl PathView for LocalView {
 
     fn current_dir(&self) -> Option<String> {
         self.current.clone()
+    }
+
+    fn is_base_known(&self) -> bool {
+        self.is_base_known
     }
 
     fn read_link(&self, path: &str) -> Link {

@@ -142,7 +142,7 @@ fn open(
     gate: &Arc<Gate>,
     client: (FrameReader, FrameWriter),
 ) -> Result<Stdio, Failure> {
-    let view: Arc<dyn PathView> = Arc::new(LocalView::new(places));
+    let view: Arc<dyn PathView> = Arc::new(LocalView::of(places, &plan.reads));
     let server = ServerOptions {
         name: plan.name.clone(),
         gate: Arc::clone(gate),
@@ -154,6 +154,7 @@ fn open(
         breaker: plan.breaker,
         // The paths of another machine cannot be looked up here.
         view: plan.server.is_local().then_some(view),
+        roles: plan.reads.arguments.clone(),
         descriptions: plan.descriptions.clone(),
         pins: plan.pins.clone(),
     };

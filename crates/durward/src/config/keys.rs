@@ -167,6 +167,18 @@ pub const KEYS: &[Key] = &[
         "most processes of it at once under `durward serve`; for one more, the one that was idle for the longest time is ended",
     ),
     key(
+        "servers.*.arguments",
+        "a map of path, source, destination or content by argument, or by `TOOL.ARGUMENT`",
+        "by names and schemas",
+        "what the server's arguments are, where neither their names nor the tools' schemas tell",
+    ),
+    key(
+        "servers.*.relative_to",
+        "path",
+        "any directory",
+        "the directory that the server resolves relative paths against; without it a relative path is taken for one below any directory",
+    ),
+    key(
         "servers.*.sandbox.read",
         "a list of paths",
         "none",

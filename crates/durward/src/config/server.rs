@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use mcp::describe::{ArgumentRoles, Said};
 use mcp::upstream::http::{Target, TargetFault};
 use net::confine::Sandbox;
 
@@ -12,6 +13,7 @@ use super::section::Section;
 use super::settings::{Setting, Warning};
 use super::values::{Pin, Span, Transport, no_network};
 use crate::builtin::{self, Wired};
+use crate::local::Reads;
 
 /// Header fields that belong to the protocol; a file may not set them.
 const OWN_HEADERS: [&str; 9] = [
@@ -51,6 +53,8 @@ pub struct Server {
     /// Most processes of it at once.
     pub processes_max: Option<Setting<u64>>,
     pub pin: Option<Setting<Pin>>,
+    /// How it reads its arguments.
+    pub reads: Reads,
 }
 
 /// A server that is started.
@@ -94,6 +98,12 @@ pub fn read(
         Some(_) => Transport::Builtin,
         None => transport(&section, command.is_some(), http.is_some())?,
     };
+    let started_in = command.as_ref().and_then(|own| own.directory.clone());
+    let reads = Reads {
+        arguments: arguments(&section)?,
+        relative_to: section.path("relative_to")?.map(|path| path.value),
+        started_in,
+    };
     Ok(Server {
         name,
         at: member.at,
@@ -106,6 +116,7 @@ pub fn read(
         tool_timeout: tool_timeouts(&section)?,
         processes_max: section.number("processes_max", 1..=PROCESSES_MAX)?,
         pin: section.choice("pin")?,
+        reads,
     })
 }
 
@@ -155,6 +166,22 @@ fn builtin(section: &Section<'_>) -> Result<Option<Wired>, Fault> {
         }
     }
     Ok(Some(wired.value))
+}
+
+/// What the server's arguments are.
+fn arguments(section: &Section<'_>) -> Result<ArgumentRoles, Fault> {
+    let mut roles = ArgumentRoles::default();
+    for (name, text, at) in section.map("arguments")? {
+        let Some(said) = Said::of(&text.value) else {
+            let (name, text) = (name.escape_debug(), text.written.escape_debug());
+            let words = Said::WORDS.join(", ");
+            let message =
+                format!("arguments: \"{name}\" is \"{text}\", and has to be one of {words}");
+            return Err(Fault::new(at, message));
+        };
+        roles.say(&name, said);
+    }
+    Ok(roles)
 }
 
 fn command(section: &Section<'_>) -> Result<Option<Command>, Fault> {
@@ -348,7 +375,7 @@ impl Server {
     /// Whether it is started, reached and pinned in the same way.
     pub fn is_served_like(&self, other: &Self) -> bool {
         let pin = |server: &Self| server.pin.as_ref().map(|pin| pin.value);
-        self.is_reached_like(other) && pin(self) == pin(other)
+        self.is_reached_like(other) && pin(self) == pin(other) && self.reads == other.reads
     }
 
     /// The keys about its time to answer and its number of processes that say something else.

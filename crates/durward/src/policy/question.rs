@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gate::Caller;
 use gate::facts::{Fact, FactId, Facts, Kind, Stated};
-use mcp::describe::{self, Context, PathSchemas};
+use mcp::describe::{self, ArgumentRoles, Context, PathSchemas};
 use mcp::message::method::{self, Class};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -99,6 +99,7 @@ impl Question<'_> {
     /// Lends what describing needs to know.
     fn with_context<T>(&self, view: &LocalView, describe: impl FnOnce(&Context<'_>) -> T) -> T {
         let (schemas, caller) = (PathSchemas::default(), Caller::local(self.subject));
+        let roles = ArgumentRoles::default();
         // What cannot be used is said where it is served.
         let builtin = self
             .builtin
@@ -108,6 +109,7 @@ impl Question<'_> {
             caller: &caller,
             view: Some(view),
             schemas: &schemas,
+            roles: &roles,
             definitions: None,
             builtin: builtin.as_deref(),
         })

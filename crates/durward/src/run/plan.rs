@@ -11,6 +11,7 @@ use crate::config::Settings;
 use crate::config::server::Server;
 use crate::failure::Failure;
 use crate::flags::sync_policy;
+use crate::local::Reads;
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::names;
 use crate::places::Places;
@@ -26,6 +27,8 @@ pub(super) struct Plan {
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
     pub breaker: toolkit::breaker::Settings,
+    /// How the server reads its arguments.
+    pub reads: Reads,
     pub sync: SyncPolicy,
     pub approval: gate::approval::Options,
     pub descriptions: mcp::descriptions::Options,
@@ -75,6 +78,9 @@ impl Plan {
             call_timeout_ms,
             tool_timeouts_ms,
             breaker: settings.breaker.settings(),
+            reads: server
+                .map(|server| server.reads.clone())
+                .unwrap_or_default(),
             sync: sync_policy(args.sync, settings),
             approval: args.approval.options(&settings.approval),
             descriptions: screening::descriptions(&args.screening, settings),

@@ -47,7 +47,7 @@ pub fn options(
     // The paths of another machine cannot be looked up here.
     let view = planned
         .is_local()
-        .then(|| Arc::new(LocalView::new(places)) as Arc<dyn PathView>);
+        .then(|| Arc::new(LocalView::of(places, &planned.reads)) as Arc<dyn PathView>);
     ServerOptions {
         name: planned.name.clone(),
         means,
@@ -58,6 +58,7 @@ pub fn options(
         tool_timeouts_ms: planned.tool_timeouts_ms.clone(),
         breaker: plan.breaker,
         view,
+        roles: planned.reads.arguments.clone(),
         descriptions: plan.descriptions.clone(),
         pins: planned.pins.clone(),
     }

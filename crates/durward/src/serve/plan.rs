@@ -13,6 +13,7 @@ use crate::config::Settings;
 use crate::config::server::Server;
 use crate::config::values::Listen;
 use crate::failure::Failure;
+use crate::local::Reads;
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::places::Places;
 use crate::screening;
@@ -43,6 +44,8 @@ pub struct Planned {
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
     pub processes_max: usize,
+    /// How the server reads its arguments.
+    pub reads: Reads,
     pub pins: gate::pins::PinOptions,
     means: Means,
 }
@@ -216,6 +219,9 @@ impl Planned {
             call_timeout_ms,
             tool_timeouts_ms,
             processes_max: settings.processes_max_of(server),
+            reads: server
+                .map(|server| server.reads.clone())
+                .unwrap_or_default(),
             pins: screening::pins(&args.screening, settings, server, places),
             means: means(
                 server.map(|server| server.transport),

@@ -54,7 +54,8 @@ pub(super) fn recorded(facts: &Facts) -> (Vec<PathFact<'_>>, u64) {
 pub(super) fn contents(facts: &Facts) -> Option<u64> {
     match &facts.paths {
         Fact::Known(paths) => {
-            u64::try_from(paths.iter().filter(|argument| argument.content).count()).ok()
+            let in_contents = paths.iter().filter(|argument| argument.content).count();
+            u64::try_from(in_contents + facts.reach.count()).ok()
         }
         Fact::Unknown | Fact::Absent => None,
     }

@@ -10,6 +10,7 @@
 pub mod effects;
 pub mod operation;
 mod paths;
+pub mod reading;
 mod table;
 mod value;
 
@@ -17,7 +18,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::caller::Caller;
-use crate::paths::{PathArgument, Role};
+use crate::paths::{PathArgument, Reach, Role};
 use crate::reason::Quarantine;
 
 pub use operation::Operation;
@@ -113,6 +114,14 @@ impl ResourceType {
     }
 }
 
+/// The words of [`FactId::ReadsOnly`].
+const READS_ONLY: [&str; 2] = ["yes", "no"];
+
+/// The same, for whoever asks.
+pub(crate) fn reads_only_words() -> Vec<&'static str> {
+    READS_ONLY.to_vec()
+}
+
 /// What is known of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -132,6 +141,8 @@ pub struct Facts {
     pub subject_id: String,
     /// Everything in the arguments that is or may be a path.
     pub paths: Fact<Vec<PathArgument>>,
+    /// What the arguments' strings may lead to beside that: for rules that refuse or ask.
+    pub reach: Reach,
     /// The digest of the tool's definition, as its server listed it last.
     pub definition: Fact<Arc<str>>,
     /// What the call does, where somebody knows; else the tool's name tells.
@@ -191,6 +202,10 @@ impl Facts {
                 Fact::Known(text(operation.label()))
             }
             FactId::SideEffects => self.side_effects_known().map(Value::Words).into(),
+            FactId::ReadsOnly => match self.kept(id) {
+                Fact::Known(said) => Fact::Known(said),
+                Fact::Unknown | Fact::Absent => Fact::Known(text(self.reads_only())),
+            },
             FactId::Paths => self.of_paths(Some(Value::Places(self.places().collect()))),
             FactId::Path => self.of_paths(self.primary_path().map(text)),
             FactId::SourcePath => self.of_paths(self.path_of(Role::Source).map(text)),
@@ -267,6 +282,29 @@ impl Facts {
                 .and_then(|tool| effects::of_tool(tool))
         };
         self.side_effects.or_else(of_name)
+    }
+
+    /// `yes` where the call reads and does nothing else, else `no`.
+    fn reads_only(&self) -> &'static str {
+        let reads = match self.tool_name.known() {
+            Some(tool) => {
+                let changes = self
+                    .operation
+                    .is_some_and(|stated| stated != Operation::Read);
+                !changes && reading::reads_only(tool, self.side_effects, None)
+            }
+            None => self.operation_known() == Some(Operation::Read),
+        };
+        if reads { "yes" } else { "no" }
+    }
+
+    /// States what a tool's definition says of itself (`readOnlyHint`), where that definition is pinned.
+    pub fn state_hint(&mut self, hint: bool) {
+        if let Some(tool) = self.tool_name.known() {
+            let reads = reading::reads_only(tool, self.side_effects, Some(hint));
+            let said = if reads { "yes" } else { "no" };
+            self.keep(FactId::ReadsOnly, Fact::Known(said.into()));
+        }
     }
 
     /// States who calls: what an authenticator has found, not what a face has written.

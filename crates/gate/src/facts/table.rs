@@ -102,6 +102,7 @@ facts! {
     Direction "direction": Text, Plain, "to_server, or to_client where a server asks its client";
     Operation "operation": Text, Plain, "read, write, delete or unknown: as a built-in server states it, else by the tool's name";
     SideEffects "side_effects": Texts, Plain, "list of the tool's side effects; null where they are not known";
+    ReadsOnly "reads_only": Text, Plain, "yes where the call reads files or the like and does nothing else, as far as is known; else no";
     Paths "paths": Texts, Plain, "list of all places that the call's paths lead to; an allow rule sees none in contents";
     Path "path": Text, Plain, "the call's only path; unknown where there are several, or one that leads to several places: use paths";
     SourcePath "source_path": Text, Plain, "the only source, likewise";

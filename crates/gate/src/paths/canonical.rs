@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization;
 
+use super::reach::is_ambiguous;
 use super::view::{Link, PathView};
 use super::{is_file_uri, trimmed, without_line_ends};
 
@@ -17,6 +18,9 @@ pub struct Meaning {
     /// There are places that nobody at the door can name (`~user`, a link that cannot be read,
     /// a fourth layer of percent-encoding).
     pub uncertain: bool,
+    /// It can be read as something else than one path. An allow rule does not count on that; whatever
+    /// else it may be is in [`super::Reach`].
+    pub ambiguous: bool,
 }
 
 /// Most links followed for one path, as in Linux.
@@ -40,7 +44,10 @@ impl Meaning {
 /// relative paths are then uncertain.
 #[must_use]
 pub fn meanings(text: &str, view: Option<&dyn PathView>) -> Meaning {
-    let mut meaning = Meaning::default();
+    let mut meaning = Meaning {
+        ambiguous: is_ambiguous(text),
+        ..Meaning::default()
+    };
     if text.len() > PATH_BYTES_MAX || text.contains('\0') {
         meaning.uncertain = true;
         return meaning;

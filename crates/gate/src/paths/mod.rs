@@ -5,6 +5,7 @@
 //! deny and hitl match if any of them matches, allow only if all of them do.
 
 pub mod canonical;
+pub mod reach;
 pub mod view;
 
 use std::borrow::Cow;
@@ -12,6 +13,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 
 pub use canonical::{Meaning, meanings};
+pub use reach::Reach;
 pub use view::PathView;
 
 /// Which part a path plays in its call.
@@ -72,6 +74,31 @@ const DESTINATION_KEYS: [&str; 8] = [
 ];
 /// Plural forms that real servers use for lists of paths (the official filesystem server: `paths`).
 const PLURAL_KEYS: [&str; 3] = ["paths", "files", "filenames"];
+/// Last words of argument names that mean a path: `relative_path`, `notebookPath`, `working_dir`, `cwd`.
+const PATH_WORDS: [&str; 22] = [
+    "path",
+    "paths",
+    "pathname",
+    "filepath",
+    "file",
+    "files",
+    "filename",
+    "filenames",
+    "dir",
+    "dirs",
+    "dirname",
+    "directory",
+    "directories",
+    "folder",
+    "folders",
+    "cwd",
+    "pwd",
+    "workdir",
+    "root",
+    "roots",
+    "uri",
+    "uris",
+];
 /// Argument names whose strings are what is written, not where.
 const CONTENT_KEYS: [&str; 4] = ["content", "text", "oldText", "newText"];
 
@@ -96,7 +123,9 @@ pub fn role_of_key(key: &str) -> Option<Role> {
     } else if DESTINATION_KEYS.contains(&folded) {
         Some(Role::Destination)
     } else {
-        None
+        let words = crate::facts::operation::words(key);
+        let last = words.last()?.trim_end_matches(|c: char| c.is_ascii_digit());
+        PATH_WORDS.contains(&last).then_some(Role::Path)
     }
 }
 
@@ -193,6 +222,12 @@ mod tests {
             ("fromPath", Some(Role::Source)),
             ("destination_path", Some(Role::Destination)),
             ("targetPath", Some(Role::Destination)),
+            ("relative_path", Some(Role::Path)),
+            ("notebookPath", Some(Role::Path)),
+            ("cwd", Some(Role::Path)),
+            ("input_file2", Some(Role::Path)),
+            ("file_type", None),
+            ("profile", None),
             ("message", None),
             ("", None),
         ];

@@ -6,6 +6,11 @@ pub trait PathView: Send + Sync {
     fn home(&self) -> Option<String>;
     /// The directory against which relative paths are resolved.
     fn current_dir(&self) -> Option<String>;
+    /// Whether [`PathView::current_dir`] is certainly the directory that relative paths are resolved
+    /// against: somebody has said so. A server may else have one of its own.
+    fn is_base_known(&self) -> bool {
+        false
+    }
     /// The target of the symbolic link at `path` (absolute, no `..`), or what stands in the way.
     fn read_link(&self, path: &str) -> Link;
 }

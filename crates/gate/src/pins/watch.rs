@@ -105,6 +105,14 @@ impl Pins {
         self.file.as_ref().err().or(self.book.as_ref().err())
     }
 
+    /// Whether what this session was shown of a tool is the definition that is pinned.
+    #[must_use]
+    pub fn holds(&self, tool: &str) -> bool {
+        self.mode != PinMode::Off
+            && matches!((&self.book, self.shown.get(tool)),
+                (Ok(book), Some(digest)) if book.standing(tool, digest) == Standing::Approved)
+    }
+
     /// Whether a tool may not be shown or called now.
     ///
     /// A tool that this session was not shown counts by what is written: its caller knows the

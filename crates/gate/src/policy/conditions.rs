@@ -77,6 +77,12 @@ pub static CONDITIONS: &[ConditionDef] = &[
         Matcher::AnyOf(Some(("side effect", effects::labels))),
         "side effects, any of which the call has",
     ),
+    row(
+        "reads_only",
+        FactId::ReadsOnly,
+        Matcher::Word("answer", crate::facts::reads_only_words),
+        "whether the call reads files or the like and does nothing else, as far as is known",
+    ),
     ConditionDef {
         also: Some("method"),
         ..row(

@@ -56,10 +56,9 @@ impl Index {
     /// The rules that may match, in the policy's order, each once.
     pub fn candidates(&self, seen: &Seen<'_>) -> Vec<u32> {
         let mut found = Vec::new();
-        let paths = &seen.facts().paths;
-        self.others.find(paths, &mut found);
+        self.others.find(seen, &mut found);
         if let Some(shelf) = self.tools.get(seen.tool_folded()) {
-            shelf.find(paths, &mut found);
+            shelf.find(seen, &mut found);
         }
         found.sort_unstable();
         found.dedup();
@@ -81,22 +80,31 @@ impl Shelf {
         }
     }
 
-    fn find(&self, paths: &Fact<Vec<PathArgument>>, found: &mut Vec<u32>) {
+    fn find(&self, seen: &Seen<'_>, found: &mut Vec<u32>) {
+        let reach = &seen.facts().reach;
+        // What is no plain place may lead anywhere.
+        let leads_anywhere = seen.reaches_below()
+            || reach.unread
+            || !reach.relative.is_empty()
+            || !reach.globs.is_empty();
         found.extend(&self.rest);
-        match paths {
+        match &seen.facts().paths {
             Fact::Absent => {}
-            Fact::Known(paths) if paths.iter().all(is_resolved) => self.of_paths(paths, found),
+            Fact::Known(paths) if !leads_anywhere && paths.iter().all(is_resolved) => {
+                let plain = paths.iter().flat_map(|argument| &argument.meaning.places);
+                self.of_places(plain.map(String::as_str).chain(reach.every_place()), found);
+            }
             Fact::Known(_) | Fact::Unknown => found.extend(&self.by_path),
         }
     }
 
-    fn of_paths(&self, paths: &[PathArgument], found: &mut Vec<u32>) {
-        for place in paths.iter().flat_map(|argument| &argument.meaning.places) {
+    fn of_places<'p>(&self, places: impl Iterator<Item = &'p str>, found: &mut Vec<u32>) {
+        for place in places {
             if !self.anchors.is_empty() {
                 let above = place
                     .match_indices('/')
                     .filter_map(|(at, _)| place.get(..at));
-                for anchor in above.chain([place.as_str()]) {
+                for anchor in above.chain([place]) {
                     found.extend(listed(&self.anchors, anchor));
                 }
             }

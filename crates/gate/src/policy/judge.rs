@@ -1,7 +1,6 @@
 //! The one function that judges, and its two readings: may this call pass, may this tool be seen.
 
 use crate::effect::Effect;
-use crate::facts::operation::takes_away;
 use crate::facts::{Fact, Facts, Operation};
 
 use super::Policy;
@@ -63,7 +62,7 @@ impl Policy {
         }
         Judgement {
             policy: self,
-            protected: self.touches_protected(facts),
+            protected: self.touches_protected(&seen),
             matched,
             unsure,
             operation: seen.operation(),
@@ -71,32 +70,43 @@ impl Policy {
         }
     }
 
-    /// Whether a path leads to a protected place, or something that is taken away holds one.
-    fn touches_protected(&self, facts: &Facts) -> Tri {
+    /// Whether a path leads to a protected place, or something that is read or taken away with all below it
+    /// holds one.
+    fn touches_protected(&self, seen: &Seen<'_>) -> Tri {
         if !self.local || self.protected.is_empty() {
             return Tri::No;
         }
+        let facts = seen.facts();
         let paths = match &facts.paths {
             Fact::Known(paths) => paths,
             Fact::Unknown => return Tri::Unknown,
             Fact::Absent => return Tri::No,
         };
-        let parents_too = facts.operation == Some(Operation::Delete)
-            || facts.tool_name.known().is_some_and(|name| takes_away(name));
+        if self.reaches_protected(seen) {
+            return Tri::Yes;
+        }
+        if facts.reach.unread {
+            return Tri::Unknown;
+        }
         Tri::any(paths.iter().map(|argument| {
-            let hit = argument.meaning.places.iter().any(|place| {
-                self.protected.iter().any(|guarded| {
-                    is_below(place, guarded) || (parents_too && is_below(guarded, place))
-                })
-            });
-            if hit {
-                Tri::Yes
-            } else if argument.meaning.uncertain && !argument.content {
+            if argument.meaning.uncertain && !argument.content {
                 Tri::Unknown
             } else {
                 Tri::No
             }
         }))
+    }
+
+    fn reaches_protected(&self, seen: &Seen<'_>) -> bool {
+        let reach = &seen.facts().reach;
+        let is_guarded = |place: &str| self.protected.iter().any(|top| is_below(place, top));
+        let holds_one = |place: &str| self.protected.iter().any(|inner| is_below(inner, place));
+        seen.tops().chain(reach.every_place()).any(is_guarded)
+            || (seen.reaches_below() && seen.tops().any(holds_one))
+            || self.protected_targets.iter().any(|target| {
+                reach.relative.iter().any(|text| target.ends(text))
+                    || reach.globs.iter().any(|glob| target.meets(glob))
+            })
     }
 }
 

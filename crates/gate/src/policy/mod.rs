@@ -17,6 +17,7 @@ pub mod rule;
 mod seen;
 mod shell;
 pub mod starter;
+mod target;
 pub mod tri;
 pub mod when;
 
@@ -54,6 +55,8 @@ pub struct Policy {
     digest: String,
     /// Canonical directories and files that no call may touch.
     protected: Vec<String>,
+    /// The same, to be held against what is no plain place.
+    protected_targets: Vec<target::Target>,
     /// Paths lead into this machine's file system.
     local: bool,
 }
@@ -96,6 +99,10 @@ impl Policy {
             compiled,
             index,
             digest,
+            protected_targets: places
+                .iter()
+                .map(|place| target::Target::at_or_below(place))
+                .collect(),
             protected: places,
             local: view.is_some(),
         })

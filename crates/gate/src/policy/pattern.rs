@@ -59,6 +59,14 @@ impl Pattern {
     /// A path glob; with a view also the places where its fixed beginning leads through links and
     /// `~`, so that a rule about a linked directory means the directory.
     pub fn path(pattern: &str, view: Option<&dyn PathView>) -> Result<Vec<Self>, String> {
+        Self::spellings(pattern, view)
+            .iter()
+            .map(|spelling| Self::one_path(spelling))
+            .collect()
+    }
+
+    /// The pattern and where else its fixed beginning leads.
+    pub fn spellings(pattern: &str, view: Option<&dyn PathView>) -> Vec<String> {
         use unicode_normalization::UnicodeNormalization as _;
         let normal: String = pattern.nfc().collect();
         let expanded = match (normal.strip_prefix("~/"), view.and_then(PathView::home)) {
@@ -77,9 +85,6 @@ impl Pattern {
             }
         }
         spellings
-            .iter()
-            .map(|spelling| Self::one_path(spelling))
-            .collect()
     }
 
     fn one_path(spelling: &str) -> Result<Self, String> {

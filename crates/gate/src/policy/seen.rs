@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::shell::fold;
+use crate::facts::operation::takes_away;
 use crate::facts::{Fact, FactId, Facts, Operation, Value};
 
 /// Facts, and what most rules ask of them.
@@ -12,6 +13,7 @@ pub(super) struct Seen<'f> {
     backend_folded: String,
     operation: Option<Operation>,
     effects: Option<&'static [&'static str]>,
+    below: bool,
 }
 
 impl<'f> Seen<'f> {
@@ -23,6 +25,7 @@ impl<'f> Seen<'f> {
             backend_folded: fold(&facts.backend_id),
             operation: facts.operation_known(),
             effects: facts.side_effects_known(),
+            below: facts.reach.below || takes_away_of(facts),
         }
     }
 
@@ -41,6 +44,18 @@ impl<'f> Seen<'f> {
 
     pub fn effects(&self) -> Option<&'static [&'static str]> {
         self.effects
+    }
+
+    /// Whether whatever lies below the call's places is read with them, or taken away.
+    pub fn reaches_below(&self) -> bool {
+        self.below
+    }
+
+    /// The places below which a call reaches that does so.
+    pub fn tops(&self) -> impl Iterator<Item = &'f str> + use<'f> {
+        let arguments = self.facts.paths.known().into_iter().flatten();
+        let plain = arguments.flat_map(|argument| &argument.meaning.places);
+        plain.chain(&self.facts.reach.places).map(String::as_str)
     }
 
     /// What is known of one fact.
@@ -63,4 +78,10 @@ impl<'f> Seen<'f> {
             _ => Cow::Owned(fold(text)),
         }
     }
+}
+
+/// Whether a call takes away what is at its places.
+fn takes_away_of(facts: &Facts) -> bool {
+    facts.operation == Some(Operation::Delete)
+        || facts.tool_name.known().is_some_and(|name| takes_away(name))
 }

@@ -7,9 +7,9 @@ pub const STARTER_POLICY: &str = r#"{
   "rules": [
     {
       "id": "starter-allow-reads",
-      "description": "tools whose name says that they only read, resources and prompts",
+      "description": "tools of which everything known says that they only read, resources and prompts",
       "effect": "allow",
-      "conditions": { "operations": ["read"] }
+      "conditions": { "reads_only": "yes" }
     },
     {
       "id": "starter-allow-client-questions",
@@ -21,7 +21,7 @@ pub const STARTER_POLICY: &str = r#"{
       "id": "starter-ask-tools",
       "description": "any other tool waits for a person",
       "effect": "hitl",
-      "conditions": { "tool_name": "*", "operations": ["write", "delete", "unknown"] }
+      "conditions": { "tool_name": "*", "reads_only": "no" }
     },
     {
       "id": "starter-ask-sampling",

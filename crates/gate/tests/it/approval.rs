@@ -167,6 +167,7 @@ fn facts(subject: &str, tool: &str, path: &str) -> Facts {
             meaning: Meaning {
                 places: vec![path.into()],
                 uncertain: false,
+                ..gate::paths::Meaning::default()
             },
         }]),
         ..Facts::default()

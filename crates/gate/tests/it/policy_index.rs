@@ -64,7 +64,11 @@ fn arguments() -> impl Strategy<Value = Fact<Vec<PathArgument>>> {
             text: places.first().cloned().unwrap_or_default(),
             role,
             content,
-            meaning: Meaning { places, uncertain },
+            meaning: Meaning {
+                places,
+                uncertain,
+                ambiguous: false,
+            },
         });
     prop_oneof![
         9 => prop::collection::vec(argument, 0..4).prop_map(Fact::Known),

@@ -15,7 +15,7 @@ use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 
 use super::client::Asker;
-use crate::describe::{ArgumentNames, Context, PathSchemas};
+use crate::describe::{ArgumentNames, ArgumentRoles, Context, PathSchemas};
 use crate::descriptions;
 use crate::descriptions::definitions::{Definitions, Entry, Memo};
 use crate::descriptions::finding::{Event, Finding, Told, quoted};
@@ -48,6 +48,8 @@ pub struct ServerOptions {
     pub breaker: toolkit::breaker::Settings,
     /// The file system that it sees, where it is ours.
     pub view: Option<Arc<dyn PathView>>,
+    /// What the configuration says of its arguments.
+    pub roles: ArgumentRoles,
     /// What is done about its descriptions.
     pub descriptions: descriptions::Options,
     /// How its tools' definitions are pinned.
@@ -62,6 +64,7 @@ pub(crate) struct Server {
     call_timeout_ms: u64,
     tool_timeouts_ms: HashMap<String, u64>,
     view: Option<Arc<dyn PathView>>,
+    roles: ArgumentRoles,
     known: RwLock<Known>,
     told: Mutex<Told>,
     descriptions: descriptions::Options,
@@ -127,6 +130,7 @@ impl Server {
             call_timeout_ms: options.call_timeout_ms,
             tool_timeouts_ms: options.tool_timeouts_ms,
             view: options.view,
+            roles: options.roles,
             known: RwLock::default(),
             told: Mutex::default(),
             descriptions: options.descriptions,
@@ -216,6 +220,7 @@ impl Server {
             caller,
             view: self.view.as_deref(),
             schemas: &known.schemas,
+            roles: &self.roles,
             definitions: Some(&*shown.read()),
             builtin: self.builtin().map(Arc::as_ref),
         })

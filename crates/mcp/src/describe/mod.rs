@@ -7,8 +7,9 @@ use std::sync::Arc;
 use gate::Caller;
 use gate::facts::{Direction, Fact, Facts, ResourceType};
 use gate::paths::canonical::Meaning;
+use gate::paths::reach::{Reader, Text, reads_below};
 use gate::paths::{
-    PathArgument, PathView, Role, is_content_key, is_file_uri, looks_like_path, meanings,
+    PathArgument, PathView, Reach, Role, is_content_key, is_file_uri, looks_like_path, meanings,
     role_of_key,
 };
 use gate::pins::Quarantine;
@@ -19,8 +20,10 @@ use wire::text::unescape;
 
 mod completion;
 mod names;
+mod roles;
 use completion::Completion;
 pub use names::ArgumentNames;
+pub use roles::{ArgumentRoles, Said};
 
 /// What is known of the definitions that a session was shown.
 pub trait Defined {
@@ -32,6 +35,10 @@ pub trait Defined {
 
     /// Whether what bears this name may not be reached, because the name cannot be seen.
     fn unseen_name(&self, name: &str) -> Option<Quarantine>;
+
+    /// What a tool's pinned definition says of itself (`readOnlyHint`). Where definitions are not pinned,
+    /// a server may say anything at any time.
+    fn read_only_hint(&self, tool: &str) -> Option<bool>;
 }
 
 /// What describing needs to know beside the request.
@@ -44,6 +51,8 @@ pub struct Context<'c> {
     pub view: Option<&'c dyn PathView>,
     /// Arguments that the tools' schemas say are paths.
     pub schemas: &'c PathSchemas,
+    /// What the configuration says of arguments.
+    pub roles: &'c ArgumentRoles,
     /// What a session learned of the tools' definitions, where there is a session.
     pub definitions: Option<&'c dyn Defined>,
     /// The server itself, where it is a built-in one: it states what its tools do.
@@ -150,30 +159,51 @@ pub fn client_request(
     match reaches_for {
         Some(ResourceType::Tool) => {
             let name = text("name").ok_or("tools/call needs the tool's name as a string")?;
-            facts.paths = Fact::Known(paths_of(&name, &scan.leaves, context));
+            let arguments = member(&scan.params, "arguments").unwrap_or_default();
+            let below = reads_below(&name, arguments);
+            find_paths(&mut facts, &name, &scan.leaves, below, context);
             define(&mut facts, &name, context);
             facts.tool_name = Fact::Known(name);
+            state_hint(&mut facts, context);
         }
         Some(ResourceType::Resource) => {
             let uri = text("uri").ok_or("the request needs the resource's uri as a string")?;
-            facts.paths = Fact::Known(vec![path_of_uri(&uri, context.view)]);
+            let known = vec![path_of_uri(&uri, context.view)];
+            let text = Text {
+                text: &uri,
+                key: "uri",
+                is_path: true,
+                is_content: false,
+            };
+            let mut reader = Reader::new(&known, context.view);
+            reader.take(text);
+            facts.reach = reader.done(false);
+            facts.paths = Fact::Known(known);
             facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&uri));
             facts.uri = Fact::Known(uri);
         }
         Some(ResourceType::Prompt) => {
             let name = text("name").ok_or("prompts/get needs the prompt's name as a string")?;
             facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&name));
-            facts.paths = Fact::Known(paths_of("", &scan.leaves, context));
+            find_paths(&mut facts, "", &scan.leaves, false, context);
         }
         Some(ResourceType::Server) | None => {
             let completion = Completion::of(scan);
-            facts.paths = paths_of_params(scan, completion.paths(context.view), context);
+            find_paths_of_params(&mut facts, scan, completion.paths(context.view), context);
             if let Some(uri) = completion.uri {
                 facts.uri = Fact::Known(uri);
             }
         }
     }
     Ok(facts)
+}
+
+/// States what the tool's definition says of itself.
+fn state_hint(facts: &mut Facts, context: &Context<'_>) {
+    let hint = |d: &dyn Defined| d.read_only_hint(facts.tool_name.known()?);
+    if let Some(hint) = context.definitions.and_then(hint) {
+        facts.state_hint(hint);
+    }
 }
 
 /// States what is known of a tool's definition.
@@ -190,11 +220,12 @@ fn define(facts: &mut Facts, tool: &str, context: &Context<'_>) {
 }
 
 /// Every path-like string of a request that is no call, read, or prompt: it may stand anywhere.
-fn paths_of_params(
+fn find_paths_of_params(
+    facts: &mut Facts,
     scan: &Scan<'_>,
     mut paths: Vec<PathArgument>,
     context: &Context<'_>,
-) -> Fact<Vec<PathArgument>> {
+) {
     const READ_APART: [&str; 3] = ["_meta", "ref", "argument"];
     let members: Vec<String> = scan
         .params
@@ -203,17 +234,88 @@ fn paths_of_params(
         .map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(&**name)))
         .collect();
     if members.is_empty() {
-        return Fact::Known(paths);
+        facts.paths = Fact::Known(paths);
+        return;
     }
     let frame = format!("{{\"params\":{{\"arguments\":{{{}}}}}}}", members.join(","));
     match scan_request(frame.as_bytes(), &Bounds::default()) {
         Ok(scan) => {
             paths.extend(paths_of("", &scan.leaves, context));
-            Fact::Known(paths)
+            facts.reach = reach_of("", &scan.leaves, &paths, false, context);
+            facts.paths = Fact::Known(paths);
         }
         // One level deeper than it came, it is too deep to be read.
-        Err(_) => Fact::Unknown,
+        Err(_) => facts.paths = Fact::Unknown,
     }
+}
+
+/// States every path-like string of the arguments, and whatever else their strings may lead to.
+fn find_paths(
+    facts: &mut Facts,
+    tool: &str,
+    leaves: &[Leaf<'_>],
+    below: bool,
+    context: &Context<'_>,
+) {
+    let paths = paths_of(tool, leaves, context);
+    facts.reach = reach_of(tool, leaves, &paths, below, context);
+    facts.paths = Fact::Known(paths);
+}
+
+/// What all strings of the arguments may lead to, beside the path arguments.
+fn reach_of(
+    tool: &str,
+    leaves: &[Leaf<'_>],
+    known: &[PathArgument],
+    below: bool,
+    context: &Context<'_>,
+) -> Reach {
+    let mut reader = Reader::new(known, context.view);
+    for leaf in leaves {
+        if leaf.is_name
+            && !leaf
+                .value
+                .contains(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        {
+            continue;
+        }
+        let named = role_of(tool, leaf, context);
+        if let Some(text) = unescape(leaf.value) {
+            reader.take(Text {
+                text: &text,
+                key: &leaf.key,
+                is_path: named.is_some(),
+                is_content: is_content(named, leaf, tool, context),
+            });
+        }
+    }
+    reader.done(below)
+}
+
+/// The part that an argument's name gives it: as the configuration says, by its name, by the schema.
+fn role_of(tool: &str, leaf: &Leaf<'_>, context: &Context<'_>) -> Option<Role> {
+    if leaf.is_name {
+        return None;
+    }
+    match context.roles.of(tool, &leaf.key) {
+        Some(said) => said.role(),
+        None => role_of_key(&leaf.key).or_else(|| {
+            context
+                .schemas
+                .says_path(tool, &leaf.key)
+                .then_some(Role::Path)
+        }),
+    }
+}
+
+/// Whether a string is what is written rather than where.
+fn is_content(named: Option<Role>, leaf: &Leaf<'_>, tool: &str, context: &Context<'_>) -> bool {
+    let said = |key| context.roles.of(tool, key) == Some(Said::Content);
+    named.is_none()
+        && (is_content_key(&leaf.key)
+            || is_content_key(&leaf.top)
+            || said(&leaf.key)
+            || said(&leaf.top))
 }
 
 /// Describes a request that a server makes of its client.
@@ -243,6 +345,7 @@ pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> F
             facts.method = "tools/call".into();
             define(&mut facts, name, context);
             facts.tool_name = Fact::Known(name.to_owned());
+            state_hint(&mut facts, context);
         }
         ResourceType::Prompt => facts.method = "prompts/get".into(),
         ResourceType::Resource => {
@@ -270,7 +373,7 @@ fn path_of_uri(uri: &str, view: Option<&dyn PathView>) -> PathArgument {
     } else {
         Meaning {
             places: vec![uri.to_owned()],
-            uncertain: false,
+            ..Meaning::default()
         }
     };
     PathArgument {
@@ -285,14 +388,7 @@ fn path_of_uri(uri: &str, view: Option<&dyn PathView>) -> PathArgument {
 fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathArgument> {
     let mut out = Vec::new();
     for leaf in leaves {
-        let by_name = if leaf.is_name {
-            None
-        } else {
-            role_of_key(&leaf.key)
-        };
-        let by_schema =
-            || (!leaf.is_name && context.schemas.says_path(tool, &leaf.key)).then_some(Role::Path);
-        let named = by_name.or_else(by_schema);
+        let named = role_of(tool, leaf, context);
         if named.is_none() && leaf.value.len() > 6 * gate::paths::SHAPE_BYTES_MAX {
             // Even fully escaped it would be longer than a path by its looks may be.
             continue;
@@ -308,7 +404,7 @@ fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathA
         }
         out.push(PathArgument {
             role,
-            content: named.is_none() && (is_content_key(&leaf.key) || is_content_key(&leaf.top)),
+            content: is_content(named, leaf, tool, context),
             meaning: meanings(&text, context.view),
             text: text.into_owned(),
         });
@@ -351,6 +447,7 @@ mod tests {
             caller: &Caller::local("u"),
             view: None,
             schemas: &schemas,
+            roles: &ArgumentRoles::default(),
             definitions: None,
             builtin: None,
         };

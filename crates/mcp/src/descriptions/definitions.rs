@@ -25,11 +25,15 @@ pub struct Entry {
     pub screened: Screened,
     /// Its definition, where it is a tool: digest and canonical text.
     definition: Option<(Arc<str>, String)>,
+    /// Its `readOnlyHint`.
+    reads_only: Option<bool>,
 }
 
 #[derive(Debug)]
 struct Known {
     digest: Arc<str>,
+    /// What the definition says of itself (`readOnlyHint`).
+    reads_only: Option<bool>,
     unseen_name: bool,
 }
 
@@ -93,6 +97,14 @@ impl Defined for Definitions {
 
     fn unseen_name(&self, name: &str) -> Option<Quarantine> {
         (self.options.invisible && hidden::any(name)).then_some(Quarantine::UnseenName)
+    }
+
+    fn read_only_hint(&self, tool: &str) -> Option<bool> {
+        let known = self.tools.get(tool)?;
+        // What speaks against reading is believed in any case.
+        known
+            .reads_only
+            .filter(|reads| !reads || self.pins.holds(tool))
     }
 }
 
@@ -184,6 +196,7 @@ impl Definitions {
         if self.tools.len() < TOOLS_MAX || self.tools.contains_key(tool) {
             let known = Known {
                 digest: Arc::clone(digest),
+                reads_only: entry.reads_only,
                 unseen_name: entry.screened.unseen_name,
             };
             self.tools.insert(tool.to_owned(), known);
@@ -223,6 +236,7 @@ impl Definitions {
                     ..Screened::default()
                 },
                 definition: None,
+                reads_only: None,
             };
         };
         let of = format!("{} {}", list.noun(), quoted(label));
@@ -232,6 +246,7 @@ impl Definitions {
         });
         Entry {
             screened: descriptions::entry(raw, &node, &of, &self.options),
+            reads_only: read_only_hint(raw),
             definition,
         }
     }
@@ -240,6 +255,15 @@ impl Definitions {
     pub fn close(&mut self) {
         self.pins.close();
     }
+}
+
+/// The `readOnlyHint` of an entry.
+fn read_only_hint(raw: &str) -> Option<bool> {
+    if !raw.contains("readOnlyHint") {
+        return None;
+    }
+    let entry: serde_json::Value = serde_json::from_str(raw).ok()?;
+    entry.get("annotations")?.get("readOnlyHint")?.as_bool()
 }
 
 /// What belongs to a tool's definition: all of it except `_meta`, which is no model's and which

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use gate::facts::effects::SIDE_EFFECTS;
 use gate::facts::{Direction, FACTS, Fact, Facts, ResourceType, Stated};
 use gate::limits::BREACH_RULE;
 use gate::paths::canonical::Meaning;
 use gate::paths::{PathArgument, Role};
-use gate::policy::{Effect, PROTECTED_RULE};
+use gate::policy::{Effect, Operation, PROTECTED_RULE};
 use mcp::message::method::{self, Class};
 use serde::Deserialize;
 use serde_json::Value;
@@ -46,6 +47,10 @@ pub struct Recorded<'a> {
     policy_digest: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     hitl_outcome: Option<Cow<'a, str>>,
+    #[serde(default)]
+    operations: Vec<String>,
+    #[serde(default)]
+    side_effects: Vec<String>,
     #[serde(default)]
     path_arguments: Vec<Argument>,
     #[serde(default)]
@@ -147,6 +152,8 @@ impl<'a> Recorded<'a> {
             uri: text(&self.uri),
             subject_id: subject.clone().into_owned(),
             paths: Fact::Unknown,
+            operation: self.operation(),
+            side_effects: side_effects(&self.side_effects),
             ..Facts::default()
         };
         self.state_more(&mut base);
@@ -173,6 +180,12 @@ impl<'a> Recorded<'a> {
             // What is read from others is no fact to state.
             let _ = facts.set(row.id, Fact::Known(value));
         }
+    }
+
+    /// What the call does, as it was recorded; records without it are read by the tool's name.
+    fn operation(&self) -> Option<Operation> {
+        let label = self.operations.first()?;
+        Operation::ALL.into_iter().find(|of| of.label() == label)
     }
 
     fn resource_type(&self, direction: Direction, method: &str) -> Option<ResourceType> {
@@ -227,6 +240,32 @@ impl<'a> Recorded<'a> {
     }
 }
 
+/// The side effects that were recorded; `None` where none were, which is how unknown ones are recorded.
+/// Facts hold lists that live as long as the program: each list that a journal names is made once.
+fn side_effects(recorded: &[String]) -> Option<&'static [&'static str]> {
+    /// Most lists that are made: journals name a handful.
+    const LISTS_MAX: usize = 1_024;
+    static LISTS: Mutex<Vec<&'static [&'static str]>> = Mutex::new(Vec::new());
+    let known = |name: &String| {
+        let mut all = SIDE_EFFECTS.iter().copied();
+        all.find(|effect| effect == name)
+    };
+    let list: Vec<&'static str> = recorded.iter().filter_map(known).collect();
+    if list.is_empty() {
+        return None;
+    }
+    let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(made) = lists.iter().find(|made| ***made == *list) {
+        return Some(made);
+    }
+    if lists.len() >= LISTS_MAX {
+        return None;
+    }
+    let made: &'static [&'static str] = Vec::leak(list);
+    lists.push(made);
+    Some(made)
+}
+
 impl Argument {
     /// The argument again; `None` where its role is none that is known.
     fn revive(&self) -> Option<PathArgument> {
@@ -243,6 +282,7 @@ impl Argument {
             meaning: Meaning {
                 places: self.places.clone(),
                 uncertain: self.uncertain,
+                ..gate::paths::Meaning::default()
             },
         })
     }
@@ -257,6 +297,7 @@ fn unknown(role: Role, content: bool) -> PathArgument {
         meaning: Meaning {
             places: Vec::new(),
             uncertain: true,
+            ..gate::paths::Meaning::default()
         },
     }
 }

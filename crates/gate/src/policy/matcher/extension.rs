@@ -7,6 +7,7 @@ use crate::effect::Effect;
 use crate::facts::Facts;
 use crate::paths::canonical::extension;
 use crate::policy::document::{Document, Entry, PolicyError};
+use crate::policy::target::Target;
 use crate::policy::tri::Tri;
 
 /// Extensions with their dot, lower case.
@@ -25,9 +26,25 @@ impl Extensions {
     }
 
     pub fn hold(&self, facts: &Facts) -> Tri {
-        over(facts, self.all, &|_| true, &|place| {
+        let is_listed = |place: &str| {
             extension(place).is_some_and(|e| self.texts.iter().any(|listed| *listed == e))
-        })
+        };
+        let reach = &facts.reach;
+        if !self.all
+            && (reach.relative.iter().any(|text| is_listed(text))
+                || reach.globs.iter().any(|glob| self.may_be_of(glob)))
+        {
+            return Tri::Yes;
+        }
+        over(facts, self.all, &|_| true, &is_listed)
+    }
+}
+
+impl Extensions {
+    /// Whether a file of a listed extension matches a glob.
+    fn may_be_of(&self, glob: &str) -> bool {
+        let any = |text: &String| Target::of(&format!("**/*{text}")).meets(glob);
+        self.texts.iter().any(any)
     }
 }
 

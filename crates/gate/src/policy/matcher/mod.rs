@@ -160,7 +160,7 @@ impl Test {
             Self::Name(names) => names.hold(seen),
             Self::Exact(texts) => texts.hold(seen),
             Self::AnyOf(members) => members.hold(seen),
-            Self::Path(paths) => paths.hold(seen.facts()),
+            Self::Path(paths) => paths.hold(seen),
             Self::OtherPaths(others) => others.hold(seen.facts()),
             Self::Extension(extensions) => extensions.hold(seen.facts()),
             Self::Scheme(schemes) => schemes.hold(seen.facts()),

@@ -8,6 +8,8 @@ use crate::paths::{PathArgument, PathView, Role, is_file_uri};
 use crate::policy::document::{Document, Entry, PolicyError};
 use crate::policy::glob;
 use crate::policy::pattern::Pattern;
+use crate::policy::seen::Seen;
+use crate::policy::target::Target;
 use crate::policy::tri::Tri;
 
 /// Globs over the path arguments of one part.
@@ -17,6 +19,8 @@ pub(in crate::policy) struct Paths {
     pub(super) part: Part,
     /// As [`over`] takes it.
     all: bool,
+    /// The patterns, to be held against what is no plain place; none where `all` is asked for.
+    targets: Vec<Target>,
 }
 
 impl Paths {
@@ -27,17 +31,24 @@ impl Paths {
         view: Option<&dyn PathView>,
     ) -> Result<Self, String> {
         let mut patterns = Vec::with_capacity(texts.len());
+        let mut targets = Vec::new();
         for text in texts {
             patterns.extend(Pattern::path(text, view)?);
+            if effect != Effect::Allow {
+                let spellings = Pattern::spellings(text, view);
+                targets.extend(spellings.iter().map(|text| Target::of(text)));
+            }
         }
         Ok(Self {
             patterns,
             part,
             all: effect == Effect::Allow,
+            targets,
         })
     }
 
-    pub fn hold(&self, facts: &Facts) -> Tri {
+    pub fn hold(&self, seen: &Seen<'_>) -> Tri {
+        let facts = seen.facts();
         let is_of_part = |argument: &PathArgument| match (self.part, argument.role) {
             (Part::Any, _)
             | (Part::Source, Role::Source)
@@ -48,8 +59,23 @@ impl Paths {
                 false
             }
         };
-        over(facts, self.all, &is_of_part, &|place| {
+        let plain = over(facts, self.all, &is_of_part, &|place| {
             self.patterns.iter().any(|p| p.matches(place, ""))
+        });
+        if plain != Tri::Yes && !self.all && self.is_reached(seen) {
+            return Tri::Yes;
+        }
+        plain
+    }
+
+    /// Whether what is no plain place may lead to a pattern's places.
+    fn is_reached(&self, seen: &Seen<'_>) -> bool {
+        let facts = seen.facts();
+        let reach = &facts.reach;
+        self.targets.iter().any(|target| {
+            reach.relative.iter().any(|text| target.ends(text))
+                || reach.globs.iter().any(|glob| target.meets(glob))
+                || (seen.reaches_below() && seen.tops().any(|place| target.is_below(place)))
         })
     }
 }
@@ -117,7 +143,11 @@ pub(super) fn over(
         Fact::Absent => return Tri::No,
     };
     if !all {
-        return Tri::any(paths.iter().filter(|a| select(a)).map(|a| {
+        if facts.reach.every_place().any(test) {
+            return Tri::Yes;
+        }
+        let unread = Tri::from(facts.reach.unread).min(Tri::Unknown);
+        let plain = Tri::any(paths.iter().filter(|a| select(a)).map(|a| {
             if a.meaning.places.iter().any(|place| test(place)) {
                 Tri::Yes
             } else if a.meaning.uncertain {
@@ -126,6 +156,7 @@ pub(super) fn over(
                 Tri::No
             }
         }));
+        return plain.max(unread);
     }
     let mut selected = paths.iter().filter(|a| select(a) && !a.content).peekable();
     if selected.peek().is_none() {
@@ -137,7 +168,10 @@ pub(super) fn over(
 fn every_place(argument: &PathArgument, test: &dyn Fn(&str) -> bool) -> Tri {
     if !argument.meaning.places.iter().all(|place| test(place)) {
         Tri::No
-    } else if argument.meaning.uncertain || argument.meaning.places.is_empty() {
+    } else if argument.meaning.uncertain
+        || argument.meaning.ambiguous
+        || argument.meaning.places.is_empty()
+    {
         // Without a place nothing is known of where it leads; "all" would be true of nothing.
         Tri::Unknown
     } else {

@@ -42,7 +42,9 @@ impl Schemes {
             let first = listed.next();
             (first == Some(true) && listed.all(|is| is)).into()
         } else {
-            listed.any(|is| is).into()
+            let inside = facts.reach.schemes.iter();
+            (listed.any(|is| is) || inside.into_iter().any(|scheme| self.texts.contains(scheme)))
+                .into()
         }
     }
 }

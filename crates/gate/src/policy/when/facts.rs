@@ -58,10 +58,20 @@ impl Stated<'_, '_> {
     fn paths<'b>(&'b self) -> Option<CowVal<'b, 'b>> {
         let mut places = Vec::new();
         for argument in self.arguments()? {
-            if argument.meaning.uncertain || argument.meaning.places.is_empty() {
+            if (argument.meaning.ambiguous && self.effect == Effect::Allow)
+                || argument.meaning.uncertain
+                || argument.meaning.places.is_empty()
+            {
                 return None;
             }
             places.extend(argument.meaning.places.iter().map(String::as_str));
+        }
+        let reach = &self.seen.facts().reach;
+        if self.effect != Effect::Allow {
+            if reach.unread {
+                return None;
+            }
+            places.extend(reach.every_place());
         }
         if places.len() > LIST_MAX {
             return None;
@@ -76,7 +86,11 @@ impl Stated<'_, '_> {
             return Some(None);
         };
         match argument.meaning.places.as_slice() {
-            [place] if !argument.meaning.uncertain && arguments.next().is_none() => {
+            [place]
+                if !(argument.meaning.ambiguous && self.effect == Effect::Allow)
+                    && !argument.meaning.uncertain
+                    && arguments.next().is_none() =>
+            {
                 Some(Some(place))
             }
             _ => None,

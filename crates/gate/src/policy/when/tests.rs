@@ -13,6 +13,7 @@ fn path(role: Role, places: &[&str]) -> PathArgument {
         meaning: Meaning {
             places: places.iter().map(|p| (*p).to_owned()).collect(),
             uncertain: places.is_empty(),
+            ..crate::paths::Meaning::default()
         },
     }
 }

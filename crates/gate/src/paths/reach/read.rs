@@ -1,0 +1,461 @@
+//! Reads the strings of one call.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::below::command_reads_below;
+use super::pieces::pieces;
+use super::texts::{
+    compatible, cuts, ends_line, is_command_key, is_glob, is_glob_key, is_plain, unquoted,
+    without_unseen,
+};
+use super::{Reach, Text};
+use crate::facts::scheme_of;
+use crate::paths::canonical::lexical;
+use crate::paths::view::{Link, PathView};
+use crate::paths::{PathArgument, Role, meanings};
+
+/// Most readings within one another: JSON in a string, percent-encoding, quotes.
+const DEPTH_MAX: usize = 8;
+/// Most bytes of strings that are read for one call, each reading counted.
+const BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Most entries of each list of a [`Reach`].
+const ENTRIES_MAX: usize = 4_096;
+/// Most places whose links are looked at.
+const LOOKS_MAX: usize = 256;
+/// Longest path that can be opened, in bytes, and longest glob that is held against patterns.
+const OPENED_BYTES_MAX: usize = 4 * 1024;
+/// Longest name of a file, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Schemes of which the path is on another host.
+const WEB: [&str; 6] = ["http", "https", "ws", "wss", "ftp", "mailto"];
+
+/// Reads strings into a [`Reach`].
+pub struct Reader<'r> {
+    view: Option<&'r dyn PathView>,
+    /// What the call's arguments plainly say.
+    known: &'r [PathArgument],
+    known_texts: HashSet<&'r str>,
+    bytes_left: usize,
+    looks_left: usize,
+    out: Reach,
+}
+
+/// What is known of a string from where it stands.
+#[derive(Debug, Clone, Copy)]
+struct Of<'t> {
+    key: &'t str,
+    is_path: bool,
+    is_content: bool,
+    is_command: bool,
+}
+
+impl<'r> Reader<'r> {
+    /// A reader for one call. `known` are its path arguments.
+    #[must_use]
+    pub fn new(known: &'r [PathArgument], view: Option<&'r dyn PathView>) -> Self {
+        Self {
+            view,
+            known,
+            known_texts: known
+                .iter()
+                .map(|argument| argument.text.as_str())
+                .collect(),
+            bytes_left: BYTES_MAX,
+            looks_left: LOOKS_MAX,
+            out: Reach::default(),
+        }
+    }
+
+    /// Reads one string.
+    pub fn take(&mut self, text: Text<'_>) {
+        let of = Of {
+            key: text.key,
+            is_path: text.is_path,
+            is_content: text.is_content,
+            is_command: is_command_key(text.key),
+        };
+        if of.is_command && command_reads_below(text.text) {
+            self.out.below = true;
+        }
+        self.string(text.text, of, DEPTH_MAX);
+    }
+
+    /// What was found. `below` where the call reads what lies below its places.
+    #[must_use]
+    pub fn done(mut self, below: bool) -> Reach {
+        self.out.below |= below;
+        self.out
+    }
+
+    fn string(&mut self, text: &str, of: Of<'_>, depth: usize) {
+        if text.is_empty() || !self.may_read(text.len()) {
+            return;
+        }
+        if is_plain(text) {
+            if of.is_content {
+                self.content(text, of);
+            } else {
+                self.path(text, of);
+            }
+            return;
+        }
+        let Some(depth) = depth.checked_sub(1) else {
+            self.out.unread = true;
+            return;
+        };
+        if let Some(tidy) = without_unseen(text) {
+            self.string(&tidy, of, depth);
+            return;
+        }
+        let bare = text.trim();
+        if bare.len() < text.len() {
+            self.string(bare, of, depth);
+            return;
+        }
+        if let Some(plain) = compatible(text) {
+            self.string(&plain, of, depth);
+        }
+        if of.is_content {
+            if !text.contains(char::is_control) {
+                self.encoded(text, of, depth);
+                self.content(text, of);
+            }
+            return;
+        }
+        if text.starts_with(['[', '{', '"'])
+            && let Ok(value) = serde_json::from_str::<Value>(text)
+        {
+            self.json(&value, of, depth);
+            return;
+        }
+        if let Some(inside) = unquoted(text) {
+            self.string(inside, of, depth);
+            return;
+        }
+        if text.contains(ends_line) {
+            for line in text.split(ends_line) {
+                self.string(line, of, depth);
+            }
+            return;
+        }
+        self.encoded(text, of, depth);
+        self.path(text, of);
+        for piece in pieces(text, of.is_command) {
+            let is_path = of.is_path && piece.is_value;
+            self.piece(piece.text, Of { is_path, ..of }, depth);
+            if let Some(whole) = piece.whole {
+                self.piece(whole, Of { is_path, ..of }, depth);
+            }
+        }
+    }
+
+    /// Strings of JSON that stands in a string. What is content there says its own name.
+    fn json(&mut self, value: &Value, of: Of<'_>, depth: usize) {
+        match value {
+            Value::String(text) => self.string(text, of, depth),
+            Value::Array(items) => {
+                for item in items {
+                    self.json(item, of, depth);
+                }
+            }
+            Value::Object(members) => {
+                for (name, item) in members {
+                    self.string(
+                        name,
+                        Of {
+                            is_path: false,
+                            ..of
+                        },
+                        depth,
+                    );
+                    let is_path = of.is_path || crate::paths::role_of_key(name).is_some();
+                    let is_content = crate::paths::is_content_key(name);
+                    let of = Of {
+                        key: name,
+                        is_path,
+                        is_content,
+                        is_command: is_command_key(name),
+                    };
+                    self.json(item, of, depth);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Readings of those that decode or expand a string before they use it.
+    fn encoded(&mut self, text: &str, of: Of<'_>, depth: usize) {
+        if text.contains('%')
+            && let Ok(Cow::Owned(decoded)) = percent_decode_str(text).decode_utf8()
+        {
+            self.string(&decoded, of, depth);
+        }
+        if text.contains('\\') && text.len() <= OPENED_BYTES_MAX {
+            self.string(&text.replace('\\', "/"), of, depth);
+            self.string(&text.replace('\\', ""), of, depth);
+        }
+        if text.contains('$')
+            && let Some(view) = self.view
+        {
+            let mut expanded = text.to_owned();
+            for (names, value) in [
+                (["${HOME}", "$HOME"], view.home()),
+                (["${PWD}", "$PWD"], view.current_dir()),
+            ] {
+                for name in names {
+                    expanded = expanded.replace(name, value.as_deref().unwrap_or_default());
+                }
+            }
+            if expanded != text {
+                self.string(&expanded, of, depth);
+            }
+        }
+        if let Some(user) = text.strip_prefix('~')
+            && user.starts_with(|c: char| c.is_ascii_alphanumeric())
+        {
+            self.string(&format!("/home/{user}"), of, depth);
+            self.string(&format!("/{user}"), of, depth);
+        }
+    }
+
+    /// A part of a string that may be a path of its own.
+    fn piece(&mut self, text: &str, of: Of<'_>, depth: usize) {
+        if !self.may_read(text.len()) {
+            return;
+        }
+        if !is_plain(text) {
+            let Some(depth) = depth.checked_sub(1) else {
+                self.out.unread = true;
+                return;
+            };
+            self.encoded(text, of, depth);
+        }
+        self.path(text, of);
+    }
+
+    /// What is written is a path only where all of it is one.
+    fn content(&mut self, text: &str, of: Of<'_>) {
+        let is_one = text.starts_with(['/', '~']) || !text.contains(char::is_whitespace);
+        if is_one && text.contains('/') && text.len() <= OPENED_BYTES_MAX {
+            self.one_path(text, of);
+        }
+    }
+
+    /// A text as a path, as a URI, and as a glob.
+    fn path(&mut self, text: &str, of: Of<'_>) {
+        if self.known_texts.contains(text) && !text.contains([':', '?', '*', '[', '{', '#', ';']) {
+            // Its places are known; what stays is a directory that only the server knows.
+            self.relative(text, of);
+            return;
+        }
+        if let Some(scheme) = scheme_of(text) {
+            self.uri(text, &scheme, of);
+        }
+        self.one_path(text, of);
+        for cut in cuts(text) {
+            self.one_path(cut, of);
+        }
+        if is_glob(text) {
+            self.glob(text, of);
+        }
+    }
+
+    fn one_path(&mut self, text: &str, of: Of<'_>) {
+        if text.starts_with(['/', '~']) || crate::paths::is_file_uri(text) {
+            self.place(text);
+        } else {
+            self.relative(text, of);
+        }
+    }
+
+    /// The path of a URI of whichever scheme, and what stands behind its scheme.
+    fn uri(&mut self, text: &str, scheme: &str, of: Of<'_>) {
+        if !self.out.schemes.iter().any(|known| known == scheme) {
+            self.out.schemes.push(scheme.to_owned());
+        }
+        let Some((_, behind)) = text.split_once(':') else {
+            return;
+        };
+        let of = Of {
+            is_path: true,
+            ..of
+        };
+        let Some(authority_and_path) = behind.strip_prefix("//") else {
+            if behind.contains(['/', '.', ':']) {
+                if let Some(scheme) = scheme_of(behind) {
+                    self.uri(behind, &scheme, of);
+                }
+                self.one_path(behind, of);
+                for cut in cuts(behind) {
+                    self.one_path(cut, of);
+                }
+            }
+            return;
+        };
+        let (authority, path) = authority_and_path
+            .find('/')
+            .and_then(|at| authority_and_path.split_at_checked(at))
+            .unwrap_or((authority_and_path, ""));
+        if WEB.contains(&scheme) && !authority.is_empty() {
+            return;
+        }
+        for reading in [path, authority_and_path] {
+            let cut = cuts(reading);
+            for reading in std::iter::once(reading).chain(cut) {
+                self.one_path(reading, of);
+                let bare = reading.trim_start_matches('/');
+                self.relative(bare, of);
+                let rooted = format!("/{bare}");
+                if reading.len() > 1 {
+                    self.place(&rooted);
+                }
+            }
+        }
+    }
+
+    /// Where a path leads that begins at the root, at a home, or at the server's directory.
+    fn place(&mut self, text: &str) {
+        if text.len() <= OPENED_BYTES_MAX && self.looks_left > 0 {
+            self.looks_left -= 1;
+            for place in meanings(text, self.view).places {
+                self.add_place(place);
+            }
+        } else if text.starts_with('/') {
+            self.add_place(lexical(text));
+        } else if let (Some(below), Some(home)) =
+            (text.strip_prefix('~'), self.view.and_then(PathView::home))
+        {
+            self.add_place(lexical(&format!("{home}/{below}")));
+        }
+    }
+
+    /// A text below the server's directory, which is known, or is not.
+    fn relative(&mut self, text: &str, of: Of<'_>) {
+        if text.starts_with(['/', '~', '-']) || (!of.is_path && text.contains(char::is_whitespace))
+        {
+            return;
+        }
+        let tidy = lexical(text);
+        let tidy = tidy.trim_start_matches('/');
+        if tidy.is_empty() {
+            return;
+        }
+        let is_word = !tidy.contains('/');
+        if !self.known_texts.contains(text) {
+            if is_word && !of.is_path {
+                self.word(tidy);
+            } else if text.len() <= OPENED_BYTES_MAX && self.view.is_some() {
+                self.place(text);
+            }
+        }
+        let is_base_known = self.view.is_some_and(PathView::is_base_known);
+        let names_a_file = of.is_path || !is_word || tidy.contains('.');
+        // Of a glob that begins with a wildcard any directory could be the beginning.
+        let begins_wild = tidy.split('/').next().is_some_and(is_glob);
+        if !is_base_known && names_a_file && !begins_wild && tidy.len() <= OPENED_BYTES_MAX {
+            self.list(|out| &mut out.relative, tidy);
+        }
+    }
+
+    /// A single word below the server's directory.
+    fn word(&mut self, word: &str) {
+        if word.len() > NAME_BYTES_MAX {
+            return;
+        }
+        let Some(view) = self.view else { return };
+        let Some(base) = view.current_dir() else {
+            return;
+        };
+        let place = lexical(&format!("{base}/{word}"));
+        if self.looks_left > 0 {
+            self.looks_left -= 1;
+            if let Link::To(_) = view.read_link(&place) {
+                self.place(&place);
+            }
+        }
+        self.list(|out| &mut out.words, &place);
+    }
+
+    /// A glob: absolute, below a path of the same call, or below the server's directory.
+    fn glob(&mut self, text: &str, of: Of<'_>) {
+        let has_blanks = text.contains(char::is_whitespace);
+        let first = text.trim_start_matches('/').split('/').next();
+        let is_fixed = first.is_some_and(|first| first.contains(char::is_alphanumeric));
+        let is_all_wild = !text.contains(char::is_alphanumeric);
+        let is_meant = of.is_path || is_glob_key(of.key);
+        if text.len() > OPENED_BYTES_MAX
+            || (has_blanks && !(text.starts_with('/') && is_fixed))
+            || (is_all_wild && !is_meant)
+        {
+            return;
+        }
+        if text.starts_with('/') {
+            self.list(|out| &mut out.globs, text);
+            return;
+        }
+        let known = self.known;
+        let named = known.iter().filter(|argument| {
+            argument.role != Role::Shape && !argument.content && argument.text != text
+        });
+        let mut bases: Vec<&str> = named
+            .flat_map(|argument| argument.meaning.places.iter().map(String::as_str))
+            .collect();
+        let own = self.view.and_then(PathView::current_dir);
+        if bases.is_empty() {
+            bases.extend(own.as_deref());
+        }
+        for base in bases {
+            let glob = format!("{}/{text}", base.trim_end_matches('/'));
+            self.list(|out| &mut out.globs, &glob);
+        }
+    }
+
+    fn add_place(&mut self, place: String) {
+        let is_known = self
+            .known
+            .iter()
+            .any(|argument| argument.meaning.places.contains(&place));
+        if !is_known {
+            self.list(|out| &mut out.places, &place);
+        }
+    }
+
+    fn list(&mut self, which: impl FnOnce(&mut Reach) -> &mut Vec<String>, text: &str) {
+        let list = which(&mut self.out);
+        if list.iter().any(|listed| listed == text) {
+            return;
+        }
+        if list.len() < ENTRIES_MAX {
+            list.push(text.to_owned());
+        } else {
+            self.out.unread = true;
+        }
+    }
+
+    /// Whether so many more bytes may be read.
+    fn may_read(&mut self, bytes: usize) -> bool {
+        match self.bytes_left.checked_sub(bytes) {
+            Some(left) => {
+                self.bytes_left = left;
+                true
+            }
+            None => {
+                self.out.unread = true;
+                false
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("out", &self.out)
+            .finish_non_exhaustive()
+    }
+}

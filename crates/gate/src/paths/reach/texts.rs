@@ -1,0 +1,169 @@
+//! What readers make of a string before they take it for a path.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Whether a string has nothing in it that anybody reads as more than a name or a path.
+pub(super) fn is_plain(text: &str) -> bool {
+    !text.starts_with('-')
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'_' | b'-'))
+}
+
+/// Characters that nobody sees and some readers drop. Line ends and tabs are no such characters.
+pub(super) fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{1}'..='\u{8}' | '\u{e}'..='\u{1f}' | '\u{7f}' | '\u{ad}' | '\u{34f}' | '\u{61c}'
+        | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Without characters that nobody sees; `None` where there are none.
+pub(super) fn without_unseen(text: &str) -> Option<String> {
+    text.contains(is_unseen)
+        .then(|| text.chars().filter(|c| !is_unseen(*c)).collect())
+}
+
+/// With characters of compatibility written plainly (a fullwidth slash is a slash); `None` where there
+/// are none.
+pub(super) fn compatible(text: &str) -> Option<String> {
+    if text.is_ascii() {
+        return None;
+    }
+    let plain: String = text.nfkc().collect();
+    (plain != text).then_some(plain)
+}
+
+/// Characters that end a line for some reader, or a string.
+pub(super) fn ends_line(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | '\r' | '\0' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
+}
+
+/// Without the quotes around it; `None` where there are none.
+pub(super) fn unquoted(text: &str) -> Option<&str> {
+    [
+        ('\'', '\''),
+        ('"', '"'),
+        ('`', '`'),
+        ('<', '>'),
+        ('“', '”'),
+        ('‘', '’'),
+        ('«', '»'),
+    ]
+    .into_iter()
+    .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close))
+}
+
+/// Characters behind which a path may begin inside a string.
+pub(super) fn comes_before(c: char) -> bool {
+    ends_piece(c)
+        || matches!(
+            c,
+            '=' | '@' | ':' | '+' | '\\' | '!' | '?' | '#' | '%' | '^'
+        )
+}
+
+/// Characters that end a piece of a string.
+pub(super) fn ends_piece(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(
+            c,
+            '"' | '\''
+                | '`'
+                | ','
+                | ';'
+                | '|'
+                | '&'
+                | '<'
+                | '>'
+                | '('
+                | ')'
+                | '['
+                | ']'
+                | '{'
+                | '}'
+        )
+}
+
+/// What stands before marks that some reader cuts at: a query, a fragment, a parameter, a member of an
+/// archive, a line number.
+pub(super) fn cuts(text: &str) -> impl Iterator<Item = &str> {
+    let marks = ['?', '#', ';', '!', ':', ',', ' '];
+    marks
+        .into_iter()
+        .filter_map(|mark| text.split_once(mark))
+        .map(|(before, _)| before)
+        .filter(|before| before.len() > 1)
+}
+
+/// Whether a text has wildcards.
+pub(super) fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?', '[', '{'])
+}
+
+/// Whether a path can be read as something else than one path: as a list, with its quotes or without
+/// them, as an option, without what nobody sees, with alternatives.
+pub(in crate::paths) fn is_ambiguous(text: &str) -> bool {
+    if is_plain(text) {
+        return false;
+    }
+    let is_list = |text: &str| {
+        text.char_indices().any(|(at, c)| {
+            let behind = text.get(at + c.len_utf8()..).unwrap_or_default();
+            matches!(c, ',' | ';' | ':' | '|' | ' ')
+                && (behind.starts_with('/') && !behind.starts_with("//")
+                    || behind.starts_with("~/")
+                    || behind.starts_with("../"))
+        })
+    };
+    let is_json = || {
+        text.starts_with(['[', '{', '"']) && serde_json::from_str::<serde_json::Value>(text).is_ok()
+    };
+    let hides_a_sign = || {
+        let signs = |text: &str| text.matches(['/', '.', '~', '\\']).count();
+        compatible(text).is_some_and(|plain| signs(&plain) != signs(text))
+    };
+    let is_relative = !text.starts_with(['/', '~']) && !super::super::is_file_uri(text);
+    text.contains(|c| ends_line(c) || is_unseen(c))
+        || is_list(text)
+        || unquoted(text).is_some()
+        || is_json()
+        || (text.contains('{') && text.contains(','))
+        || text.contains("..\\")
+        || text.contains("\\..")
+        || (is_relative && (text.starts_with(['@', '-']) || text.contains('=')))
+        || hides_a_sign()
+}
+
+/// Names of arguments whose strings are commands: each word of them counts.
+pub(super) fn is_command_key(key: &str) -> bool {
+    const KEYS: [&str; 12] = [
+        "command",
+        "cmd",
+        "commands",
+        "args",
+        "argv",
+        "arguments",
+        "script",
+        "code",
+        "shell",
+        "line",
+        "cli",
+        "exec",
+    ];
+    KEYS.iter().any(|name| key.eq_ignore_ascii_case(name))
+}
+
+/// Names of arguments whose strings are globs, even where they are nothing but wildcards.
+pub(super) fn is_glob_key(key: &str) -> bool {
+    const KEYS: [&str; 7] = [
+        "pattern", "patterns", "glob", "globs", "include", "includes", "filter",
+    ];
+    KEYS.iter().any(|name| key.eq_ignore_ascii_case(name))
+}
