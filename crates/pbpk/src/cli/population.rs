@@ -172,7 +172,7 @@ impl Work<'_> {
     /// Runs all parts that are not there yet; the parts that were done stay when one fails.
     fn all(&self, threads: usize, err: &mut dyn Write) -> Result<(), Failure> {
         let (begun, found) = (Instant::now(), self.parts.done());
-        let (tell, told) = mpsc::channel();
+        let (tell, told) = mpsc::sync_channel(threads);
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.parts.count()) {
                 let tell = tell.clone();
@@ -198,7 +198,7 @@ impl Work<'_> {
         }
     }
 
-    fn worker(&self, tell: &mpsc::Sender<()>) {
+    fn worker(&self, tell: &mpsc::SyncSender<()>) {
         loop {
             let part = self.next.fetch_add(1, Ordering::Relaxed);
             let over = self.failed.lock().map_or(true, |f| f.is_some());

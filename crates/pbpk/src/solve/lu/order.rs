@@ -174,7 +174,7 @@ mod tests {
         for j in 0..n {
             for i in 0..n {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                if (seed >> 33) % 9 == 0 {
+                if (seed >> 33).is_multiple_of(9) {
                     row_idx.push(i);
                     entries.insert((i, j));
                 }
