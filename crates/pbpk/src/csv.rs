@@ -1,6 +1,6 @@
 //! Tables of numbers as text: writes results, reads the result files of the suite.
 //!
-//! Written: UTF-8 without mark, comma, `Time [min]` first, one column per path, fields quoted only where
+//! Written: UTF-8 without mark, comma, `Time [min]` first, one column `path [unit]` each, fields quoted only where
 //! needed, every number in the shortest form that reads back to the same bits, and `nan`, `inf`, `-inf`.
 //! Read: with or without mark, comment lines starting with `#`, quoted fields, comma or semicolon.
 
@@ -77,7 +77,7 @@ impl From<io::Error> for CsvError {
     }
 }
 
-/// Writes the times in minutes and one column per curve, named by its path alone (base units).
+/// Writes the times in minutes and one column per curve, named by its path and its unit: `path [unit]`.
 ///
 /// # Errors
 /// Whatever the writer reports.
@@ -85,7 +85,7 @@ pub fn write(out: &mut dyn Write, times: &[f64], series: &[Series]) -> io::Resul
     let mut line = String::from("Time [min]");
     for s in series {
         line.push(',');
-        push_field(&mut line, &s.name);
+        push_field(&mut line, &titled(&s.name, &s.unit));
     }
     line.push('\n');
     for (row, &t) in times.iter().enumerate() {
@@ -101,6 +101,16 @@ pub fn write(out: &mut dyn Write, times: &[f64], series: &[Series]) -> io::Resul
         }
     }
     out.write_all(line.as_bytes())
+}
+
+/// The head of a column: `path [unit]`, or the path alone where there is no unit.
+#[must_use]
+pub fn titled(path: &str, unit: &str) -> String {
+    if unit.is_empty() {
+        path.to_owned()
+    } else {
+        format!("{path} [{unit}]")
+    }
 }
 
 /// Appends a field, quoted if it holds a comma, a quote, a line break or a space at its ends.

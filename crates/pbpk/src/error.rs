@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::formula::FormulaError;
+use crate::watch::Interrupt;
 
 /// Why a file could not become a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,6 +76,17 @@ pub enum LoadError {
         /// Their paths, each using the next, the last the first.
         paths: Vec<String>,
     },
+    /// The caller asked to stop.
+    Interrupted {
+        /// Who asked.
+        cause: Interrupt,
+    },
+}
+
+impl From<Interrupt> for LoadError {
+    fn from(cause: Interrupt) -> Self {
+        Self::Interrupted { cause }
+    }
 }
 
 impl fmt::Display for LoadError {
@@ -105,6 +117,7 @@ impl fmt::Display for LoadError {
                 source,
             } => write!(f, "formula of {owner}: {source} in '{text}'"),
             Self::Cycle { paths } => write!(f, "cyclic formulas: {}", paths.join(" -> ")),
+            Self::Interrupted { cause } => write!(f, "{cause} while the model was read"),
         }
     }
 }

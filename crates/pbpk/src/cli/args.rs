@@ -30,6 +30,8 @@ pub enum Command {
     Params(ParamsArgs),
     /// Run and write the outputs
     Run(RunArgs),
+    /// Run many individuals: a population of the suite, or one drawn from distributions
+    Population(PopulationArgs),
     /// Pharmacokinetic parameters of outputs
     Pk(PkArgs),
     /// Draw outputs, in the terminal or as SVG
@@ -131,7 +133,7 @@ pub struct ParamsArgs {
   durward sim run model.pkml --csv - --all --stats
   durward sim run model.pkml --csv out.csv --param 'Applications|**|Dose=250 mg' --rtol 1e-6 --atol 1e-9
 
-The CSV starts with `Time [min]`, then one column per output path; base units, full double precision,
+The CSV starts with `Time [min]`, then one column `path [unit]` for each output; base units, full double precision,
 nan inf -inf. Without --csv a summary of every output is printed.")]
 pub struct RunArgs {
     #[command(flatten)]
@@ -151,14 +153,59 @@ pub struct RunArgs {
     pub json: bool,
 }
 
+/// Arguments of `population`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim population model.pkml people.csv --out results
+  durward sim population model.pkml --size 1000 --seed 7 --vary 'Organism|Weight [kg]=normal(73;10)' --out results
+
+A population file has the column IndividualId and one column `path [unit]` for each parameter, as the suite
+writes it. The folder then holds results.csv (IndividualId, Time [min], one column per output), failures.csv and
+population.csv. An interrupted run keeps its finished parts; the same command goes on from there.")]
+pub struct PopulationArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Population file (CSV)
+    #[arg(value_name = "POPULATION", conflicts_with_all = ["size", "vary", "latin"])]
+    pub population: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    /// Folder for the results
+    #[arg(long, value_name = "FOLDER")]
+    pub out: PathBuf,
+    /// Draw this many individuals instead of reading a file
+    #[arg(long, value_name = "NUMBER")]
+    pub size: Option<usize>,
+    /// Start of the random numbers; the same seed draws the same individuals
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Parameter that differs between drawn individuals: normal(MEAN;SD), lognormal(MEAN;SD) with geometric mean and deviation, uniform(MIN;MAX), discrete(VALUE:WEIGHT;...); may be repeated
+    #[arg(long, value_name = "PATH [unit]=DISTRIBUTION", requires = "size")]
+    pub vary: Vec<String>,
+    /// Draw a Latin hypercube: each parameter once from each of NUMBER equally likely parts
+    #[arg(long, requires = "size")]
+    pub latin: bool,
+    /// Threads; as many as the machine has by default. The results do not depend on it
+    #[arg(long, value_name = "NUMBER")]
+    pub threads: Option<usize>,
+    /// Individuals in one part of the run
+    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    pub chunk: usize,
+    /// Refuse a population with parameters that the model does not have
+    #[arg(long)]
+    pub strict_paths: bool,
+}
+
 /// Arguments of `pk`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   durward sim pk model.pkml --output '**|Plasma (Peripheral Venous Blood)'
-  durward sim pk model.pkml --output 'Organism|A' --dose 2.5 --user 'AUC_24h=AUC_tEnd,0,1440'
+  durward sim pk model.pkml --output 'Organism|A' --norm-dose 2.5 --user 'AUC_24h=AUC_tEnd,0,1440'
 
-Doses and application times are read from the model; --dose (µmol/kg) and --infusion (min) replace them by
-one application at the first time.")]
+Doses and application times are read from the model; for the normalisation, --norm-dose (µmol/kg) and
+--infusion (min) replace them by one application at the first time. To give another dose, use --param.")]
 pub struct PkArgs {
     #[command(flatten)]
     pub model: ModelArgs,
@@ -166,11 +213,11 @@ pub struct PkArgs {
     pub output: OutputArgs,
     #[command(flatten)]
     pub solver: SolverArgs,
-    /// Dose per body weight in µmol/kg, as one application at the first time
-    #[arg(long, value_name = "NUMBER")]
-    pub dose: Option<f64>,
+    /// Dose per body weight in µmol/kg by which parameters are normalised; does not change what is given in the model
+    #[arg(long, alias = "dose", value_name = "NUMBER")]
+    pub norm_dose: Option<f64>,
     /// Infusion time of that application in minutes
-    #[arg(long, value_name = "MINUTES", requires = "dose")]
+    #[arg(long, value_name = "MINUTES", requires = "norm_dose")]
     pub infusion: Option<f64>,
     /// A parameter of your own: NAME=MEASURE,START,END in minutes, an end may be left empty; may be repeated
     #[arg(long = "user", value_name = "DEFINITION")]

@@ -13,9 +13,14 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut opened = model::open(&args.model, err)?;
+    let mut opened = model::open(&args.model, &model::Deadline::none(), err)?;
     let outputs = opened.outputs();
-    let instance = model::individual(opened.clone(), outputs, &args.model)?;
+    let instance = model::individual(
+        opened.clone(),
+        outputs,
+        &args.model,
+        &model::Deadline::none(),
+    )?;
     // What the command line set is part of the model that is written.
     let numbers = instance.values();
     for (position, (quantity, value)) in opened.quantities.iter_mut().zip(numbers).enumerate() {

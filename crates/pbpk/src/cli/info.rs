@@ -13,7 +13,7 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let model = model::open(&args.model, err)?;
+    let model = model::open(&args.model, &model::Deadline::none(), err)?;
     let text = if args.json {
         json(&model)
     } else {

@@ -1,4 +1,4 @@
-//! The command line `sim`: info, params, run, pk, plot, export.
+//! The command line `sim`: info, params, run, population, pk, plot, export.
 //!
 //! Data goes to `out`, everything else to `err`; nothing is written anywhere but there and to files that the caller
 //! names. The caller turns the returned code into the exit code of its process.
@@ -12,6 +12,7 @@ mod model;
 mod params;
 mod pk;
 mod plot;
+mod population;
 mod simulate;
 mod table;
 
@@ -35,6 +36,7 @@ pub fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
         Command::Run(a) => simulate::run(a, out, err),
         Command::Pk(a) => pk::run(a, out, err),
         Command::Plot(a) => plot::run(a, out, err),
+        Command::Population(a) => population::run(a, out, err),
         Command::Export(a) => export::run(a, out, err),
     };
     match done.and_then(|()| out.flush().map_err(Failure::from)) {

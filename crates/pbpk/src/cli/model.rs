@@ -15,20 +15,54 @@ use crate::model::{Model, Precision};
 use crate::path;
 use crate::read::{self, Options};
 use crate::run::{Results, RunOptions};
-use crate::solve::Interrupt;
+use crate::watch::{Interrupt, Watch};
 
 /// Longest deadline accepted, in seconds.
 const TIMEOUT_SECONDS_MAX: f64 = 1e9;
 /// Progress is shown of runs that take longer than this.
 const QUIET: Duration = Duration::from_secs(2);
 
+/// The time that a command may take in all, from its start.
+pub(super) struct Deadline {
+    begun: Instant,
+    allowed: Option<Duration>,
+}
+
+impl Deadline {
+    pub(super) fn none() -> Self {
+        Self {
+            begun: Instant::now(),
+            allowed: None,
+        }
+    }
+
+    /// That of `--timeout`, checked.
+    pub(super) fn new(args: &SolverArgs) -> Result<Self, Failure> {
+        check(args)?;
+        Ok(Self {
+            begun: Instant::now(),
+            allowed: args.timeout.map(Duration::from_secs_f64),
+        })
+    }
+
+    pub(super) fn ask(&self) -> Option<Interrupt> {
+        let over = self.allowed.filter(|d| self.begun.elapsed() >= *d);
+        over.map(|_| Interrupt::Deadline)
+    }
+}
+
 /// Reads the model; warnings go to `err`.
-pub(super) fn open(args: &ModelArgs, err: &mut dyn Write) -> Result<Model, Failure> {
+pub(super) fn open(
+    args: &ModelArgs,
+    deadline: &Deadline,
+    err: &mut dyn Write,
+) -> Result<Model, Failure> {
     let options = Options {
         strict: args.strict,
         ..Options::default()
     };
-    let model = read::file(&args.model, &options)?;
+    let ask = || deadline.ask();
+    let model = read::file_watched(&args.model, &options, &Watch::new(Some(&ask)))?;
     for warning in &model.warnings {
         writeln!(err, "warning: {warning}")?;
     }
@@ -70,8 +104,10 @@ pub(super) fn individual(
     model: Model,
     outputs: Vec<usize>,
     args: &ModelArgs,
+    deadline: &Deadline,
 ) -> Result<Instance, Failure> {
-    let structure = Structure::new(Arc::new(model), outputs)?;
+    let ask = || deadline.ask();
+    let structure = Structure::watched(Arc::new(model), outputs, &Watch::new(Some(&ask)))?;
     let mut instance = Instance::new(&structure);
     for text in &args.params {
         let (path, value, unit) = path::parse(text).map_err(Failure::misuse)?;
@@ -103,20 +139,33 @@ fn check(args: &SolverArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The options of the command line.
+pub(super) fn options(args: &SolverArgs) -> RunOptions<'_> {
+    RunOptions {
+        rel_tol: args.rtol,
+        abs_tol: args.atol,
+        max_steps: args.max_steps,
+        precision: if args.double_times {
+            Precision::Double
+        } else {
+            Precision::Single
+        },
+        times: (!args.times.is_empty()).then_some(args.times.as_slice()),
+        locate_events: args.locate_events,
+        once_at_start: args.once_at_start,
+        ..RunOptions::default()
+    }
+}
+
 /// Runs with the options of the command line; progress and warnings go to `err`.
 pub(super) fn run(
     instance: &Instance,
     args: &SolverArgs,
+    deadline: &Deadline,
     err: &mut dyn Write,
 ) -> Result<Results, Failure> {
-    check(args)?;
     let begun = Instant::now();
-    let deadline = args.timeout.map(Duration::from_secs_f64);
-    let interrupt = || {
-        deadline
-            .filter(|d| begun.elapsed() >= *d)
-            .map(|_| Interrupt::Deadline)
-    };
+    let interrupt = || deadline.ask();
     let shown = RefCell::new((err, 0_u32));
     let progress = |fraction: f64| {
         let mut shown = shown.borrow_mut();
@@ -129,20 +178,9 @@ pub(super) fn run(
         }
     };
     let options = RunOptions {
-        rel_tol: args.rtol,
-        abs_tol: args.atol,
-        max_steps: args.max_steps,
-        precision: if args.double_times {
-            Precision::Double
-        } else {
-            Precision::Single
-        },
-        times: (!args.times.is_empty()).then_some(args.times.as_slice()),
-        locate_events: args.locate_events,
-        once_at_start: args.once_at_start,
-        interrupt: deadline.is_some().then_some(&interrupt as _),
+        interrupt: Some(&interrupt),
         progress: Some(&progress),
-        ..RunOptions::default()
+        ..options(args)
     };
     let done = crate::run::run(instance, &options);
     let (err, _) = shown.into_inner();

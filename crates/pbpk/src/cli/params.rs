@@ -15,9 +15,9 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let model = model::open(&args.model, err)?;
+    let model = model::open(&args.model, &model::Deadline::none(), err)?;
     let chosen = chosen(&model, args)?;
-    let instance = model::individual(model, Vec::new(), &args.model)?;
+    let instance = model::individual(model, Vec::new(), &args.model, &model::Deadline::none())?;
     let model = instance.structure().model();
     let listed = || {
         chosen

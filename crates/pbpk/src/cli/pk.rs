@@ -19,15 +19,22 @@ pub(super) fn run(args: &PkArgs, out: &mut dyn Write, err: &mut dyn Write) -> Re
         .iter()
         .map(|text| definition(text))
         .collect::<Result<Vec<_>, _>>()?;
-    let model = model::open(&args.model, err)?;
+    let deadline = model::Deadline::new(&args.solver)?;
+    let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
-    let instance = model::individual(model, outputs, &args.model)?;
-    let results = model::run(&instance, &args.solver, err)?;
+    let instance = model::individual(model, outputs, &args.model, &deadline)?;
+    let results = model::run(&instance, &args.solver, &deadline, err)?;
     let dosing = dosing(
         args,
         &instance,
         results.times.first().copied().unwrap_or(0.0),
     )?;
+    if args.norm_dose.is_some() {
+        writeln!(
+            err,
+            "warning: --norm-dose changes only what parameters are divided by; the model keeps its own doses (change them with --param)"
+        )?;
+    }
     if dosing.applications().is_empty() {
         writeln!(
             err,
@@ -104,7 +111,7 @@ fn analysed(
 
 /// Applications of the model, or the one of the command line.
 fn dosing(args: &PkArgs, instance: &Instance, start: f64) -> Result<Dosing, Failure> {
-    let dosing = match args.dose {
+    let dosing = match args.norm_dose {
         Some(dose) => Dosing::new(vec![Application {
             start,
             dose_per_weight: Some(dose),
@@ -122,7 +129,7 @@ fn dosing(args: &PkArgs, instance: &Instance, start: f64) -> Result<Dosing, Fail
     };
     dosing.map_err(|e| {
         Failure::misuse(e.to_string())
-            .with_hint("give --dose in µmol/kg and, for infusions, --infusion in minutes")
+            .with_hint("give --norm-dose in µmol/kg and, for infusions, --infusion in minutes")
     })
 }
 

@@ -12,7 +12,8 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let model = model::open(&args.model, err)?;
+    let deadline = model::Deadline::new(&args.solver)?;
+    let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
     if outputs.len() > plot::SERIES_MAX {
         let message = format!(
@@ -24,8 +25,8 @@ pub(super) fn run(
             .with_hint("choose some with --output PATH; * and ** are allowed"));
     }
     let title = args.title.clone().unwrap_or_else(|| model.name.clone());
-    let instance = model::individual(model, outputs, &args.model)?;
-    let results = model::run(&instance, &args.solver, err)?;
+    let instance = model::individual(model, outputs, &args.model, &deadline)?;
+    let results = model::run(&instance, &args.solver, &deadline, err)?;
     let curves = model::curves(&results);
     let options = PlotOptions {
         title,

@@ -10,10 +10,11 @@ use crate::csv;
 use crate::run::Results;
 
 pub(super) fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
-    let model = model::open(&args.model, err)?;
+    let deadline = model::Deadline::new(&args.solver)?;
+    let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
-    let instance = model::individual(model, outputs, &args.model)?;
-    let results = model::run(&instance, &args.solver, err)?;
+    let instance = model::individual(model, outputs, &args.model, &deadline)?;
+    let results = model::run(&instance, &args.solver, &deadline, err)?;
     if let Some(file) = &args.csv {
         let curves = model::curves(&results);
         model::to_file(file, &args.model.model, out, |w| {

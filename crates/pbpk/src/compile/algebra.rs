@@ -21,7 +21,7 @@ struct Monomial {
 
 impl Graph {
     /// Terms and constant of a node seen as a sum.
-    fn parts(&self, id: Id) -> (Vec<(Id, Id)>, Id) {
+    pub(super) fn parts(&self, id: Id) -> (Vec<(Id, Id)>, Id) {
         if !self.varies(id) {
             return (Vec::new(), id);
         }

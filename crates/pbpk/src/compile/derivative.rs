@@ -6,15 +6,21 @@
 
 use super::graph::{Graph, Id, Node};
 use crate::formula::{Binary, Rule, Unary};
+use crate::watch::{Interrupt, Watch};
 
 /// Derivatives by state, ascending; states that are not listed do not matter.
 type Gradient = Vec<(u32, Id)>;
 
 /// The gradient of each root.
-pub(super) fn gradients(graph: &mut Graph, roots: &[Id]) -> Vec<Gradient> {
+pub(super) fn gradients(
+    graph: &mut Graph,
+    roots: &[Id],
+    watch: &Watch<'_>,
+) -> Result<Vec<Gradient>, Interrupt> {
     let needed = graph.needed(roots, Graph::on_state);
     let mut known: Vec<Option<Gradient>> = vec![None; graph.nodes.len()];
     for id in needed {
+        watch.check()?;
         let node = graph.node(id).clone();
         let of = |i: Id| -> &[(u32, Id)] {
             known
@@ -25,16 +31,8 @@ pub(super) fn gradients(graph: &mut Graph, roots: &[Id]) -> Vec<Gradient> {
         let gradient = gradient(graph, id, &node, of);
         known[id as usize] = Some(gradient);
     }
-    roots
-        .iter()
-        .map(|r| {
-            known
-                .get(*r as usize)
-                .cloned()
-                .flatten()
-                .unwrap_or_default()
-        })
-        .collect()
+    let of = |r: &Id| known.get(*r as usize).cloned().flatten();
+    Ok(roots.iter().map(|r| of(r).unwrap_or_default()).collect())
 }
 
 fn gradient<'a>(
@@ -193,15 +191,18 @@ fn combined(graph: &mut Graph, parts: &[(Id, &[(u32, Id)])]) -> Gradient {
 }
 
 fn chosen(graph: &mut Graph, rule: Rule, c: Id, a: &[(u32, Id)], b: &[(u32, Id)]) -> Gradient {
-    let mut states: Vec<u32> = a.iter().chain(b).map(|d| d.0).collect();
-    states.sort_unstable();
-    states.dedup();
-    let find = |gradient: &[(u32, Id)], state: u32, zero: Id| {
-        gradient.iter().find(|d| d.0 == state).map_or(zero, |d| d.1)
-    };
-    let mut sum = Vec::with_capacity(states.len());
-    for state in states {
-        let (left, right) = (find(a, state, graph.zero), find(b, state, graph.zero));
+    let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
+    let mut sum = Vec::with_capacity(a.len() + b.len());
+    while let Some(state) = [left.peek(), right.peek()]
+        .into_iter()
+        .flatten()
+        .map(|d| d.0)
+        .min()
+    {
+        let next = |side: &mut std::iter::Peekable<std::slice::Iter<'_, (u32, Id)>>| {
+            side.next_if(|d| d.0 == state).map_or(graph.zero, |d| d.1)
+        };
+        let (left, right) = (next(&mut left), next(&mut right));
         sum.push((state, graph.choose(rule, c, left, right)));
     }
     sum

@@ -4,9 +4,7 @@
     reason = "graph kernel: a node's operands are earlier nodes of the same graph"
 )]
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{Hash, Hasher};
 
 use crate::formula::{Binary, Rule, Unary, apply_binary, apply_select, apply_unary};
 
@@ -67,6 +65,54 @@ impl Hasher for NodeHasher {
     }
 }
 
+/// Positions of nodes by the hash of their content: open addressing, at most half full.
+#[derive(Default)]
+struct Known {
+    /// Hash and position; the hash spares most looks at other nodes.
+    places: Vec<(u32, Id)>,
+    used: usize,
+}
+
+/// A place that holds no node.
+const FREE: Id = Id::MAX;
+
+impl Known {
+    fn hash(node: &Node) -> u32 {
+        let mut hasher = NodeHasher::default();
+        node.hash(&mut hasher);
+        (hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+    }
+
+    /// The place of a node that equals this one, or where it would stand.
+    fn place(&self, nodes: &[Node], node: &Node, hash: u32) -> usize {
+        let mask = self.places.len() - 1;
+        let mut place = hash as usize & mask;
+        loop {
+            let (other, id) = self.places[place];
+            if id == FREE || other == hash && nodes[id as usize] == *node {
+                return place;
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    /// Makes room for one more.
+    fn grow(&mut self) {
+        if self.used * 2 < self.places.len() {
+            return;
+        }
+        let size = (self.places.len() * 2).max(1024);
+        let old = std::mem::replace(&mut self.places, vec![(0, FREE); size]);
+        for entry in old.into_iter().filter(|e| e.1 != FREE) {
+            let mut place = entry.0 as usize & (size - 1);
+            while self.places[place].1 != FREE {
+                place = (place + 1) & (size - 1);
+            }
+            self.places[place] = entry;
+        }
+    }
+}
+
 /// All nodes of one variant.
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
@@ -76,7 +122,7 @@ pub(super) struct Graph {
     on_state: Vec<bool>,
     /// Whether it may be infinite or no number.
     risky: Vec<bool>,
-    known: HashMap<Node, Id, BuildHasherDefault<NodeHasher>>,
+    known: Known,
     pub(super) zero: Id,
     pub(super) one: Id,
 }
@@ -88,7 +134,7 @@ impl Graph {
             varies: Vec::new(),
             on_state: Vec::new(),
             risky: Vec::new(),
-            known: HashMap::default(),
+            known: Known::default(),
             zero: 0,
             one: 0,
         };
@@ -122,32 +168,34 @@ impl Graph {
 
     /// The node, new or known.
     pub(super) fn add_node(&mut self, node: Node) -> Id {
-        let next = self.nodes.len() as Id;
-        match self.known.entry(node) {
-            Entry::Occupied(found) => *found.get(),
-            Entry::Vacant(place) => {
-                let node = place.key().clone();
-                place.insert(next);
-                let (varies, on_state) = match &node {
-                    Node::Time => (true, false),
-                    Node::State(_) => (true, true),
-                    other => {
-                        let mut flags = (false, false);
-                        operands(other, |id| {
-                            flags.0 |= self.varies[id as usize];
-                            flags.1 |= self.on_state[id as usize];
-                        });
-                        flags
-                    }
-                };
-                let risky = self.risk(&node);
-                self.nodes.push(node);
-                self.risky.push(risky);
-                self.varies.push(varies);
-                self.on_state.push(on_state);
-                next
-            }
+        self.known.grow();
+        let hash = Known::hash(&node);
+        let place = self.known.place(&self.nodes, &node, hash);
+        let found = self.known.places[place].1;
+        if found != FREE {
+            return found;
         }
+        let next = self.nodes.len() as Id;
+        self.known.places[place] = (hash, next);
+        self.known.used += 1;
+        let (varies, on_state) = match &node {
+            Node::Time => (true, false),
+            Node::State(_) => (true, true),
+            other => {
+                let mut flags = (false, false);
+                operands(other, |id| {
+                    flags.0 |= self.varies[id as usize];
+                    flags.1 |= self.on_state[id as usize];
+                });
+                flags
+            }
+        };
+        let risky = self.risk(&node);
+        self.nodes.push(node);
+        self.risky.push(risky);
+        self.varies.push(varies);
+        self.on_state.push(on_state);
+        next
     }
 
     /// See [`Graph::is_risky`].

@@ -22,6 +22,35 @@ pub struct Instance {
     constants: Vec<bool>,
 }
 
+/// Quantities that are set together in many individuals, and what depends on them.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    positions: Vec<usize>,
+    touched: Vec<u32>,
+}
+
+impl Changes {
+    /// Changes of these quantities.
+    ///
+    /// # Errors
+    /// [`SetError::NotSettable`] for an observer.
+    pub fn new(base: &Instance, positions: Vec<usize>) -> Result<Self, SetError> {
+        let model = &base.structure.model;
+        for quantity in positions.iter().filter_map(|q| model.quantities.get(*q)) {
+            if quantity.kind == Kind::Observer {
+                return Err(SetError::NotSettable {
+                    path: quantity.path.clone(),
+                    reason: "observers are computed, not set",
+                });
+            }
+        }
+        let mut set = base.overridden.clone();
+        positions.iter().for_each(|q| set[*q] = true);
+        let touched = base.structure.start.touched(&positions, |user| !set[user]);
+        Ok(Self { positions, touched })
+    }
+}
+
 impl Instance {
     /// The individual that the file describes.
     #[must_use]
@@ -138,6 +167,29 @@ impl Instance {
         self.values[q] = value;
         self.constants[q] = false;
         self.refold(q);
+        Ok(())
+    }
+
+    /// Sets all quantities of `changes` in one pass: the same numbers as setting one after another. Bounds of the file are not
+    /// looked at, as the suite does not in populations.
+    ///
+    /// # Errors
+    /// [`SetError::NotANumber`]; the individual is then unusable.
+    pub fn set_all(&mut self, changes: &Changes, values: &[f64]) -> Result<(), SetError> {
+        for (&q, &value) in changes.positions.iter().zip(values) {
+            if value.is_nan() {
+                return Err(SetError::NotANumber {
+                    path: self.structure.model.quantities[q].path.clone(),
+                });
+            }
+            self.overridden[q] = true;
+            self.values[q] = value;
+            self.constants[q] = false;
+        }
+        for &user in &changes.touched {
+            self.constants[user as usize] = self.is_constant(user as usize);
+        }
+        self.fold(&changes.touched);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use super::graph::{Graph, Id, Node};
 use super::variant::Class;
 use crate::formula::{Binary, Body, Expr, Known, Rule, Unary};
 use crate::model::{Formula, FormulaKind, Model, Reference, Table};
+use crate::watch::{Interrupt, Watch};
 
 /// Whether sums and products may be regrouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,7 @@ pub(super) struct Lowering<'a> {
     set: &'a [bool],
     /// Constants in formulas with logic: what is true of them changes when the user sets them.
     pub(super) in_logic: Vec<usize>,
+    pub(super) watch: &'a Watch<'a>,
     pub(super) graph: Graph,
     pub(super) tables: Vec<Arc<Table>>,
     table_ids: HashMap<*const Table, u32>,
@@ -42,6 +44,7 @@ impl<'a> Lowering<'a> {
         formulas: &'a [Option<usize>],
         constants: &'a [bool],
         set: &'a [bool],
+        watch: &'a Watch<'a>,
     ) -> Self {
         let n = model.quantities.len();
         Self {
@@ -50,6 +53,7 @@ impl<'a> Lowering<'a> {
             formulas,
             constants,
             set,
+            watch,
             in_logic: Vec::new(),
             graph: Graph::new(),
             tables: Vec::new(),
@@ -67,7 +71,10 @@ impl<'a> Lowering<'a> {
     }
 
     /// The value of a quantity. Quantities it depends on are lowered first, with a stack of our own.
-    pub(super) fn quantity(&mut self, q: usize, mode: Mode) -> Id {
+    ///
+    /// # Errors
+    /// That of the watch.
+    pub(super) fn quantity(&mut self, q: usize, mode: Mode) -> Result<Id, Interrupt> {
         let mut stack = vec![q];
         while let Some(&top) = stack.last() {
             if self.memo(mode).get(top).copied().flatten().is_some() {
@@ -76,7 +83,7 @@ impl<'a> Lowering<'a> {
             }
             let missing = self.missing(top, mode);
             if missing.is_empty() {
-                let id = self.quantity_now(top, mode);
+                let id = self.quantity_now(top, mode)?;
                 if let Some(slot) = self.memo(mode).get_mut(top) {
                     *slot = Some(id);
                 }
@@ -85,7 +92,7 @@ impl<'a> Lowering<'a> {
                 stack.extend(missing);
             }
         }
-        self.memo(mode).get(q).copied().flatten().unwrap_or(0)
+        Ok(self.memo(mode).get(q).copied().flatten().unwrap_or(0))
     }
 
     /// What must be lowered before quantity q.
@@ -112,8 +119,8 @@ impl<'a> Lowering<'a> {
             .collect()
     }
 
-    fn quantity_now(&mut self, q: usize, mode: Mode) -> Id {
-        match self.classes.get(q).copied() {
+    fn quantity_now(&mut self, q: usize, mode: Mode) -> Result<Id, Interrupt> {
+        Ok(match self.classes.get(q).copied() {
             Some(Class::State(i)) => {
                 let state = self.graph.add_node(Node::State(i));
                 let scale = self
@@ -122,14 +129,14 @@ impl<'a> Lowering<'a> {
                     .get(q)
                     .map_or(1.0, |quantity| quantity.scale);
                 if scale == 1.0 {
-                    return state;
+                    return Ok(state);
                 }
                 let scale = self.graph.literal(scale);
                 self.graph.scaled(scale, state)
             }
             Some(Class::Varying) => match self.formulas.get(q).copied().flatten() {
                 Some(f) => {
-                    let id = self.formula(f, mode);
+                    let id = self.formula(f, mode)?;
                     if mode == Mode::Regrouped {
                         self.graph.sealed(id)
                     } else {
@@ -139,21 +146,25 @@ impl<'a> Lowering<'a> {
                 None => self.graph.add_node(Node::Quantity(q as u32)),
             },
             Some(Class::Constant) | None => self.graph.add_node(Node::Quantity(q as u32)),
-        }
+        })
     }
 
-    fn reference(&mut self, reference: Reference, mode: Mode) -> Id {
+    fn reference(&mut self, reference: Reference, mode: Mode) -> Result<Id, Interrupt> {
         match reference {
-            Reference::Time => self.graph.add_node(Node::Time),
+            Reference::Time => Ok(self.graph.add_node(Node::Time)),
             Reference::Quantity(q) => self.quantity(q, mode),
         }
     }
 
     /// The value of a formula.
-    pub(super) fn formula(&mut self, f: usize, mode: Mode) -> Id {
+    ///
+    /// # Errors
+    /// That of the watch.
+    pub(super) fn formula(&mut self, f: usize, mode: Mode) -> Result<Id, Interrupt> {
+        self.watch.check()?;
         let model = self.model;
         let Some(Formula { kind, .. }) = model.formulas.get(f) else {
-            return self.graph.literal(f64::NAN);
+            return Ok(self.graph.literal(f64::NAN));
         };
         match kind {
             FormulaKind::Explicit { body, arguments } => {
@@ -161,7 +172,7 @@ impl<'a> Lowering<'a> {
                 for (i, &reference) in arguments.iter().enumerate() {
                     // An alias that the text does not use may lead anywhere, even back here.
                     known.push(if body.uses(i) {
-                        (self.reference(reference, mode), self.known(reference))
+                        (self.reference(reference, mode)?, self.known(reference))
                     } else {
                         (0, Known::Live)
                     });
@@ -169,15 +180,15 @@ impl<'a> Lowering<'a> {
                 if body.nodes.iter().any(is_logic) {
                     self.note_logic(arguments);
                 }
-                self.body(body, &known, mode)
+                Ok(self.body(body, &known, mode))
             }
             FormulaKind::Table(table) => {
                 let time = self.graph.add_node(Node::Time);
-                self.table(table, time)
+                Ok(self.table(table, time))
             }
             FormulaKind::TableWithOffset { table, offset } => {
                 let time = self.graph.add_node(Node::Time);
-                let offset = self.reference(*offset, mode);
+                let offset = self.reference(*offset, mode)?;
                 let x = self.graph.minus(time, offset);
                 self.table_of(
                     *table,
@@ -187,7 +198,7 @@ impl<'a> Lowering<'a> {
                 )
             }
             FormulaKind::TableWithArgument { table, argument } => {
-                let x = self.reference(*argument, mode);
+                let x = self.reference(*argument, mode)?;
                 // What an event makes of the table's parameter does not matter, what the user does, does.
                 let own = match self.set.get(*table) {
                     Some(false) => super::dependencies::own_formula(model, *table),
@@ -199,11 +210,17 @@ impl<'a> Lowering<'a> {
     }
 
     /// The table of a quantity with this formula at x; without a table, the quantity's value.
-    fn table_of(&mut self, q: usize, formula: Option<usize>, x: Id, mode: Mode) -> Id {
+    fn table_of(
+        &mut self,
+        q: usize,
+        formula: Option<usize>,
+        x: Id,
+        mode: Mode,
+    ) -> Result<Id, Interrupt> {
         let model = self.model;
         let formula = formula.and_then(|f| model.formulas.get(f));
         match formula.map(|f| &f.kind) {
-            Some(FormulaKind::Table(table)) => self.table(table, x),
+            Some(FormulaKind::Table(table)) => Ok(self.table(table, x)),
             _ => self.quantity(q, mode),
         }
     }
@@ -238,62 +255,125 @@ impl<'a> Lowering<'a> {
     fn body(&mut self, body: &Body, arguments: &[(Id, Known)], mode: Mode) -> Id {
         let plan = body.plan();
         let negated = body.negated_argument();
-        let mut values: Vec<(Id, Known)> = Vec::with_capacity(plan.len());
+        let mut values: Vec<(Value, Known)> = Vec::with_capacity(plan.len());
         for (i, node) in plan.iter().enumerate() {
-            let at = |i: u32| values.get(i as usize).copied().unwrap_or((0, Known::Live));
-            let entry = match *node {
-                Expr::Number(value) => (self.graph.literal(value), Known::Constant),
-                Expr::Argument(i) => arguments
-                    .get(i as usize)
-                    .copied()
-                    .unwrap_or((0, Known::Live)),
+            let (value, known) = match *node {
+                Expr::Number(value) => (Value::Node(self.graph.literal(value)), Known::Constant),
+                Expr::Argument(i) => {
+                    let argument = arguments.get(i as usize).copied();
+                    let (id, known) = argument.unwrap_or((0, Known::Live));
+                    (Value::Node(id), known)
+                }
                 Expr::Unary(op, a) => {
-                    let (id, known) = at(a);
+                    let (id, known) = self.taken(&mut values, a);
                     let rule = match op {
                         Unary::Not if negated != Some(a) => Rule::known(known),
                         _ => Rule::Live,
                     };
-                    (self.graph.unary(op, rule, id), known.max(Known::Folded))
+                    let id = self.graph.unary(op, rule, id);
+                    (Value::Node(id), known.max(Known::Folded))
+                }
+                Expr::Binary(op @ (Binary::Add | Binary::Subtract), a, b)
+                    if mode == Mode::Regrouped =>
+                {
+                    let (b, known_b) = self.taken(&mut values, b);
+                    let (a, known_a) = take(&mut values, a);
+                    let known = known_a.max(known_b).max(Known::Folded);
+                    (self.sum(op, a, b), known)
                 }
                 Expr::Binary(op, a, b) => {
-                    let known = at(a).1.max(at(b).1).max(Known::Folded);
-                    let whole = body.is_whole_product(i);
-                    let rule = match plan.get(b as usize) {
-                        // A constant 0 over anything counts like the constant itself.
-                        Some(Expr::Binary(Binary::Divide, above, _))
-                            if op == Binary::Multiply && at(*above).1 == Known::Constant =>
-                        {
-                            Rule::of(op, at(a).1, Known::Constant, whole)
+                    // A constant 0 over anything counts like the constant itself.
+                    let by_number = match plan.get(b as usize) {
+                        Some(Expr::Binary(Binary::Divide, above, _)) => {
+                            op == Binary::Multiply && known_of(&values, *above) == Known::Constant
                         }
-                        _ => Rule::of(op, at(a).1, at(b).1, whole),
+                        _ => false,
                     };
-                    (self.binary(op, rule, at(a).0, at(b).0, mode), known)
+                    let whole = body.is_whole_product(i);
+                    let (a, known_a) = self.taken(&mut values, a);
+                    let (b, known_b) = self.taken(&mut values, b);
+                    let counted = if by_number { Known::Constant } else { known_b };
+                    let rule = Rule::of(op, known_a, counted, whole);
+                    let known = known_a.max(known_b).max(Known::Folded);
+                    (Value::Node(self.binary(op, rule, a, b, mode)), known)
                 }
                 Expr::Select(c, a, b) => {
-                    let known = at(c).1.max(at(a).1).max(at(b).1).max(Known::Folded);
-                    let (rule, c, a, b) = (Rule::known(known), at(c).0, at(a).0, at(b).0);
+                    let (c, known) = self.taken(&mut values, c);
+                    let (a, known_a) = self.taken(&mut values, a);
+                    let (b, known_b) = self.taken(&mut values, b);
+                    let known = known.max(known_a).max(known_b).max(Known::Folded);
+                    let rule = Rule::known(known);
                     let id = match mode {
                         Mode::Faithful => self.graph.select(rule, c, a, b),
                         Mode::Regrouped => self.graph.choose(rule, c, a, b),
                     };
-                    (id, known)
+                    (Value::Node(id), known)
                 }
             };
-            values.push(entry);
+            values.push((value, known));
         }
-        values.last().map_or(0, |value| value.0)
+        let root = plan.len().saturating_sub(1);
+        self.taken(&mut values, root as u32).0
+    }
+
+    /// A sum grows by another term; it becomes a node only when something else uses it, so that a long one is built once.
+    fn sum(&mut self, op: Binary, a: Value, b: Id) -> Value {
+        let graph = &mut self.graph;
+        if let Value::Node(a) = a
+            && !graph.varies(a)
+            && !graph.varies(b)
+        {
+            return Value::Node(graph.binary(op, a, b));
+        }
+        let b = if op == Binary::Subtract {
+            let minus = graph.literal(-1.0);
+            graph.scaled(minus, b)
+        } else {
+            b
+        };
+        let (mut terms, mut constant) = match a {
+            Value::Sum(terms, constant) => (terms, constant),
+            Value::Node(a) => graph.parts(a),
+        };
+        graph.gather(b, &mut terms, &mut constant);
+        Value::Sum(terms, constant)
+    }
+
+    /// The node of a value; each value of a body is used once.
+    fn taken(&mut self, values: &mut [(Value, Known)], i: u32) -> (Id, Known) {
+        match take(values, i) {
+            (Value::Node(id), known) => (id, known),
+            (Value::Sum(terms, constant), known) => (self.graph.linear(terms, constant), known),
+        }
     }
 
     fn binary(&mut self, op: Binary, rule: Rule, a: Id, b: Id, mode: Mode) -> Id {
         let graph = &mut self.graph;
         match (mode, op) {
-            (Mode::Regrouped, Binary::Add) => graph.plus(a, b),
-            (Mode::Regrouped, Binary::Subtract) => graph.minus(a, b),
             (Mode::Regrouped, Binary::Multiply) => graph.times(a, b),
             (Mode::Regrouped, Binary::Divide) => graph.over(a, b),
             (Mode::Regrouped, Binary::Power) => graph.power(a, b),
             _ => graph.ruled(op, rule, a, b),
         }
+    }
+}
+
+/// Value of a node of a body: a node of the graph, or a sum under way.
+enum Value {
+    Node(Id),
+    /// Terms with their coefficients, and the constant.
+    Sum(Vec<(Id, Id)>, Id),
+}
+
+fn known_of(values: &[(Value, Known)], i: u32) -> Known {
+    values.get(i as usize).map_or(Known::Live, |v| v.1)
+}
+
+/// Takes a value out; its knowledge stays.
+fn take(values: &mut [(Value, Known)], i: u32) -> (Value, Known) {
+    match values.get_mut(i as usize) {
+        Some((value, known)) => (std::mem::replace(value, Value::Node(0)), *known),
+        None => (Value::Node(0), Known::Live),
     }
 }
 

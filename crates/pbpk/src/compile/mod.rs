@@ -21,6 +21,6 @@ mod variant;
 pub(crate) use dependencies::own_formula;
 pub use engine::Engine;
 pub(crate) use fold::{Folder, Reading, table};
-pub use instance::Instance;
+pub use instance::{Changes, Instance};
 pub use structure::{CompileError, Structure};
-pub(crate) use variant::{Class, Key, Replacement, Variant};
+pub(crate) use variant::{Class, Key, Replacement, Stopped, Variant};

@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::dependencies::{self, Dependencies};
-use super::variant::{Key, Variant};
+use super::variant::{Key, Stopped, Variant};
 use crate::formula::Expr;
 use crate::model::{Formula, FormulaKind, Model, Reference, Table};
+use crate::watch::{Interrupt, Watch};
 
 /// Most variants kept; beyond it the oldest is forgotten and compiled again when needed.
 const VARIANTS_MAX: usize = 64;
@@ -25,12 +26,18 @@ pub enum CompileError {
         /// The position.
         position: usize,
     },
+    /// The caller asked to stop.
+    Interrupted {
+        /// Who asked.
+        cause: Interrupt,
+    },
 }
 
 impl fmt::Display for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cycle { paths } => write!(f, "cyclic formulas: {}", paths.join(" -> ")),
+            Self::Interrupted { cause } => write!(f, "{cause} while the model was compiled"),
             Self::NoSuchOutput { position } => write!(f, "no quantity at position {position}"),
         }
     }
@@ -63,6 +70,18 @@ impl Structure {
     /// # Errors
     /// [`CompileError`].
     pub fn new(model: Arc<Model>, outputs: Vec<usize>) -> Result<Arc<Self>, CompileError> {
+        Self::watched(model, outputs, &Watch::default())
+    }
+
+    /// As [`Structure::new`], asking `watch` now and then whether to go on.
+    ///
+    /// # Errors
+    /// [`CompileError`].
+    pub fn watched(
+        model: Arc<Model>,
+        outputs: Vec<usize>,
+        watch: &Watch<'_>,
+    ) -> Result<Arc<Self>, CompileError> {
         if let Some(&position) = outputs.iter().find(|q| **q >= model.quantities.len()) {
             return Err(CompileError::NoSuchOutput { position });
         }
@@ -77,8 +96,11 @@ impl Structure {
                 .and_then(|q| dependencies::formula(q.source))
         };
         let start = Dependencies::new(&model, own).map_err(circle)?;
-        let base =
-            Arc::new(Variant::compile(&model, &states, &outputs, &Key::new()).map_err(circle)?);
+        let base = Variant::compile(&model, &states, &outputs, &Key::new(), watch);
+        let base = Arc::new(base.map_err(|stopped| match stopped {
+            Stopped::Circle(found) => circle(found),
+            Stopped::Interrupted(cause) => CompileError::Interrupted { cause },
+        })?);
         let targets = dependencies::targets(&model);
         let constants = dependencies::constants(&model, &start.order, &targets);
         let needs_code = needs_code(&model, &start, &base, &targets);
@@ -131,7 +153,7 @@ impl Structure {
     }
 
     /// The variant with these replacements, compiled if it is new.
-    pub(crate) fn variant(&self, key: &Key) -> Result<Arc<Variant>, Vec<usize>> {
+    pub(crate) fn variant(&self, key: &Key, watch: &Watch<'_>) -> Result<Arc<Variant>, Stopped> {
         if key.is_empty() {
             return Ok(Arc::clone(&self.base));
         }
@@ -148,6 +170,7 @@ impl Structure {
             &self.states,
             &self.outputs,
             key,
+            watch,
         )?);
         let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
         if variants.len() >= VARIANTS_MAX {

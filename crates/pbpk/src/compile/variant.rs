@@ -14,6 +14,7 @@ use super::program::{Emitter, Program};
 use crate::model::{Kind, Model, Reference, Table};
 use crate::solve::Pattern;
 use crate::solve::lu::Symbolic;
+use crate::watch::{Interrupt, Watch};
 
 /// What replaces a quantity's own formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +29,21 @@ pub(crate) enum Replacement {
 
 /// All replacements, ascending by quantity: what a variant is known by.
 pub(crate) type Key = Vec<(usize, Replacement)>;
+
+/// Why no code was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// The quantities of a circle.
+    Circle(Vec<usize>),
+    /// The caller asked to stop.
+    Interrupted(Interrupt),
+}
+
+impl From<Interrupt> for Stopped {
+    fn from(cause: Interrupt) -> Self {
+        Self::Interrupted(cause)
+    }
+}
 
 /// How a quantity behaves between events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,28 +87,41 @@ pub(crate) struct Variant {
     pub(crate) assignments: Vec<Vec<AssignmentCode>>,
     pub(crate) outputs: Program,
     pub(crate) output_slots: Vec<u32>,
-    pub(crate) symbolic: OnceLock<Arc<Symbolic>>,
+    symbolic: OnceLock<Arc<Symbolic>>,
     /// Constants of the file that logic uses in what varies.
     pub(crate) in_logic: Vec<usize>,
 }
 
 impl Variant {
+    /// The analysis of the Jacobian's pattern, made at the first call.
+    ///
+    /// # Errors
+    /// That of `watch`.
+    pub(crate) fn symbolic(&self, watch: &Watch<'_>) -> Result<Arc<Symbolic>, Interrupt> {
+        if let Some(known) = self.symbolic.get() {
+            return Ok(Arc::clone(known));
+        }
+        let made = Symbolic::analyse_asking(&self.pattern, &mut || watch.check())?;
+        Ok(Arc::clone(self.symbolic.get_or_init(|| Arc::new(made))))
+    }
+
     /// Compiles the model with the replacements of `key`.
     ///
     /// # Errors
-    /// The quantities of a circle.
+    /// [`Stopped`].
     pub(crate) fn compile(
         model: &Model,
         states: &[usize],
         outputs: &[usize],
         key: &Key,
-    ) -> Result<Self, Vec<usize>> {
+        watch: &Watch<'_>,
+    ) -> Result<Self, Stopped> {
         let formulas = formulas(model, states, key);
-        let dependencies = Dependencies::new(model, |q| formulas[q])?;
+        let dependencies = Dependencies::new(model, |q| formulas[q]).map_err(Stopped::Circle)?;
         let classes = classes(model, states, &formulas, &dependencies);
         let (set, constants) = constants(model, &dependencies, key);
-        let mut lowering = Lowering::new(model, &classes, &formulas, &constants, &set);
-        let roots = Roots::new(&mut lowering, model, states, outputs);
+        let mut lowering = Lowering::new(model, &classes, &formulas, &constants, &set, watch);
+        let roots = Roots::new(&mut lowering, model, states, outputs)?;
         let Lowering {
             graph,
             tables,
@@ -108,7 +137,9 @@ impl Variant {
             dependencies,
             ..Self::default()
         };
+        watch.ask()?;
         variant.emit(&graph, roots, is_static);
+        watch.ask()?;
         Ok(variant)
     }
 
@@ -160,23 +191,23 @@ impl Roots {
         model: &Model,
         states: &[usize],
         outputs: &[usize],
-    ) -> Self {
-        let rates = rates(lowering, model, states);
-        let gradients = derivative::gradients(&mut lowering.graph, &rates);
+    ) -> Result<Self, Interrupt> {
+        let rates = rates(lowering, model, states)?;
+        let gradients = derivative::gradients(&mut lowering.graph, &rates, lowering.watch)?;
         let (pattern, jacobian) = by_column(&gradients);
-        let (conditions, assignments) = event_roots(lowering, model);
+        let (conditions, assignments) = event_roots(lowering, model)?;
         let outputs = outputs
             .iter()
             .map(|q| lowering.quantity(*q, Mode::Faithful))
-            .collect();
-        Self {
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
             rates,
             jacobian,
             pattern,
             conditions,
             assignments,
             outputs,
-        }
+        })
     }
 }
 
@@ -193,15 +224,19 @@ fn constants(model: &Model, dependencies: &Dependencies, key: &Key) -> (Vec<bool
 }
 
 /// Conditions and assignments, event by event, exactly as written.
-fn event_roots(lowering: &mut Lowering<'_>, model: &Model) -> (Vec<Id>, Vec<Vec<Id>>) {
+fn event_roots(
+    lowering: &mut Lowering<'_>,
+    model: &Model,
+) -> Result<(Vec<Id>, Vec<Vec<Id>>), Interrupt> {
     let mut root = |f: usize| lowering.formula(f, Mode::Faithful);
-    let conditions = model.events.iter().map(|e| root(e.condition)).collect();
+    let conditions = model.events.iter().map(|e| root(e.condition));
+    let conditions = conditions.collect::<Result<_, _>>()?;
     let assignments = model
         .events
         .iter()
         .map(|e| e.assignments.iter().map(|a| root(a.formula)).collect())
-        .collect();
-    (conditions, assignments)
+        .collect::<Result<_, _>>()?;
+    Ok((conditions, assignments))
 }
 
 /// Applies `each` to every root with its flag, event by event.
@@ -267,21 +302,25 @@ fn classes(
 }
 
 /// The rate of each state, as the solver sees it: scaled.
-fn rates(lowering: &mut Lowering<'_>, model: &Model, states: &[usize]) -> Vec<Id> {
+fn rates(
+    lowering: &mut Lowering<'_>,
+    model: &Model,
+    states: &[usize],
+) -> Result<Vec<Id>, Interrupt> {
     let mut roots = Vec::with_capacity(states.len());
     for &q in states {
         let quantity = &model.quantities[q];
         let mut terms = Vec::new();
         let mut constant = lowering.graph.zero;
         for term in &quantity.rhs {
-            let value = lowering.formula(term.formula, Mode::Regrouped);
+            let value = lowering.formula(term.formula, Mode::Regrouped)?;
             let factor = lowering.graph.literal(term.factor / quantity.scale);
             let value = lowering.graph.scaled(factor, value);
             lowering.graph.gather(value, &mut terms, &mut constant);
         }
         roots.push(lowering.graph.linear(terms, constant));
     }
-    roots
+    Ok(roots)
 }
 
 /// Row-wise gradients to a column-wise pattern and the roots in its order.

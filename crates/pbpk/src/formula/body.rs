@@ -29,6 +29,8 @@ pub struct Body {
     /// The nodes with every product in the order of its evaluation.
     plan: Vec<Expr>,
     whole_product: Vec<bool>,
+    /// Which arguments the nodes read.
+    used: Vec<bool>,
 }
 
 /// Why a text is no formula.
@@ -138,7 +140,16 @@ impl Body {
     pub(super) fn new(nodes: Vec<Expr>, aliases: Vec<String>) -> Self {
         let plan = plan::plan(&nodes);
         let whole_product = plan::whole_product(&plan);
+        let mut used = vec![false; aliases.len()];
+        for node in &nodes {
+            if let Expr::Argument(i) = node
+                && let Some(used) = used.get_mut(*i as usize)
+            {
+                *used = true;
+            }
+        }
         Self {
+            used,
             nodes,
             aliases,
             plan,
@@ -176,8 +187,7 @@ impl Body {
     /// Whether the text uses the alias at this position.
     #[must_use]
     pub fn uses(&self, alias: usize) -> bool {
-        let is_it = |node: &Expr| matches!(node, Expr::Argument(i) if *i as usize == alias);
-        self.nodes.iter().any(is_it)
+        self.used.get(alias) == Some(&true)
     }
 
     /// Whether the genuine parser takes this as a name: no sign of the language, no blank, no word of the language.

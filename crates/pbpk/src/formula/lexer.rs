@@ -39,11 +39,6 @@ impl Kind {
     }
 }
 
-const TWO: [&str; 6] = ["<=", ">=", "<>", "!=", "==", "**"];
-const ONE: [&str; 14] = [
-    "+", "-", "*", "/", "^", "(", ")", ";", "<", ">", "=", "?", ":", "!",
-];
-
 /// All tokens, ended by [`Kind::End`].
 pub(super) fn tokens(
     text: &str,
@@ -121,30 +116,29 @@ fn sign(chars: &[char], at: usize) -> Option<(Kind, usize)> {
         ('\u{ac}', _) => return Some((Kind::Not, 1)),
         _ => {}
     }
-    if let Some(next) = next {
-        for two in TWO {
-            let mut pair = two.chars();
-            if pair.next() == Some(first) && pair.next() == Some(next) {
-                let canonical = match two {
-                    "==" => "=",
-                    "!=" => "<>",
-                    "**" => "^",
-                    other => other,
-                };
-                return Some((Kind::Sign(canonical), 2));
-            }
-        }
-    }
-    ONE.iter().find(|one| one.starts_with(first)).map(|one| {
-        (
-            if *one == "!" {
-                Kind::Not
-            } else {
-                Kind::Sign(one)
-            },
-            1,
-        )
-    })
+    let (sign, length) = match (first, next) {
+        ('<', Some('=')) => ("<=", 2),
+        ('>', Some('=')) => (">=", 2),
+        ('<', Some('>')) | ('!', Some('=')) => ("<>", 2),
+        ('=', Some('=')) => ("=", 2),
+        ('*', Some('*')) => ("^", 2),
+        ('!', _) => return Some((Kind::Not, 1)),
+        ('+', _) => ("+", 1),
+        ('-', _) => ("-", 1),
+        ('*', _) => ("*", 1),
+        ('/', _) => ("/", 1),
+        ('^', _) => ("^", 1),
+        ('(', _) => ("(", 1),
+        (')', _) => (")", 1),
+        (';', _) => (";", 1),
+        ('<', _) => ("<", 1),
+        ('>', _) => (">", 1),
+        ('=', _) => ("=", 1),
+        ('?', _) => ("?", 1),
+        (':', _) => (":", 1),
+        _ => return None,
+    };
+    Some((Kind::Sign(sign), length))
 }
 
 fn ends_word(chars: &[char], at: usize) -> bool {

@@ -1,5 +1,7 @@
 //! Tokens to a [`Body`]: conditional, OR, AND, NOT, comparison, sum, product, power, from loosest to tightest.
 
+use std::collections::HashMap;
+
 use super::body::to_u32;
 use super::lexer::{self, Kind, Token};
 use super::{Binary, Body, Expr, FormulaError, Unary};
@@ -16,12 +18,13 @@ pub(super) fn parse(text: &str, aliases: &[String]) -> Result<Body, FormulaError
             name: alias.clone(),
         });
     }
-    let tokens = lexer::tokens(text, |word| aliases.iter().any(|alias| alias == word))?;
+    let known = Aliases::new(aliases);
+    let tokens = lexer::tokens(text, |word| known.position(word).is_some())?;
     let mut parser = Parser {
         tokens,
         at: 0,
         depth: 0,
-        aliases,
+        aliases: known,
         nodes: Vec::new(),
     };
     parser.conditional()?;
@@ -31,11 +34,39 @@ pub(super) fn parse(text: &str, aliases: &[String]) -> Result<Body, FormulaError
     }
 }
 
+/// Up to this many aliases are looked through one by one.
+const LISTED_MAX: usize = 8;
+
+/// Aliases by name; of equal ones the first.
+struct Aliases<'a> {
+    list: &'a [String],
+    by_name: HashMap<&'a str, usize>,
+}
+
+impl<'a> Aliases<'a> {
+    fn new(list: &'a [String]) -> Self {
+        let many = list.len() > LISTED_MAX;
+        let named = list.iter().enumerate().rev().filter(|_| many);
+        Self {
+            list,
+            by_name: named.map(|(i, name)| (name.as_str(), i)).collect(),
+        }
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        if self.list.len() > LISTED_MAX {
+            self.by_name.get(name).copied()
+        } else {
+            self.list.iter().position(|alias| alias == name)
+        }
+    }
+}
+
 struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
-    aliases: &'a [String],
+    aliases: Aliases<'a>,
     nodes: Vec<Expr>,
 }
 
@@ -238,7 +269,7 @@ impl Parser<'_> {
 
     /// Functions by their bracket; no alias is named like one of them or like a constant.
     fn name(&mut self, name: String, column: usize) -> Node {
-        if let Some(i) = self.aliases.iter().position(|alias| *alias == name) {
+        if let Some(i) = self.aliases.position(&name) {
             return Ok(self.push(Expr::Argument(to_u32(i))));
         }
         if matches!(self.peek().kind, Kind::Sign("(")) {

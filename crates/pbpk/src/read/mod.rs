@@ -7,12 +7,14 @@ pub(crate) mod cycle;
 mod pkml;
 mod simmodel;
 
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use crate::error::LoadError;
 use crate::model::Model;
+use crate::watch::{Interrupt, Watch};
 pub use crate::xml::Limits;
 use crate::xml::{Node, Scanner};
 
@@ -30,7 +32,60 @@ pub struct Options {
 /// # Errors
 /// [`LoadError`] with line or path; other documents are [`LoadError::UnsupportedRoot`].
 pub fn reader(input: impl BufRead, options: &Options) -> Result<Model, LoadError> {
-    let mut scanner = Scanner::new(input, options.limits);
+    watched(input, options, &Watch::default())
+}
+
+/// As [`reader`], asking `watch` now and then whether to go on.
+///
+/// # Errors
+/// As [`reader`], and [`LoadError::Interrupted`].
+pub fn watched(
+    input: impl BufRead,
+    options: &Options,
+    watch: &Watch<'_>,
+) -> Result<Model, LoadError> {
+    let cause = Cell::new(None);
+    let asked = Asked {
+        inner: input,
+        watch,
+        cause: &cause,
+    };
+    let read = document(Scanner::new(asked, options.limits), watch);
+    // An interruption reaches the scanner as a failed read.
+    if let Some(cause) = cause.get() {
+        return Err(LoadError::Interrupted { cause });
+    }
+    check(read?, options)
+}
+
+/// A stream that asks at every piece whether to go on.
+struct Asked<'a, R> {
+    inner: R,
+    watch: &'a Watch<'a>,
+    cause: &'a Cell<Option<Interrupt>>,
+}
+
+impl<R: BufRead> Read for Asked<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        self.inner.read(out)
+    }
+}
+
+impl<R: BufRead> BufRead for Asked<'_, R> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        if let Err(cause) = self.watch.check() {
+            self.cause.set(Some(cause));
+            return Err(std::io::Error::other(cause));
+        }
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.inner.consume(amount);
+    }
+}
+
+fn document(mut scanner: Scanner<impl BufRead>, watch: &Watch<'_>) -> Result<Model, LoadError> {
     let root = match scanner.next()? {
         Node::Start(element) => element.name().to_owned(),
         Node::End | Node::Eof => {
@@ -41,8 +96,8 @@ pub fn reader(input: impl BufRead, options: &Options) -> Result<Model, LoadError
         }
     };
     let model = match root.as_str() {
-        "SimulationTransfer" => pkml::read(&mut scanner)?,
-        "Simulation" => simmodel::read(&mut scanner)?,
+        "SimulationTransfer" => pkml::read(&mut scanner, watch)?,
+        "Simulation" => simmodel::read(&mut scanner, watch)?,
         _ => return Err(LoadError::UnsupportedRoot { found: root }),
     };
     // The rest must be well-formed too: a second root or a cut tail is a fault of the file.
@@ -52,7 +107,7 @@ pub fn reader(input: impl BufRead, options: &Options) -> Result<Model, LoadError
             message: "more than one root element".to_owned(),
         });
     }
-    check(model, options)
+    Ok(model)
 }
 
 /// Reads a model from memory.
@@ -68,6 +123,14 @@ pub fn bytes(input: &[u8], options: &Options) -> Result<Model, LoadError> {
 /// # Errors
 /// As [`reader`], and [`LoadError::Io`], [`LoadError::ChangedWhileRead`], a size above the bound.
 pub fn file(path: &Path, options: &Options) -> Result<Model, LoadError> {
+    file_watched(path, options, &Watch::default())
+}
+
+/// As [`file`], asking `watch` now and then whether to go on.
+///
+/// # Errors
+/// As [`file`], and [`LoadError::Interrupted`].
+pub fn file_watched(path: &Path, options: &Options, watch: &Watch<'_>) -> Result<Model, LoadError> {
     let name = path.display().to_string();
     let io = |e: std::io::Error| LoadError::Io {
         file: path.display().to_string(),
@@ -89,7 +152,7 @@ pub fn file(path: &Path, options: &Options) -> Result<Model, LoadError> {
         });
     }
     let handle = opened.try_clone().map_err(io)?;
-    let result = reader(BufReader::with_capacity(1 << 16, opened), options);
+    let result = watched(BufReader::with_capacity(1 << 16, opened), options, watch);
     let after = handle.metadata().map_err(io)?;
     let touched = match (before.modified(), after.modified()) {
         (Ok(a), Ok(b)) => a != b,

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use super::RunError;
 use crate::compile::{
-    Class, Engine, Folder, Instance, Key, Reading, Replacement, Structure, Variant, own_formula,
+    Class, Engine, Folder, Instance, Key, Reading, Replacement, Stopped, Structure, Variant,
+    own_formula,
 };
 use crate::model::{Assignment, Model};
 use crate::solve::SolveError;
+use crate::watch::{Question, Watch};
 
 /// Numbers, code and states at the present time.
 pub(super) struct State {
@@ -31,14 +33,26 @@ pub(super) struct State {
     conditions: Vec<f64>,
 }
 
+/// The error of a run that could not get its code.
+fn stopped(structure: &Structure, stopped: Stopped, time: f64) -> RunError {
+    match stopped {
+        Stopped::Circle(circle) => RunError::Cycle {
+            paths: structure.paths(&circle),
+            time,
+        },
+        Stopped::Interrupted(cause) => RunError::Interrupted { time, cause },
+    }
+}
+
 impl State {
-    pub(super) fn new(instance: &Instance) -> Result<Self, RunError> {
+    pub(super) fn new(
+        instance: &Instance,
+        interrupt: Option<Question<'_>>,
+    ) -> Result<Self, RunError> {
         let structure = Arc::clone(instance.structure());
         let key = instance.key();
-        let variant = structure.variant(&key).map_err(|c| RunError::Cycle {
-            paths: structure.paths(&c),
-            time: super::START,
-        })?;
+        let variant = structure.variant(&key, &Watch::new(interrupt));
+        let variant = variant.map_err(|s| stopped(&structure, s, super::START))?;
         let values = instance.values().to_vec();
         let model = structure.model();
         let y = structure
@@ -95,8 +109,15 @@ impl State {
         truths
     }
 
-    /// Tests all events in file order at t; each sees the changes of those before. Tells whether anything changed.
-    pub(super) fn test_events(&mut self, t: f64) -> Result<bool, RunError> {
+    /// Tests all events in file order at t, but those that were true `before`; each sees the changes of those before it.
+    /// Tells whether anything changed.
+    pub(super) fn test_events(
+        &mut self,
+        t: f64,
+        before: Option<&[bool]>,
+        interrupt: Option<Question<'_>>,
+    ) -> Result<bool, RunError> {
+        let watch = Watch::new(interrupt);
         let structure = Arc::clone(&self.structure);
         let events = &structure.model().events;
         if events.is_empty() {
@@ -107,14 +128,15 @@ impl State {
         let mut values = std::mem::take(&mut self.conditions);
         self.engine.conditions(t, &self.y, &mut values);
         for (e, event) in events.iter().enumerate() {
-            if values[e] != 1.0 || (event.one_time && self.fired[e]) {
+            let was_true = before.is_some_and(|before| before[e]);
+            if values[e] != 1.0 || was_true || (event.one_time && self.fired[e]) {
                 continue;
             }
             self.fired[e] = true;
             self.acted.push(e);
             let mut changed = false;
             for (a, assignment) in event.assignments.iter().enumerate() {
-                changed |= self.assign(e, a, assignment, t)?;
+                changed |= self.assign(e, a, assignment, t, &watch)?;
             }
             if changed {
                 any = true;
@@ -131,6 +153,7 @@ impl State {
         a: usize,
         assignment: &Assignment,
         t: f64,
+        watch: &Watch<'_>,
     ) -> Result<bool, RunError> {
         let target = assignment.target;
         let variant = Arc::clone(self.engine.variant());
@@ -144,24 +167,30 @@ impl State {
         }
         if assignment.as_value {
             let value = self.engine.assignment(e, a, t, &self.y);
-            return self.set_value(target, value, t);
+            return self.set_value(target, value, t, watch);
         }
         if variant.formulas[target] == Some(assignment.formula) && !self.overridden[target] {
             return Ok(false);
         }
         if variant.assignments[e][a].is_static {
             let value = self.engine.assignment(e, a, t, &self.y);
-            return self.set_value(target, value, t);
+            return self.set_value(target, value, t, watch);
         }
-        self.replace(target, Replacement::Formula(assignment.formula), t)?;
+        self.replace(target, Replacement::Formula(assignment.formula), t, watch)?;
         Ok(true)
     }
 
     /// A quantity becomes a number.
-    fn set_value(&mut self, q: usize, value: f64, t: f64) -> Result<bool, RunError> {
+    fn set_value(
+        &mut self,
+        q: usize,
+        value: f64,
+        t: f64,
+        watch: &Watch<'_>,
+    ) -> Result<bool, RunError> {
         if self.engine.variant().classes[q] == Class::Varying {
             self.values[q] = value;
-            self.replace(q, Replacement::Constant, t)?;
+            self.replace(q, Replacement::Constant, t, watch)?;
             return Ok(true);
         }
         let same = self.overridden[q] && self.values[q].to_bits() == value.to_bits();
@@ -188,13 +217,16 @@ impl State {
     }
 
     /// A quantity gets another formula, or a number instead of a varying formula: other code from here on.
-    fn replace(&mut self, q: usize, replacement: Replacement, t: f64) -> Result<(), RunError> {
+    fn replace(
+        &mut self,
+        q: usize,
+        replacement: Replacement,
+        t: f64,
+        watch: &Watch<'_>,
+    ) -> Result<(), RunError> {
         self.note(q, replacement);
-        let variant = self.structure.variant(&self.key);
-        let variant = variant.map_err(|circle| RunError::Cycle {
-            paths: self.structure.paths(&circle),
-            time: t,
-        })?;
+        let variant = self.structure.variant(&self.key, watch);
+        let variant = variant.map_err(|s| stopped(&self.structure, s, t))?;
         self.overridden[q] = replacement == Replacement::Constant;
         self.engine = Engine::new(variant, &self.values);
         if let Replacement::Formula(f) = replacement

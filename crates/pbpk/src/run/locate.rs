@@ -8,28 +8,32 @@ use crate::solve::Bdf;
 /// Bisections of one step: the moment is known to 2⁻⁴⁸ of it.
 const BISECTIONS: usize = 48;
 
-/// Integrates to `end`, restarting wherever a condition becomes true within a step.
+/// Looks within one step, at least.
+const LOOKS_MIN: f64 = 32.0;
+/// Looks over the time between two points, at least: a condition may follow the time alone, of which the steps know nothing.
+const LOOKS_BETWEEN_POINTS: f64 = 1024.0;
+
+/// Integrates from one point of the schedule to the next, restarting wherever a condition becomes true on the way. Gives
+/// back what was true just before the end: an event that was true before does not act there again.
 pub(super) fn advance(
     solver: &mut Bdf,
     state: &mut State,
-    end: f64,
+    (start, end): (f64, f64),
     options: &RunOptions<'_>,
     warnings: &mut Vec<String>,
     target: &mut [f64],
-) -> Result<(), RunError> {
-    let mut from = solver.time().min(end);
+) -> Result<Vec<bool>, RunError> {
+    let mut from = start.min(end);
     let mut before = state.truths(from, &state.y.clone());
     let mut steps = 0_usize;
     let limit = solver.options().max_steps.max(1);
     loop {
-        // A target just beyond the newest point makes the solver take exactly one step.
-        let wanted = if solver.time() >= end {
-            end
-        } else {
-            just_beyond(solver, end)
-        };
-        step(solver, state, wanted, end, options, warnings, target)?;
-        steps += 1;
+        // The interpolant reaches back over one step: first what is left of the last one, then one more.
+        if solver.time() <= from {
+            let wanted = just_beyond(solver, end);
+            step(solver, state, wanted, end, options, warnings, target)?;
+            steps += 1;
+        }
         if steps > limit {
             return Err(RunError::TooMuchWork {
                 time: end,
@@ -38,29 +42,22 @@ pub(super) fn advance(
             });
         }
         let to = solver.time().min(end);
-        solver
-            .output(to, target)
-            .map_err(|source| state.failure(end, source))?;
-        let after = state.truths(to, target);
-        if !newly_true(&before, &after) {
-            before = after;
+        let share = (to - from) / (end - start) * LOOKS_BETWEEN_POINTS;
+        let looks = LOOKS_MIN.max(share.ceil()) as usize;
+        let found = look(solver, state, &mut before, (from, to), looks, target);
+        let Some(moment) = found.map_err(|source| state.failure(end, source))? else {
             from = to;
             if to >= end {
                 state.y.copy_from_slice(target);
-                return Ok(());
+                return Ok(before);
             }
             continue;
-        }
-        let moment =
-            bisect(solver, state, &before, from, to, target).map_err(|e| state.failure(end, e))?;
-        solver
-            .output(moment, target)
-            .map_err(|source| state.failure(end, source))?;
+        };
         state.y.copy_from_slice(target);
         if moment >= end {
-            return Ok(());
+            return Ok(before);
         }
-        if state.test_events(moment)? {
+        if state.test_events(moment, Some(&before), options.interrupt)? {
             restart(solver, state, moment, options, warnings)?;
         }
         from = moment;
@@ -68,9 +65,39 @@ pub(super) fn advance(
         if !state.has_open_events() {
             step(solver, state, end, end, options, warnings, target)?;
             state.y.copy_from_slice(target);
-            return Ok(());
+            return Ok(before);
         }
     }
+}
+
+/// Looks at the conditions in equal parts of a step, and gives back the moment at which one becomes true; `before` is what
+/// was true before it, and `target` the state there, or at the end of the step.
+fn look(
+    solver: &Bdf,
+    state: &mut State,
+    before: &mut Vec<bool>,
+    (from, to): (f64, f64),
+    looks: usize,
+    target: &mut [f64],
+) -> Result<Option<f64>, crate::solve::SolveError> {
+    let mut last = from;
+    for i in 1..=looks {
+        let time = if i == looks {
+            to
+        } else {
+            from + (to - from) * (i as f64 / looks as f64)
+        };
+        solver.output(time, target)?;
+        let now = state.truths(time, target);
+        if newly_true(before, &now) {
+            let moment = bisect(solver, state, before, last, time, target)?;
+            solver.output(moment, target)?;
+            return Ok(Some(moment));
+        }
+        *before = now;
+        last = time;
+    }
+    Ok(None)
 }
 
 /// Integrates to `wanted` on the way to `end`.

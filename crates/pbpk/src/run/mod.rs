@@ -3,7 +3,8 @@
 //! A run starts at time 0 whatever output times are asked for; only those are stored. The order at every time is fixed:
 //! integrate to it, store the values, then test the events in file order. Stored values are therefore those before the
 //! events of that time, also at the start. Events that depend on states fire at output times, switch times and table
-//! restarts only, as in the genuine solver; [`RunOptions::locate_events`] searches the true moment instead. There is no
+//! restarts only, as in the genuine solver; [`RunOptions::locate_events`] searches the true moment instead:
+//! then an event acts where its condition becomes true, and only there. There is no
 //! clock in here: a deadline is a question asked of the caller.
 
 mod error;
@@ -17,20 +18,19 @@ mod system;
 use crate::compile::{Engine, Instance};
 use crate::model::Precision;
 pub use crate::model::START;
-use crate::solve::{Bdf, Interrupt, Options, SolveError};
+use crate::solve::{Bdf, Options, SolveError};
+pub use crate::watch::Question;
+use crate::watch::Watch;
 
 pub use error::{RunError, RunFailure};
 use events::State;
 pub use results::Results;
-use schedule::{Point, Schedule};
+use schedule::Schedule;
 use system::Running;
 
 /// Tolerances of the second attempt after the solver failed.
 const REL_TOL_TIGHT: f64 = 1e-9;
 const ABS_TOL_TIGHT: f64 = 1e-12;
-
-/// Question to the caller, asked before every internal step: whether to go on.
-pub type Question<'a> = &'a dyn Fn() -> Option<Interrupt>;
 
 /// What a run may do differently from its file.
 #[derive(Clone, Copy, Default)]
@@ -143,7 +143,7 @@ fn simulate(
     let settings = schedule::settings(model, options);
     results.settings = settings;
     let schedule = Schedule::new(instance, &times, warnings);
-    let mut state = State::new(instance)?;
+    let mut state = State::new(instance, options.interrupt)?;
     if settings.check_negative {
         negative::check_start(structure, &state.y, START)?;
     }
@@ -158,11 +158,15 @@ fn simulate(
         solver = Some(start_solver(&mut state, settings, options, warnings)?);
     }
     let mut target = vec![0.0; state.y.len()];
+    let mut from = START;
     for (i, point) in schedule.points.iter().enumerate() {
+        let mut before = None;
         if let Some(solver) = &mut solver {
             solver.set_stop(schedule.stop_from(i));
-            advance(solver, &mut state, point, options, warnings, &mut target)?;
+            let way = (from, point.time);
+            before = advance(solver, &mut state, way, options, warnings, &mut target)?;
             results.statistics = solver.statistics();
+            from = point.time;
         }
         if point.store {
             results.store(&mut state, point.time, settings.abs_tol);
@@ -173,7 +177,8 @@ fn simulate(
                 progress(point.time_fraction(&times));
             }
         }
-        let changed = point.test && state.test_events(point.time)?;
+        let changed =
+            point.test && state.test_events(point.time, before.as_deref(), options.interrupt)?;
         if let Some(solver) = &mut solver
             && (changed || point.restart)
         {
@@ -201,12 +206,12 @@ fn start_events(
     options: &RunOptions<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<(), RunError> {
-    state.test_events(START)?;
+    state.test_events(START, None, options.interrupt)?;
     if !schedule.tests_start_again || options.once_at_start {
         return Ok(());
     }
     let first = state.acted().to_vec();
-    state.test_events(START)?;
+    state.test_events(START, None, options.interrupt)?;
     for &event in state.acted().iter().filter(|e| first.contains(e)) {
         if let Some(event) = state.model().events.get(event) {
             warnings.push(format!(
@@ -234,19 +239,17 @@ fn start_solver(
         ..Options::default()
     };
     let variant = std::sync::Arc::clone(state.engine.variant());
-    let known = variant.symbolic.get().cloned();
+    let watch = Watch::new(options.interrupt);
+    let symbolic = variant.symbolic(&watch);
+    let symbolic = symbolic.map_err(|cause| RunError::Interrupted { time: START, cause })?;
     let system = Running {
         engine: &mut state.engine,
         stop: None,
         interrupt: options.interrupt,
         warnings,
     };
-    let solver = match known {
-        Some(symbolic) => Bdf::with_symbolic(&system, solver_options, symbolic),
-        None => Bdf::new(&system, solver_options),
-    };
+    let solver = Bdf::with_symbolic(&system, solver_options, symbolic);
     let mut solver = solver.map_err(|source| state.failure(START, source))?;
-    variant.symbolic.get_or_init(|| solver.symbolic());
     restart(&mut solver, state, START, options, warnings)?;
     Ok(solver)
 }
@@ -268,17 +271,18 @@ fn restart(
     started.map_err(|source| state.failure(time, source))
 }
 
-/// Integrates to a point; with event location, restarting on the way wherever a condition becomes true.
+/// Integrates from one point to the next; with event location, restarting on the way wherever a condition becomes true, and
+/// telling what was true just before the end.
 fn advance(
     solver: &mut Bdf,
     state: &mut State,
-    point: &Point,
+    (from, to): (f64, f64),
     options: &RunOptions<'_>,
     warnings: &mut Vec<String>,
     target: &mut [f64],
-) -> Result<(), RunError> {
+) -> Result<Option<Vec<bool>>, RunError> {
     if options.locate_events && state.has_open_events() {
-        return locate::advance(solver, state, point.time, options, warnings, target);
+        return locate::advance(solver, state, (from, to), options, warnings, target).map(Some);
     }
     let mut system = Running {
         engine: &mut state.engine,
@@ -286,13 +290,13 @@ fn advance(
         interrupt: options.interrupt,
         warnings,
     };
-    match solver.advance_to(&mut system, point.time, target) {
+    match solver.advance_to(&mut system, to, target) {
         Ok(()) => {
             state.y.copy_from_slice(target);
-            Ok(())
+            Ok(None)
         }
         Err(SolveError::Interrupted { time, cause }) => Err(RunError::Interrupted { time, cause }),
-        Err(source) => Err(state.failure(point.time, source)),
+        Err(source) => Err(state.failure(to, source)),
     }
 }
 
@@ -301,7 +305,7 @@ fn advance(
 /// # Errors
 /// Formulas that go in circles.
 pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
-    let state = State::new(instance)?;
+    let state = State::new(instance, None)?;
     Ok((state.engine, state.y))
 }
 
@@ -310,7 +314,7 @@ pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
 /// # Errors
 /// Formulas that go in circles.
 pub fn engine_after_start(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
-    let mut state = State::new(instance)?;
+    let mut state = State::new(instance, None)?;
     let options = RunOptions::default();
     let schedule = Schedule::new(
         instance,

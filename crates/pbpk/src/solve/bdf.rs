@@ -133,8 +133,13 @@ impl Bdf {
         }
         if *system.pattern() != self.linear.pattern {
             system.pattern().check(n)?;
-            let symbolic = Arc::new(Symbolic::analyse(system.pattern()));
-            self.linear = Linear::new(system.pattern().clone(), symbolic);
+            let pattern = system.pattern().clone();
+            let mut ask = || match system.interrupted() {
+                None => Ok(()),
+                Some(cause) => Err(SolveError::Interrupted { time: t0, cause }),
+            };
+            let symbolic = Arc::new(Symbolic::analyse_asking(&pattern, &mut ask)?);
+            self.linear = Linear::new(pattern, symbolic);
         }
         self.linear.restart();
         self.history.restart(y0);

@@ -7,6 +7,7 @@ use super::SolveError;
 use super::System;
 use super::bdf::Bdf;
 use super::linear::Need;
+use super::lu::FactorError;
 use super::norm::wrms;
 
 /// Newton iterations of one attempt.
@@ -65,8 +66,15 @@ impl Bdf {
                     &mut self.statistics,
                 );
                 self.rate = 1.0;
-                if factored.is_err() {
-                    return Ok(Correction::Failed);
+                match factored {
+                    Ok(()) => {}
+                    Err(FactorError::Singular) => return Ok(Correction::Failed),
+                    Err(FactorError::Interrupted(cause)) => {
+                        return Err(SolveError::Interrupted {
+                            time: self.t,
+                            cause,
+                        });
+                    }
                 }
             } else {
                 self.linear.current = false;

@@ -2,23 +2,7 @@
 
 use std::fmt;
 
-/// What asked the solver to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interrupt {
-    /// The caller no longer wants the result.
-    Cancelled,
-    /// The time allowed for the run is over.
-    Deadline,
-}
-
-impl fmt::Display for Interrupt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cancelled => "cancelled",
-            Self::Deadline => "deadline exceeded",
-        })
-    }
-}
+use crate::watch::Interrupt;
 
 /// Why an integration stopped. Times are in the unit of the system.
 #[derive(Debug, Clone, PartialEq)]

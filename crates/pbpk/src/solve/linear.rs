@@ -118,7 +118,9 @@ impl Linear {
         self.gamma = gamma;
         self.factored_at = Some(step);
         statistics.factorisations += 1;
-        let outcome = self.factors.refactor(gamma, &self.jacobian);
+        let outcome = self
+            .factors
+            .refactor_asking(gamma, &self.jacobian, &mut || system.interrupted());
         if self.factors.is_dense() {
             statistics.dense_factorisations += 1;
         }

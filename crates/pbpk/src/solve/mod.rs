@@ -18,8 +18,9 @@ pub mod lu;
 mod norm;
 mod options;
 
+pub use crate::watch::Interrupt;
 pub use bdf::Bdf;
-pub use error::{Interrupt, SolveError};
+pub use error::SolveError;
 pub use options::{Options, Statistics};
 
 /// Positions of the structural nonzeros of a square matrix, column by column.

@@ -4,7 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::{self, data};
+use crate::common;
+pub use crate::common::data;
 use clap::Parser;
 
 #[derive(Parser)]
@@ -13,13 +14,13 @@ struct Cli {
     args: pbpk::cli::Args,
 }
 
-struct Done {
-    code: u8,
-    out: String,
-    err: String,
+pub struct Done {
+    pub code: u8,
+    pub out: String,
+    pub err: String,
 }
 
-fn sim(arguments: &[&str]) -> Done {
+pub fn sim(arguments: &[&str]) -> Done {
     let words = std::iter::once("sim").chain(arguments.iter().copied());
     let cli = Cli::try_parse_from(words).unwrap_or_else(|e| panic!("{arguments:?}: {e}"));
     let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -32,7 +33,7 @@ fn sim(arguments: &[&str]) -> Done {
 }
 
 /// A folder of this test's own, emptied.
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("pbpk-cli-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
@@ -235,15 +236,15 @@ fn selection_of_the_file_is_the_default() {
     };
     assert_eq!(
         header(&[]),
-        "Time [min],Organism|B,Organism|Liver|A,Organism|Liver|B,Organism|A"
+        "Time [min],Organism|B [µmol],Organism|Liver|A [µmol],Organism|Liver|B [µmol],Organism|A [µmol]"
     );
     assert_eq!(
         header(&["--output", "Organism|Liver|*"]),
-        "Time [min],Organism|Liver|Volume,Organism|Liver|A,Organism|Liver|B"
+        "Time [min],Organism|Liver|Volume [l],Organism|Liver|A [µmol],Organism|Liver|B [µmol]"
     );
     assert_eq!(
         header(&["--output", "Simple|Organism|A"]),
-        "Time [min],Organism|A"
+        "Time [min],Organism|A [µmol]"
     );
 }
 
@@ -437,6 +438,67 @@ fn located_events_do_not_depend_on_the_grid() {
             (found - (2.0 - std::f64::consts::LN_2)).abs() < 1e-7,
             "{found}"
         );
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// An oscillator x = cos t, y = sin t crosses 0.7 upwards ten times in 20 π; the time alone does so too, while nothing else
+/// moves. Each event adds 1 at each crossing, and nowhere else, whatever the grid.
+#[test]
+fn all_crossings_are_located() {
+    let folder = folder("crossings");
+    let file = folder.join("crossings.xml");
+    let formula = |id: u32, text: &str, refs: &[(&str, u32)]| {
+        let refs: String = refs
+            .iter()
+            .map(|(a, id)| format!("<R alias=\"{a}\" id=\"{id}\"/>"))
+            .collect();
+        format!(
+            "<ExplicitFormula id=\"{id}\"><Equation>{text}</Equation><ReferenceList>{refs}</ReferenceList></ExplicitFormula>"
+        )
+    };
+    let state = |id: u32, name: &str, value: u32, rate: u32| {
+        format!(
+            "<V id=\"{id}\" path=\"S|{name}\" name=\"{name}\" value=\"{value}\" persistable=\"1\"><RHSFormulaList><RHSFormula id=\"{rate}\"/></RHSFormulaList></V>"
+        )
+    };
+    let event = |id: u32, condition: u32, target: u32, formula: u32| {
+        format!(
+            "<Event id=\"{id}\" conditionFormulaId=\"{condition}\" oneTime=\"0\"><AssignmentList><Assignment objectId=\"{target}\" newFormulaId=\"{formula}\" useAsValue=\"1\"/></AssignmentList></Event>"
+        )
+    };
+    let text = format!(
+        "<Simulation version=\"4\" objectPathDelimiter=\"|\"><VariableList>{}{}{}{}</VariableList><EventList>{}{}</EventList><FormulaList>{}{}{}{}{}{}{}</FormulaList>\
+        <OutputSchema><OutputTimeList><OutputTime>0</OutputTime><OutputTime>62.8318530717</OutputTime></OutputTimeList></OutputSchema></Simulation>",
+        state(1, "x", 1, 11),
+        state(2, "y", 0, 12),
+        state(3, "n", 0, 13),
+        state(4, "m", 0, 13),
+        event(5, 14, 3, 15),
+        event(6, 16, 4, 17),
+        formula(11, "-y", &[("y", 2)]),
+        formula(12, "x", &[("x", 1)]),
+        formula(13, "0", &[]),
+        formula(14, "y&gt;0.7", &[("y", 2)]),
+        formula(15, "n+1", &[("n", 3)]),
+        formula(16, "SIN(t)&gt;0.7", &[("t", 0)]),
+        formula(17, "m+1", &[("m", 4)]),
+    );
+    std::fs::write(&file, text).unwrap();
+    let path = file.display().to_string();
+    for times in ["62.8318530717", "1,2,3,4,5,6,7,8,9,30,62.8318530717"] {
+        let done = sim(&[
+            "run",
+            &path,
+            "--csv",
+            "-",
+            "--locate-events",
+            "--times",
+            times,
+        ]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        let last = split(done.out.lines().last().unwrap());
+        assert_eq!((last[3], last[4]), ("10", "10"), "{}", done.out);
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

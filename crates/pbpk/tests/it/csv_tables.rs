@@ -25,7 +25,7 @@ fn a_table_as_written() {
         series("constant", &[1e-300]),
         series("large", &[1e300, -0.0]),
     ];
-    let expected = "Time [min],Organism|A,\"a,b \"\"c\"\"\",constant,large\n0,0.1,inf,1e-300,1e300\n0.30000000000000004,nan,-inf,1e-300,-0\n";
+    let expected = "Time [min],Organism|A [µmol/l],\"a,b \"\"c\"\" [µmol/l]\",constant [µmol/l],large [µmol/l]\n0,0.1,inf,1e-300,1e300\n0.30000000000000004,nan,-inf,1e-300,-0\n";
     assert_eq!(text(&[0.0, 0.1 + 0.2], &columns), expected);
 }
 
@@ -36,7 +36,7 @@ proptest! {
         let times: Vec<f64> = (0..values.len()).map(|i| i as f64).collect();
         let written = text(&times, &[series(&name, &values)]);
         let table = csv::read(&mut written.as_bytes()).unwrap();
-        prop_assert_eq!(&table.header[1], &name);
+        prop_assert_eq!(csv::split_unit(&table.header[1]), (name.as_str(), "µmol/l"));
         for (row, value) in table.rows.iter().zip(&values) {
             let read = csv::number(&row[1]).unwrap();
             prop_assert!(read.to_bits() == value.to_bits() || (read.is_nan() && value.is_nan()));

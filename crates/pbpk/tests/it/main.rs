@@ -21,6 +21,7 @@ mod export_simmodel;
 mod parity;
 mod pk_reference;
 mod plot_curves;
+mod population;
 mod properties;
 mod readers_agree;
 mod refusals;

@@ -450,3 +450,37 @@ fn a_directory_and_a_missing_file() {
         })
     ));
 }
+
+/// Reading and compiling ask the caller, and end where the answer says so.
+#[test]
+fn reading_and_compiling_can_be_interrupted() {
+    use pbpk::watch::{Interrupt, Watch};
+    let file = common::data("pkml/pksim_S1_concentrBased.pkml");
+    let asked = std::cell::Cell::new(0_usize);
+    // Every question is answered with a stop, one after another, until the work gets through.
+    let attempt = |allowed: usize| {
+        asked.set(0);
+        let ask = || {
+            asked.set(asked.get() + 1);
+            (asked.get() > allowed).then_some(Interrupt::Cancelled)
+        };
+        let watch = Watch::new(Some(&ask));
+        let model = match pbpk::read::file_watched(&file, &Default::default(), &watch) {
+            Ok(model) => model,
+            Err(e) => return Err(e.to_string()),
+        };
+        let outputs = model.outputs();
+        let made = pbpk::compile::Structure::watched(std::sync::Arc::new(model), outputs, &watch);
+        made.map(|_| ()).map_err(|e| e.to_string())
+    };
+    attempt(usize::MAX).unwrap();
+    let questions = asked.get();
+    assert!(questions >= 20, "{questions}");
+    for allowed in [0, 1, questions / 2, questions - 1] {
+        let error = attempt(allowed).unwrap_err();
+        assert!(
+            error.starts_with("cancelled while the model was"),
+            "{error}"
+        );
+    }
+}

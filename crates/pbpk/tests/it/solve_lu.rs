@@ -141,8 +141,11 @@ fn a_zero_pivot_goes_to_the_dense_way_out() {
 fn a_singular_matrix_is_refused() {
     let (pattern, values) = matrix(2, &[(0, 0, 1.0), (1, 1, 0.5)]);
     let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
-    assert_eq!(factors.refactor(1.0, &values), Err(FactorError));
-    assert_eq!(factors.refactor(f64::NAN, &values), Err(FactorError));
+    assert_eq!(factors.refactor(1.0, &values), Err(FactorError::Singular));
+    assert_eq!(
+        factors.refactor(f64::NAN, &values),
+        Err(FactorError::Singular)
+    );
 }
 
 /// In the dense way out, too, an unknown without source stays exactly zero.

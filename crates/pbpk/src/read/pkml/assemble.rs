@@ -12,6 +12,7 @@ use crate::model::{
     SolverSettings, Source,
 };
 use crate::units::normal;
+use crate::watch::Watch;
 
 /// Where the quantity of each entity stands.
 struct Positions {
@@ -25,9 +26,10 @@ struct Assembly<'a> {
     quantities: Vec<Quantity>,
     formulas: Vec<Formula>,
     warnings: Vec<String>,
+    watch: &'a Watch<'a>,
 }
 
-pub(super) fn assemble(raw: Raw) -> Result<Model, LoadError> {
+pub(super) fn assemble(raw: Raw, watch: &Watch<'_>) -> Result<Model, LoadError> {
     let Raw {
         version,
         name,
@@ -46,6 +48,7 @@ pub(super) fn assemble(raw: Raw) -> Result<Model, LoadError> {
         quantities: Vec::new(),
         formulas: Vec::new(),
         warnings,
+        watch,
     };
     assembly.quantities();
     assembly.sources()?;
@@ -146,6 +149,7 @@ impl Assembly<'_> {
     /// Values and start formulas.
     fn sources(&mut self) -> Result<(), LoadError> {
         for (i, entity) in self.entities.iter().enumerate() {
+            self.watch.check()?;
             let Some(position) = self.positions.of_entity.get(i).copied().flatten() else {
                 continue;
             };
@@ -297,6 +301,7 @@ impl Assembly<'_> {
     /// Rates of reactions, transports and parameters.
     fn rates(&mut self) -> Result<(), LoadError> {
         for (i, entity) in self.entities.iter().enumerate() {
+            self.watch.check()?;
             match entity.kind {
                 EntityKind::Parameter => {
                     let Some(id) = &entity.rhs_formula else {

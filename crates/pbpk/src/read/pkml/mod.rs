@@ -13,6 +13,7 @@ use std::io::BufRead;
 
 use crate::error::LoadError;
 use crate::model::Model;
+use crate::watch::Watch;
 use crate::xml::Scanner;
 use formulas::Cache;
 use settings::Settings;
@@ -33,7 +34,10 @@ struct Raw {
 }
 
 /// Reads the document whose `SimulationTransfer` tag was just read.
-pub(super) fn read(scanner: &mut Scanner<impl BufRead>) -> Result<Model, LoadError> {
+pub(super) fn read(
+    scanner: &mut Scanner<impl BufRead>,
+    watch: &Watch<'_>,
+) -> Result<Model, LoadError> {
     let root = scanner.current()?;
     let text = root.attribute("version")?.unwrap_or_default();
     let line = root.line;
@@ -87,7 +91,7 @@ pub(super) fn read(scanner: &mut Scanner<impl BufRead>) -> Result<Model, LoadErr
             message: format!("the transfer file holds no {what}"),
         });
     }
-    assemble::assemble(raw)
+    assemble::assemble(raw, watch)
 }
 
 fn simulation(scanner: &mut Scanner<impl BufRead>, raw: &mut Raw) -> Result<(), LoadError> {

@@ -12,6 +12,7 @@ use crate::model::{
     Assignment, Event, Format, Formula, FormulaKind, Kind, Model, Quantity, Reference, RhsTerm,
     SolverSettings, Source, Table,
 };
+use crate::watch::Watch;
 
 /// Objects by id, each list on its own: ids may repeat across lists.
 struct Objects<'a> {
@@ -55,7 +56,12 @@ fn unknown(id: &str, used_by: &str) -> LoadError {
     }
 }
 
-pub(super) fn bind(raw: Raw, name: String, format: Format) -> Result<Model, LoadError> {
+pub(super) fn bind(
+    raw: Raw,
+    name: String,
+    format: Format,
+    watch: &Watch<'_>,
+) -> Result<Model, LoadError> {
     let delimiter = raw.delimiter.unwrap_or('|');
     let full = raw.version.is_some_and(|v| v >= 4);
     let lists = [
@@ -82,6 +88,7 @@ pub(super) fn bind(raw: Raw, name: String, format: Format) -> Result<Model, Load
     let mut quantities = Vec::with_capacity(variables + observers + raw.parameters.len());
     for (kind, list) in lists {
         for q in list {
+            watch.check()?;
             let path = if full && !q.path.is_empty() {
                 q.path.clone()
             } else {
@@ -99,7 +106,10 @@ pub(super) fn bind(raw: Raw, name: String, format: Format) -> Result<Model, Load
     let formulas = raw
         .formulas
         .iter()
-        .map(|f| formula(f, &objects))
+        .map(|f| {
+            watch.check()?;
+            formula(f, &objects)
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let events = events(&raw, &objects)?;
     let solver = settings(&raw, &quantities, &formulas, &objects)?;

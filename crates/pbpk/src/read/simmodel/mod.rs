@@ -8,6 +8,7 @@ use std::io::BufRead;
 
 use crate::error::LoadError;
 use crate::model::{Format, Grid, Interval, Model};
+use crate::watch::Watch;
 use crate::xml::{Scanner, number};
 use lists::{RawEvent, RawQuantity};
 
@@ -27,7 +28,10 @@ struct Raw {
 }
 
 /// Reads the document whose `Simulation` tag was just read.
-pub(super) fn read(scanner: &mut Scanner<impl BufRead>) -> Result<Model, LoadError> {
+pub(super) fn read(
+    scanner: &mut Scanner<impl BufRead>,
+    watch: &Watch<'_>,
+) -> Result<Model, LoadError> {
     let mut raw = Raw::default();
     let mut name = String::new();
     let root = scanner.current()?;
@@ -53,7 +57,7 @@ pub(super) fn read(scanner: &mut Scanner<impl BufRead>) -> Result<Model, LoadErr
     let format = Format::SimModel {
         version: raw.version,
     };
-    bind::bind(raw, name, format)
+    bind::bind(raw, name, format, watch)
 }
 
 fn solver(

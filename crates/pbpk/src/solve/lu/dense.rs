@@ -1,10 +1,16 @@
-//! Dense LU with partial pivoting, the way out when diagonal pivots fail.
+//! Dense LU with partial pivoting: for matrices that fill up anyway, and the way out when diagonal pivots fail.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: indices run below the dimension"
 )]
 
 use super::factors::FactorError;
+use crate::watch::Interrupt;
+
+/// Columns that are eliminated together: their rows stay in the cache while the rest is updated.
+const PANEL: usize = 32;
+/// Columns of the rest that are updated together: the panel's part of them stays in the cache.
+const TILE: usize = 256;
 
 /// A square matrix, row by row, or its factors.
 #[derive(Debug, Clone)]
@@ -15,6 +21,7 @@ pub(super) struct Dense {
     /// Rows whose only nonzero is the diagonal: their unknown is `b/d` exactly and is taken out
     /// first, so that an unknown that must stay zero is not touched by a row exchange.
     single: Vec<Option<f64>>,
+    /// The columns of these; empty where there are none.
     columns: Vec<f64>,
 }
 
@@ -33,13 +40,35 @@ impl Dense {
         self.a[i * self.n + j] = v;
     }
 
-    pub(super) fn factor(&mut self) -> Result<(), FactorError> {
-        let n = self.n;
-        if n == 0 {
-            return Ok(());
-        }
+    /// Adds to the entry at this place, row by row.
+    pub(super) fn add(&mut self, place: usize, v: f64) {
+        self.a[place] += v;
+    }
+
+    /// Factorises in panels of columns; `ask` is called before each.
+    pub(super) fn factor(
+        &mut self,
+        ask: &mut dyn FnMut() -> Option<Interrupt>,
+    ) -> Result<(), FactorError> {
         self.take_single_rows();
-        for k in 0..n {
+        let mut from = 0;
+        while from < self.n {
+            if let Some(cause) = ask() {
+                return Err(FactorError::Interrupted(cause));
+            }
+            let to = (from + PANEL).min(self.n);
+            self.panel(from, to)?;
+            self.pivot_rows(from, to);
+            self.rest(from, to);
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Eliminates the columns of a panel, within the panel.
+    fn panel(&mut self, from: usize, to: usize) -> Result<(), FactorError> {
+        let n = self.n;
+        for k in from..to {
             let mut best = k;
             for i in k + 1..n {
                 if self.a[i * n + k].abs() > self.a[best * n + k].abs() {
@@ -48,21 +77,20 @@ impl Dense {
             }
             self.exchange.push(best);
             if best != k {
-                for j in 0..n {
-                    self.a.swap(k * n + j, best * n + j);
-                }
+                let (above, below) = self.a.split_at_mut(best * n);
+                above[k * n..(k + 1) * n].swap_with_slice(&mut below[..n]);
             }
             let pivot = self.a[k * n + k];
             if pivot == 0.0 || !pivot.is_finite() {
-                return Err(FactorError);
+                return Err(FactorError::Singular);
             }
             let (above, below) = self.a.split_at_mut((k + 1) * n);
-            let pivot_row = &above[k * n..];
+            let pivot_row = &above[k * n + k + 1..k * n + to];
             for row in below.chunks_exact_mut(n) {
                 let multiplier = row[k] / pivot;
                 row[k] = multiplier;
                 if multiplier != 0.0 {
-                    for (a, u) in row[k + 1..].iter_mut().zip(&pivot_row[k + 1..]) {
+                    for (a, u) in row[k + 1..to].iter_mut().zip(pivot_row) {
                         *a -= multiplier * u;
                     }
                 }
@@ -71,14 +99,63 @@ impl Dense {
         Ok(())
     }
 
+    /// Brings the panel's pivot rows up to date right of the panel.
+    fn pivot_rows(&mut self, from: usize, to: usize) {
+        let n = self.n;
+        for i in from + 1..to {
+            let (above, row) = self.a.split_at_mut(i * n);
+            let row = &mut row[..n];
+            for k in from..i {
+                let multiplier = row[k];
+                let pivot_row = &above[k * n + to..(k + 1) * n];
+                for (a, u) in row[to..].iter_mut().zip(pivot_row) {
+                    *a -= multiplier * u;
+                }
+            }
+        }
+    }
+
+    /// Subtracts the panel's part from everything below and right of it, tile by tile.
+    fn rest(&mut self, from: usize, to: usize) {
+        let n = self.n;
+        let (above, below) = self.a.split_at_mut(to * n);
+        let mut start = to;
+        while start < n {
+            let width = TILE.min(n - start);
+            let pivot_row = |k: usize| &above[k * n + start..][..width];
+            for row in below.chunks_exact_mut(n) {
+                let (left, right) = row.split_at_mut(to);
+                let place = &mut right[start - to..][..width];
+                let (four, rest) = left[from..].as_chunks::<4>();
+                for (group, multipliers) in four.iter().enumerate() {
+                    let k = from + 4 * group;
+                    let rows = [0, 1, 2, 3].map(|i| pivot_row(k + i));
+                    subtract_four(place, multipliers, rows);
+                }
+                for (k, multiplier) in (from + 4 * four.len()..).zip(rest) {
+                    for (a, u) in place.iter_mut().zip(pivot_row(k)) {
+                        *a -= multiplier * u;
+                    }
+                }
+            }
+            start += width;
+        }
+    }
+
     /// Moves the columns of single rows to the right-hand side and puts 1 on their diagonal.
     fn take_single_rows(&mut self) {
         let n = self.n;
+        if n == 0 {
+            return;
+        }
         for (i, row) in self.a.chunks_exact(n).enumerate() {
             let alone = row.iter().enumerate().all(|(j, &v)| j == i || v == 0.0);
             if alone && row[i] != 0.0 && row[i].is_finite() {
                 self.single[i] = Some(row[i]);
             }
+        }
+        if self.single.iter().all(Option::is_none) {
+            return;
         }
         self.columns = vec![0.0; n * n];
         for (i, row) in self.a.chunks_exact_mut(n).enumerate() {
@@ -115,29 +192,46 @@ impl Dense {
                 x[i] -= moved;
             }
         }
-        let known: Vec<(usize, f64)> = self
-            .single
-            .iter()
-            .enumerate()
-            .filter(|(_, d)| d.is_some())
-            .map(|(i, _)| (i, x[i]))
-            .collect();
+        let singles = self.single.iter().enumerate().filter(|(_, d)| d.is_some());
+        let known: Vec<(usize, f64)> = singles.map(|(i, _)| (i, x[i])).collect();
         // Whole rows were exchanged, multipliers included, so all exchanges come first.
         for (k, &other) in self.exchange.iter().enumerate() {
             x.swap(k, other);
         }
         for i in 0..n {
-            let row = &self.a[i * n..i * n + i];
-            let sum: f64 = row.iter().zip(x.iter()).map(|(l, x)| l * x).sum();
-            x[i] -= sum;
+            x[i] -= dot(&self.a[i * n..i * n + i], x);
         }
         for i in (0..n).rev() {
             let row = &self.a[i * n + i + 1..(i + 1) * n];
-            let sum: f64 = row.iter().zip(&x[i + 1..]).map(|(u, x)| u * x).sum();
-            x[i] = (x[i] - sum) / self.a[i * n + i];
+            x[i] = (x[i] - dot(row, &x[i + 1..])) / self.a[i * n + i];
         }
         for (i, v) in known {
             x[i] = v;
         }
     }
+}
+
+/// Subtracts four multiples of rows, one after another.
+fn subtract_four(place: &mut [f64], multipliers: &[f64; 4], rows: [&[f64]; 4]) {
+    let [p, q, r, s] = *multipliers;
+    let [a, b, c, d] = rows;
+    for ((((x, a), b), c), d) in place.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        *x = *x - p * a - q * b - r * c - s * d;
+    }
+}
+
+/// Sum of products over the shorter length, in four fixed lanes.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a_four, a_rest) = a.as_chunks::<4>();
+    let b = &b[..a.len()];
+    let (b_four, b_rest) = b.as_chunks::<4>();
+    let mut lanes = [0.0; 4];
+    for (a, b) in a_four.iter().zip(b_four) {
+        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+            *lane += a * b;
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    let [p, q, r, s] = lanes;
+    ((p + r) + (q + s)) + rest
 }

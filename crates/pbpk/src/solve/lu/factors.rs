@@ -6,19 +6,30 @@
 
 use super::dense::Dense;
 use super::symbolic::Symbolic;
+use crate::watch::Interrupt;
 use std::fmt;
 use std::sync::Arc;
 
 /// A pivot below this part of the terms it was formed from has lost all its digits.
 const PIVOT_MIN_RELATIVE: f64 = 1e-12;
 
-/// `I − γJ` cannot be factorised.
+/// Why `I − γJ` was not factorised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FactorError;
+pub enum FactorError {
+    /// The matrix is singular or not finite.
+    Singular,
+    /// The caller asked to stop.
+    Interrupted(Interrupt),
+}
 
 impl fmt::Display for FactorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the iteration matrix is singular; a smaller step is needed")
+        match self {
+            Self::Singular => {
+                f.write_str("the iteration matrix is singular; a smaller step is needed")
+            }
+            Self::Interrupted(cause) => cause.fmt(f),
+        }
     }
 }
 
@@ -31,6 +42,8 @@ pub struct Factors {
     values: Vec<f64>,
     inverse: Vec<f64>,
     x: Vec<f64>,
+    /// The row under elimination, by column.
+    row: Vec<f64>,
     forward: Vec<Step>,
     back: Vec<Step>,
     dense: Option<Dense>,
@@ -54,6 +67,7 @@ impl Factors {
             values: vec![0.0; nnz],
             inverse: vec![0.0; n],
             x: vec![0.0; n],
+            row: vec![0.0; n],
             forward: Vec::with_capacity(nnz),
             back: Vec::with_capacity(nnz),
             dense: None,
@@ -77,15 +91,50 @@ impl Factors {
     /// # Errors
     /// [`FactorError`] if the matrix is singular or not finite even with row exchanges.
     pub fn refactor(&mut self, gamma: f64, jacobian: &[f64]) -> Result<(), FactorError> {
+        self.refactor_asking(gamma, jacobian, &mut || None)
+    }
+
+    /// As [`Factors::refactor`]; a long factorisation calls `ask` now and then.
+    ///
+    /// # Errors
+    /// As [`Factors::refactor`], and [`FactorError::Interrupted`].
+    pub fn refactor_asking(
+        &mut self,
+        gamma: f64,
+        jacobian: &[f64],
+        ask: &mut dyn FnMut() -> Option<Interrupt>,
+    ) -> Result<(), FactorError> {
         self.dense = None;
-        if !self.symbolic.dense {
+        let mut dense = if self.symbolic.dense {
+            self.full(gamma, jacobian)
+        } else {
             self.scatter(gamma, jacobian);
             if self.eliminate() {
                 self.lay_out();
                 return Ok(());
             }
+            self.scatter(gamma, jacobian);
+            self.spread()
+        };
+        dense.factor(ask)?;
+        self.dense = Some(dense);
+        Ok(())
+    }
+
+    /// The matrix of a structure that is dense throughout.
+    fn full(&self, gamma: f64, jacobian: &[f64]) -> Dense {
+        let mut dense = Dense::zero(self.symbolic.n);
+        for &d in &self.symbolic.diagonal {
+            dense.add(d as usize, 1.0);
         }
-        self.scatter(gamma, jacobian);
+        for (&place, &j) in self.symbolic.scatter.iter().zip(jacobian) {
+            dense.add(place as usize, -(gamma * j));
+        }
+        dense
+    }
+
+    /// The scattered sparse matrix as a dense one.
+    fn spread(&self) -> Dense {
         let s = &*self.symbolic;
         let mut dense = Dense::zero(s.n);
         for (i, ends) in s.row_ptr.windows(2).enumerate() {
@@ -94,9 +143,7 @@ impl Factors {
                 dense.set(i, j as usize, v);
             }
         }
-        dense.factor()?;
-        self.dense = Some(dense);
-        Ok(())
+        dense
     }
 
     fn scatter(&mut self, gamma: f64, jacobian: &[f64]) {
@@ -109,10 +156,10 @@ impl Factors {
         }
     }
 
-    /// Runs the program row by row; false at the first pivot that is tiny or not a number.
+    /// Eliminates row by row; false at the first pivot that is tiny or not a number.
     fn eliminate(&mut self) -> bool {
         let s = &*self.symbolic;
-        let mut targets = s.targets.as_slice();
+        let work = self.row.as_mut_slice();
         for i in 0..s.n {
             let (from, to, diagonal) = (
                 s.row_ptr[i] as usize,
@@ -121,19 +168,24 @@ impl Factors {
             );
             let (above, rest) = self.values.split_at_mut(from);
             let row = &mut rest[..to - from];
+            let cols = &s.cols[from..to];
+            for (&j, &v) in cols.iter().zip(&*row) {
+                work[j as usize] = v;
+            }
             let own = row[diagonal - from];
-            for place in 0..diagonal - from {
-                let k = s.cols[from + place] as usize;
-                let multiplier = row[place] * self.inverse[k];
-                row[place] = multiplier;
-                let upper = &above[s.diagonal[k] as usize + 1..s.row_ptr[k + 1] as usize];
-                let (now, later) = targets.split_at(upper.len());
-                targets = later;
-                for (&target, &u) in now.iter().zip(upper) {
-                    row[target as usize] -= multiplier * u;
+            for &k in &cols[..diagonal - from] {
+                let k = k as usize;
+                let multiplier = work[k] * self.inverse[k];
+                work[k] = multiplier;
+                let upper = s.diagonal[k] as usize + 1..s.row_ptr[k + 1] as usize;
+                for (&j, &u) in s.cols[upper.clone()].iter().zip(&above[upper]) {
+                    work[j as usize] -= multiplier * u;
                 }
             }
-            let pivot = row[diagonal - from];
+            for (&j, v) in cols.iter().zip(row) {
+                *v = work[j as usize];
+            }
+            let pivot = work[i];
             // `own` is 1 − γJ_ii: its terms are 1 and 1 − own.
             if !pivot.is_finite() || pivot.abs() <= PIVOT_MIN_RELATIVE * (1.0 + (1.0 - own).abs()) {
                 return false;

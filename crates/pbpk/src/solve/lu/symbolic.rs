@@ -4,19 +4,25 @@
     reason = "numeric kernel: every index comes from the checked pattern"
 )]
 
-use super::order::minimum_markowitz;
+use super::order;
 use crate::solve::Pattern;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::convert::Infallible;
 
-/// Multiplications of one factorisation beyond which no flat program is made and the dense
-/// factorisation is used throughout.
-const PROGRAM_OPS_MAX: usize = 8_000_000;
+/// The sparse elimination is worth while up to this part of the multiplications of a dense one, which runs through memory
+/// in order.
+const SPARSE_PART_MAX: usize = 5;
+/// Below this dimension the elimination is always sparse.
+const DENSE_STATES_MIN: usize = 64;
 
 /// Everything about the factors that does not depend on numbers; can be shared by any number of
 /// integrations of the same structure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Symbolic {
     pub(super) n: usize,
-    /// Whether the factors are too full for a flat program.
+    /// Whether the factors are so full that they are treated as a dense matrix: then only the places of the Jacobian are
+    /// known here, in a matrix row by row.
     pub(super) dense: bool,
     /// `order[k]` = state eliminated as the `k`-th.
     pub(super) order: Vec<u32>,
@@ -26,8 +32,7 @@ pub struct Symbolic {
     pub(super) cols: Vec<u32>,
     /// Place of the diagonal entry of each row.
     pub(super) diagonal: Vec<u32>,
-    /// For each multiplier in turn, the places (within its row) its pivot row is subtracted from.
-    pub(super) targets: Vec<u32>,
+    operations: usize,
     /// Place of each entry of the Jacobian pattern.
     pub(super) scatter: Vec<u32>,
     /// Forward substitution: entries below the diagonal, in an order that keeps dependent ones apart.
@@ -49,13 +54,69 @@ impl Symbolic {
     /// Orders and analyses `I − γJ` for a Jacobian of the given (checked) pattern.
     #[must_use]
     pub fn analyse(pattern: &Pattern) -> Self {
-        let order = minimum_markowitz(pattern);
-        Self::with_order(pattern, &order)
+        let Ok(symbolic) = Self::analyse_asking(pattern, &mut || Ok::<(), Infallible>(()));
+        symbolic
+    }
+
+    /// As [`Symbolic::analyse`]; `ask` is called now and then.
+    ///
+    /// # Errors
+    /// That of `ask`, which ends the work.
+    pub fn analyse_asking<E>(
+        pattern: &Pattern,
+        ask: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let n = pattern.n();
+        if n < DENSE_STATES_MIN {
+            let order = order::minimum_markowitz(pattern);
+            return Self::along(pattern, &order, ask);
+        }
+        let operations_max = dense_operations(n) / SPARSE_PART_MAX;
+        let order = if pattern.nnz() > n * n / 4 {
+            None
+        } else {
+            order::ordered(pattern, operations_max, ask)?
+        };
+        match order {
+            Some(order) => Self::along(pattern, &order, ask),
+            None => Ok(Self::full(pattern)),
+        }
+    }
+
+    /// A dense matrix in its own order.
+    fn full(pattern: &Pattern) -> Self {
+        let n = pattern.n();
+        let mut scatter = Vec::with_capacity(pattern.nnz());
+        for (j, ends) in pattern.col_ptr.windows(2).enumerate() {
+            let rows = &pattern.row_idx[ends[0]..ends[1]];
+            scatter.extend(rows.iter().map(|&i| narrow(i * n + j)));
+        }
+        Self {
+            n,
+            dense: true,
+            order: (0..n).map(narrow).collect(),
+            row_ptr: Vec::new(),
+            cols: Vec::new(),
+            diagonal: (0..n).map(|i| narrow(i * n + i)).collect(),
+            operations: dense_operations(n),
+            scatter,
+            lower: Vec::new(),
+            upper: Vec::new(),
+        }
     }
 
     /// Analyses along a given elimination order, a permutation of the states.
     #[must_use]
     pub fn with_order(pattern: &Pattern, order: &[usize]) -> Self {
+        let Ok(symbolic) = Self::along(pattern, order, &mut || Ok::<(), Infallible>(()));
+        symbolic
+    }
+
+    fn along<E>(
+        pattern: &Pattern,
+        order: &[usize],
+        ask: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<Self, E> {
         let n = pattern.n();
         let mut place = vec![0; n];
         for (k, &state) in order.iter().enumerate() {
@@ -67,7 +128,7 @@ impl Symbolic {
                 rows[place[i]].push(place[j]);
             }
         }
-        let rows = fill(rows);
+        let rows = fill(rows, ask)?;
         let mut symbolic = Self {
             n,
             dense: false,
@@ -75,7 +136,7 @@ impl Symbolic {
             row_ptr: vec![0],
             cols: Vec::new(),
             diagonal: Vec::with_capacity(n),
-            targets: Vec::new(),
+            operations: 0,
             scatter: Vec::with_capacity(pattern.nnz()),
             lower: Vec::new(),
             upper: Vec::new(),
@@ -95,9 +156,9 @@ impl Symbolic {
                     .push(symbolic.row_ptr[row] + narrow(within));
             }
         }
-        symbolic.dense = !symbolic.program(&rows);
+        symbolic.operations = operations(&rows);
         symbolic.substitutions(&rows);
-        symbolic
+        Ok(symbolic)
     }
 
     /// Lists the steps of both substitutions by the depth at which their source is known. Steps of one
@@ -137,35 +198,20 @@ impl Symbolic {
             .collect();
     }
 
-    /// Writes the elimination program; false when it would be too long.
-    fn program(&mut self, rows: &[Vec<usize>]) -> bool {
-        let mut within = vec![0_u32; self.n];
-        for (i, row) in rows.iter().enumerate() {
-            for (place, &j) in row.iter().enumerate() {
-                within[j] = narrow(place);
-            }
-            for &k in row.iter().take_while(|&&k| k < i) {
-                let upper = &rows[k][rows[k].partition_point(|&j| j <= k)..];
-                self.targets.extend(upper.iter().map(|&j| within[j]));
-            }
-            if self.targets.len() > PROGRAM_OPS_MAX {
-                self.targets = Vec::new();
-                return false;
-            }
-        }
-        true
-    }
-
     /// Entries of both factors together, the diagonal once.
     #[must_use]
     pub fn nnz(&self) -> usize {
-        self.cols.len()
+        if self.dense {
+            self.n * self.n
+        } else {
+            self.cols.len()
+        }
     }
 
     /// Multiplications of one refactorisation, divisions aside.
     #[must_use]
     pub fn operations(&self) -> usize {
-        self.targets.len()
+        self.operations
     }
 
     /// Elimination order: the `k`-th state eliminated.
@@ -174,37 +220,58 @@ impl Symbolic {
     }
 }
 
+/// Multiplications of a dense factorisation.
+fn dense_operations(n: usize) -> usize {
+    n.saturating_mul(n).saturating_mul(n) / 3
+}
+
+/// Multiplications along these rows of the factors.
+fn operations(rows: &[Vec<usize>]) -> usize {
+    let above: Vec<usize> = rows
+        .iter()
+        .enumerate()
+        .map(|(i, row)| row.len() - row.partition_point(|&j| j <= i))
+        .collect();
+    let of_row = |(i, row): (usize, &Vec<usize>)| {
+        let multipliers = row.iter().take_while(|&&j| j < i);
+        multipliers.map(|&j| above[j]).sum::<usize>()
+    };
+    rows.iter().enumerate().map(of_row).sum()
+}
+
 /// Adds the fill-in: a row takes over the upper part of every pivot row it has a multiplier for.
-fn fill(rows: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+fn fill<E>(
+    rows: Vec<Vec<usize>>,
+    ask: &mut dyn FnMut() -> Result<(), E>,
+) -> Result<Vec<Vec<usize>>, E> {
     let mut done: Vec<Vec<usize>> = Vec::with_capacity(rows.len());
     let mut member = vec![usize::MAX; rows.len()];
+    // Multipliers still to be followed, least column first.
+    let mut open: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
     for (i, row) in rows.into_iter().enumerate() {
+        ask()?;
         let mut all = Vec::new();
-        // Multipliers still to be followed, least column last.
-        let mut open: std::collections::BTreeSet<usize> = std::collections::BTreeSet::new();
-        for j in row {
+        let mut add = |j: usize, open: &mut BinaryHeap<Reverse<usize>>| {
             if std::mem::replace(&mut member[j], i) != i {
                 all.push(j);
                 if j < i {
-                    open.insert(j);
+                    open.push(Reverse(j));
                 }
             }
+        };
+        for j in row {
+            add(j, &mut open);
         }
-        while let Some(k) = open.pop_first() {
+        while let Some(Reverse(k)) = open.pop() {
             let pivot: &[usize] = &done[k];
             for &j in &pivot[pivot.partition_point(|&j| j <= k)..] {
-                if std::mem::replace(&mut member[j], i) != i {
-                    all.push(j);
-                    if j < i {
-                        open.insert(j);
-                    }
-                }
+                add(j, &mut open);
             }
         }
         all.sort_unstable();
         done.push(all);
     }
-    done
+    Ok(done)
 }
 
 /// Indices are kept in 32 bits: half the memory traffic of the solve loops.

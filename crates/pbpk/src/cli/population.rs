@@ -1,0 +1,288 @@
+//! `sim population`: many individuals of one model, in parts that survive an interruption.
+
+mod parts;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{BufReader, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use super::args::PopulationArgs;
+use super::failure::Failure;
+use super::model;
+use crate::csv;
+use crate::population::{Cohort, Column, Distribution, Plan, Population, Varied, run_chunk};
+use crate::run::{Results, RunOptions};
+use parts::{Parts, digest};
+
+/// Most threads.
+const THREADS_MAX: usize = 256;
+/// Progress is told at most this often.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+/// Most different warnings of runs that are kept.
+const WARNINGS_MAX: usize = 20;
+
+pub(super) fn run(
+    args: &PopulationArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), Failure> {
+    let deadline = model::Deadline::new(&args.solver)?;
+    let threads = threads(args)?;
+    let population = population(args)?;
+    let model = model::open(&args.model, &deadline, err)?;
+    let outputs = model::outputs(&model, &args.output, err)?;
+    let base = model::individual(model, outputs, &args.model, &deadline)?;
+    let (plan, unmatched) = Plan::new(base, &population)?;
+    for path in &unmatched {
+        writeln!(err, "warning: the model has no '{path}'; it is left out")?;
+    }
+    if args.strict_paths && !unmatched.is_empty() {
+        let message = format!("{} columns name nothing in the model", unmatched.len());
+        return Err(Failure::misuse(message));
+    }
+    let io =
+        |e: std::io::Error| Failure::failed(format!("cannot write to {}: {e}", args.out.display()));
+    fs::create_dir_all(&args.out).map_err(io)?;
+    let parts = Parts::open(
+        &args.out,
+        head(&plan),
+        inputs(args, &population)?,
+        population.len(),
+        args.chunk,
+    )?;
+    fs::write(args.out.join("population.csv"), population.to_csv()).map_err(io)?;
+    let work = Work {
+        args,
+        plan: &plan,
+        population: &population,
+        parts: &parts,
+        deadline: &deadline,
+        next: AtomicUsize::new(0),
+        failed: Mutex::new(None),
+        warnings: Mutex::new(BTreeSet::new()),
+    };
+    work.all(threads, err)?;
+    for warning in work.warnings.into_inner().unwrap_or_default() {
+        writeln!(err, "warning: {warning}")?;
+    }
+    let failures = parts.finish().map_err(io)?;
+    writeln!(
+        out,
+        "{} individuals, {} parameters each, {failures} failed; results in {}",
+        population.len(),
+        plan.matched(),
+        args.out.display()
+    )?;
+    Ok(())
+}
+
+fn threads(args: &PopulationArgs) -> Result<usize, Failure> {
+    let known = || std::thread::available_parallelism().map_or(1, usize::from);
+    match args.threads.unwrap_or_else(known) {
+        0 => Err(Failure::misuse("--threads must be at least 1".to_owned())),
+        threads => Ok(threads.min(THREADS_MAX)),
+    }
+}
+
+/// The table that was named, or the cohort that was described.
+fn population(args: &PopulationArgs) -> Result<Population, Failure> {
+    let misuse = |e: crate::population::PopulationError| Failure::misuse(e.to_string());
+    match (&args.population, args.size) {
+        (Some(file), None) => {
+            let name = file.display();
+            let opened = File::open(file)
+                .map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
+            Population::read(&mut BufReader::new(opened))
+                .map_err(|e| Failure::failed(format!("{name}: {e}")))
+        }
+        (None, Some(size)) => Cohort {
+            size,
+            seed: args.seed,
+            varied: args
+                .vary
+                .iter()
+                .map(|text| varied(text))
+                .collect::<Result<_, _>>()?,
+            latin: args.latin,
+        }
+        .draw()
+        .map_err(misuse),
+        _ => Err(Failure::misuse(
+            "give either a population file or --size".to_owned(),
+        )),
+    }
+}
+
+/// `PATH=DISTRIBUTION` or `PATH [unit]=DISTRIBUTION`.
+fn varied(text: &str) -> Result<Varied, Failure> {
+    let wrong = |what: &str| Failure::misuse(format!("--vary '{text}': {what}"));
+    let (name, spread) = text.rsplit_once('=').ok_or_else(|| wrong("no '='"))?;
+    let (path, unit) = csv::split_unit(name.trim());
+    Ok(Varied {
+        column: Column {
+            path: path.to_owned(),
+            unit: unit.to_owned(),
+        },
+        distribution: Distribution::parse(spread).map_err(|e| wrong(&e))?,
+    })
+}
+
+/// A digest of everything that the results depend on.
+fn inputs(args: &PopulationArgs, population: &Population) -> Result<u64, Failure> {
+    let name = args.model.model.display();
+    let model = fs::read(&args.model.model)
+        .map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
+    let s = &args.solver;
+    let settings = format!(
+        "{} {:?} {} {:?} {} {:?} {:?} {:?} {:?} {} {} {} {}",
+        env!("CARGO_PKG_VERSION"),
+        args.model.params,
+        args.model.strict,
+        args.output.outputs,
+        args.output.all,
+        s.rtol,
+        s.atol,
+        s.max_steps,
+        s.times,
+        s.locate_events,
+        s.once_at_start,
+        s.double_times,
+        args.chunk
+    );
+    let table = population.to_csv();
+    Ok(digest(&[&model, settings.as_bytes(), table.as_bytes()]))
+}
+
+/// What all threads share.
+struct Work<'a> {
+    args: &'a PopulationArgs,
+    plan: &'a Plan,
+    population: &'a Population,
+    parts: &'a Parts,
+    deadline: &'a model::Deadline,
+    next: AtomicUsize,
+    failed: Mutex<Option<Failure>>,
+    warnings: Mutex<BTreeSet<String>>,
+}
+
+impl Work<'_> {
+    /// Runs all parts that are not there yet; the parts that were done stay when one fails.
+    fn all(&self, threads: usize, err: &mut dyn Write) -> Result<(), Failure> {
+        let (begun, found) = (Instant::now(), self.parts.done());
+        let (tell, told) = mpsc::sync_channel(threads);
+        std::thread::scope(|scope| {
+            for _ in 0..threads.min(self.parts.count()) {
+                let tell = tell.clone();
+                scope.spawn(move || self.worker(&tell));
+            }
+            drop(tell);
+            let mut last = Instant::now();
+            // Ends when the last thread does: a thread ends with its parts, with a failure or at the deadline.
+            for () in told {
+                if last.elapsed() >= PROGRESS_EVERY {
+                    last = Instant::now();
+                    let (done, all) = (self.parts.done(), self.parts.count());
+                    let fresh = done.saturating_sub(found).max(1) as f64;
+                    let left = begun.elapsed().as_secs_f64() / fresh * (all - done) as f64;
+                    // Progress that nobody reads is no failure.
+                    let _ = writeln!(err, "{done} of {all} parts done, {left:.0} s left");
+                }
+            }
+        });
+        match self.failed.lock() {
+            Ok(mut failed) => failed.take().map_or(Ok(()), Err),
+            Err(_) => Err(Failure::failed("a thread ended early".to_owned())),
+        }
+    }
+
+    fn worker(&self, tell: &mpsc::SyncSender<()>) {
+        loop {
+            let part = self.next.fetch_add(1, Ordering::Relaxed);
+            let over = self.failed.lock().map_or(true, |f| f.is_some());
+            if part >= self.parts.count() || over {
+                return;
+            }
+            if self.parts.is_done(part) {
+                continue;
+            }
+            if let Err(failure) = self.part(part) {
+                if let Ok(mut failed) = self.failed.lock() {
+                    failed.get_or_insert(failure);
+                }
+                return;
+            }
+            // The receiver outlives all threads.
+            let _ = tell.send(());
+        }
+    }
+
+    fn part(&self, part: usize) -> Result<(), Failure> {
+        let interrupt = || self.deadline.ask();
+        let options = RunOptions {
+            interrupt: Some(&interrupt),
+            ..model::options(&self.args.solver)
+        };
+        let (mut text, mut failures) = (String::new(), String::new());
+        let mut warnings = BTreeSet::new();
+        let range = self.parts.range(part);
+        let ran = run_chunk(
+            self.plan,
+            self.population,
+            range,
+            &options,
+            |outcome| match outcome.result {
+                Ok(results) => {
+                    rows(&mut text, outcome.id, &results);
+                    warnings.extend(results.warnings);
+                }
+                Err(why) => {
+                    failures.push_str(&outcome.id.to_string());
+                    failures.push(',');
+                    csv::push_field(&mut failures, &why);
+                    failures.push('\n');
+                }
+            },
+        );
+        if let Ok(mut all) = self.warnings.lock() {
+            all.append(&mut warnings);
+            while all.len() > WARNINGS_MAX {
+                all.pop_last();
+            }
+        }
+        ran.map_err(|cause| {
+            Failure::failed(format!("{cause}; the parts that were done are kept"))
+                .with_hint("the same command goes on where it stopped")
+        })?;
+        let written = self.parts.write(part, &text, &failures);
+        written.map_err(|e| Failure::failed(format!("cannot write a part: {e}")))
+    }
+}
+
+/// Head of the results, as the suite reads it.
+fn head(plan: &Plan) -> String {
+    let mut text = String::from("\u{feff}IndividualId,Time [min]");
+    for (path, unit) in plan.outputs() {
+        text.push(',');
+        csv::push_field(&mut text, &csv::titled(path, unit));
+    }
+    text.push('\n');
+    text
+}
+
+fn rows(text: &mut String, id: i64, results: &Results) {
+    let width = results.paths.len().max(1);
+    let id = id.to_string();
+    for (time, row) in results.times.iter().zip(results.values.chunks(width)) {
+        text.push_str(&id);
+        text.push(',');
+        csv::push_number(text, *time);
+        for value in row {
+            text.push(',');
+            csv::push_number(text, *value);
+        }
+        text.push('\n');
+    }
+}

@@ -1,0 +1,174 @@
+//! A population drawn from distributions. Each number is a function of the seed, the individual and the column alone, so
+//! that the first individuals stay the same when more are asked for (a Latin hypercube apart, which needs to know the size).
+
+use super::INDIVIDUALS_MAX;
+use super::table::{Column, Population, PopulationError};
+use crate::units::normal;
+
+/// How a parameter is spread.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Distribution {
+    /// Mean and standard deviation.
+    Normal(f64, f64),
+    /// Geometric mean and geometric standard deviation.
+    LogNormal(f64, f64),
+    /// Lower and upper end.
+    Uniform(f64, f64),
+    /// Values with their weights.
+    Discrete(Vec<(f64, f64)>),
+}
+
+/// A parameter that differs between individuals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Varied {
+    /// The parameter and the unit of its values.
+    pub column: Column,
+    /// How it is spread.
+    pub distribution: Distribution,
+}
+
+/// A population to be drawn.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cohort {
+    /// Number of individuals.
+    pub size: usize,
+    /// Start of the random numbers.
+    pub seed: u64,
+    /// Parameters that differ.
+    pub varied: Vec<Varied>,
+    /// Whether each parameter falls once into each of as many equally likely parts as there are individuals.
+    pub latin: bool,
+}
+
+impl Distribution {
+    /// Reads `normal(MEAN;SD)`, `lognormal(GEOMETRIC MEAN;GEOMETRIC SD)`, `uniform(MIN;MAX)` or
+    /// `discrete(VALUE:WEIGHT;…)`.
+    ///
+    /// # Errors
+    /// What is wrong with the text or its numbers.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let shape = "write normal(MEAN;SD), lognormal(GEOMETRIC MEAN;GEOMETRIC SD), uniform(MIN;MAX) or discrete(VALUE:WEIGHT;...)";
+        let inner = text
+            .trim()
+            .strip_suffix(')')
+            .and_then(|t| t.split_once('('));
+        let (name, inner) = inner.ok_or(shape)?;
+        let number = |text: &str| {
+            let value = text.trim().parse::<f64>().ok().filter(|v| v.is_finite());
+            value.ok_or_else(|| format!("'{text}' is not a number"))
+        };
+        let two = || {
+            let (a, b) = inner.split_once(';').ok_or(shape)?;
+            Ok::<_, String>((number(a)?, number(b)?))
+        };
+        match name.trim().to_ascii_lowercase().as_str() {
+            "normal" => match two()? {
+                (mean, sd) if sd >= 0.0 => Ok(Self::Normal(mean, sd)),
+                _ => Err("the standard deviation must not be negative".to_owned()),
+            },
+            "lognormal" => match two()? {
+                (mean, sd) if mean > 0.0 && sd >= 1.0 => Ok(Self::LogNormal(mean, sd)),
+                _ => Err(
+                    "the geometric mean must be positive and the geometric deviation at least 1"
+                        .to_owned(),
+                ),
+            },
+            "uniform" => match two()? {
+                (min, max) if min <= max => Ok(Self::Uniform(min, max)),
+                _ => Err("the upper end must not lie below the lower".to_owned()),
+            },
+            "discrete" => {
+                let pair = |text: &str| {
+                    let (value, weight) = text.split_once(':').unwrap_or((text, "1"));
+                    Ok::<_, String>((number(value)?, number(weight)?))
+                };
+                let pairs = inner.split(';').map(pair).collect::<Result<Vec<_>, _>>()?;
+                let total: f64 = pairs.iter().map(|p| p.1).sum();
+                if pairs.iter().any(|p| p.1 < 0.0) || total <= 0.0 {
+                    return Err("weights must not be negative, and one must be positive".to_owned());
+                }
+                Ok(Self::Discrete(pairs))
+            }
+            _ => Err(shape.to_owned()),
+        }
+    }
+
+    /// The value below which the part p of all lies, 0 < p < 1.
+    #[must_use]
+    pub fn quantile(&self, p: f64) -> f64 {
+        match self {
+            Self::Normal(mean, sd) => mean + sd * normal::quantile(p),
+            Self::LogNormal(mean, sd) => (mean.ln() + sd.ln() * normal::quantile(p)).exp(),
+            Self::Uniform(min, max) => min + p * (max - min),
+            Self::Discrete(pairs) => {
+                let total: f64 = pairs.iter().map(|p| p.1).sum();
+                let mut sum = 0.0;
+                let found = pairs.iter().find(|(_, weight)| {
+                    sum += weight / total;
+                    p <= sum
+                });
+                found.or(pairs.last()).map_or(f64::NAN, |p| p.0)
+            }
+        }
+    }
+}
+
+impl Cohort {
+    /// Draws the population.
+    ///
+    /// # Errors
+    /// [`PopulationError::Size`].
+    pub fn draw(&self) -> Result<Population, PopulationError> {
+        if self.size == 0 || self.size > INDIVIDUALS_MAX {
+            return Err(PopulationError::Size { count: self.size });
+        }
+        let strata: Vec<Vec<u32>> = if self.latin {
+            (0..self.varied.len())
+                .map(|c| self.permutation(c))
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let mut values = Vec::with_capacity(self.size * self.varied.len());
+        for row in 0..self.size {
+            for (c, varied) in self.varied.iter().enumerate() {
+                let u = uniform(self.seed, c as u64, row as u64);
+                let part = strata.get(c).and_then(|s| s.get(row));
+                let p = part.map_or(u, |part| (f64::from(*part) + u) / self.size as f64);
+                values.push(varied.distribution.quantile(p));
+            }
+        }
+        let columns = self.varied.iter().map(|v| v.column.clone()).collect();
+        Ok(Population::new(
+            columns,
+            (0..self.size as i64).collect(),
+            values,
+        ))
+    }
+
+    /// A random order of the parts of a column.
+    fn permutation(&self, column: usize) -> Vec<u32> {
+        let mut keyed: Vec<(u64, u32)> = (0..self.size as u32)
+            .map(|i| (mixed(!self.seed, column as u64, u64::from(i)), i))
+            .collect();
+        keyed.sort_unstable();
+        keyed.into_iter().map(|k| k.1).collect()
+    }
+}
+
+/// A number in (0, 1).
+fn uniform(seed: u64, column: u64, row: u64) -> f64 {
+    ((mixed(seed, column, row) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+}
+
+/// Bits that look independent for every seed, column and row: SplitMix64 over their mixture.
+/// Source: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+fn mixed(seed: u64, column: u64, row: u64) -> u64 {
+    let step = |x: u64| {
+        let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    };
+    step(step(step(seed) ^ column) ^ row)
+}

@@ -1,0 +1,201 @@
+//! The table of a population, as the suite writes it: `IndividualId`, facts about people, and one column `path [unit]` for
+//! each parameter.
+
+use std::fmt;
+use std::io::BufRead;
+
+use super::INDIVIDUALS_MAX;
+use crate::csv::{self, CsvError};
+
+/// Facts about people that are no parameters of a model.
+const FACTS: [&str; 5] = [
+    "IndividualId",
+    "Gender",
+    "Race",
+    "RaceIndex",
+    "Population Name",
+];
+
+/// A parameter of the population.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Path of the quantity.
+    pub path: String,
+    /// Unit of the values; empty: base units.
+    pub unit: String,
+}
+
+/// Parameter values of individuals, one row each.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Population {
+    /// The parameters.
+    pub columns: Vec<Column>,
+    ids: Vec<i64>,
+    /// Row by row, one number per column.
+    values: Vec<f64>,
+}
+
+/// Why a text is no population.
+#[derive(Debug)]
+pub enum PopulationError {
+    /// The table itself is broken.
+    Table(CsvError),
+    /// A cell of a parameter is no number.
+    Cell {
+        /// Row, from 1.
+        row: usize,
+        /// Name of the column.
+        column: String,
+        /// The text.
+        text: String,
+    },
+    /// Two rows have the same id.
+    Twice {
+        /// The id.
+        id: i64,
+    },
+    /// More individuals than [`INDIVIDUALS_MAX`], or none.
+    Size {
+        /// How many.
+        count: usize,
+    },
+    /// A distribution that makes no sense.
+    Distribution {
+        /// Its path.
+        path: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl fmt::Display for PopulationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table(e) => e.fmt(f),
+            Self::Cell { row, column, text } => {
+                write!(f, "row {row}, column '{column}': '{text}' is not a number")
+            }
+            Self::Twice { id } => write!(f, "individual {id} occurs twice"),
+            Self::Size { count } => write!(
+                f,
+                "a population has 1 to {INDIVIDUALS_MAX} individuals, not {count}"
+            ),
+            Self::Distribution { path, what } => write!(f, "distribution of '{path}': {what}"),
+        }
+    }
+}
+
+impl std::error::Error for PopulationError {}
+
+impl From<CsvError> for PopulationError {
+    fn from(e: CsvError) -> Self {
+        Self::Table(e)
+    }
+}
+
+impl Population {
+    /// A population of these numbers, row by row.
+    pub(super) fn new(columns: Vec<Column>, ids: Vec<i64>, values: Vec<f64>) -> Self {
+        Self {
+            columns,
+            ids,
+            values,
+        }
+    }
+
+    /// Reads the suite's CSV: comment lines, ids that need not be dense, units in the heads of the columns.
+    ///
+    /// # Errors
+    /// [`PopulationError`] with row and column.
+    pub fn read(source: &mut dyn BufRead) -> Result<Self, PopulationError> {
+        let table = csv::read(source)?;
+        let id = table.column("IndividualId");
+        let is_fact = |name: &str| FACTS.iter().any(|f| name.eq_ignore_ascii_case(f));
+        let heads = table.header.iter().enumerate();
+        let kept: Vec<(usize, Column)> = heads
+            .filter(|(_, name)| !is_fact(name))
+            .map(|(i, name)| {
+                let (path, unit) = csv::split_unit(name);
+                let column = Column {
+                    path: path.to_owned(),
+                    unit: unit.to_owned(),
+                };
+                (i, column)
+            })
+            .collect();
+        let (mut ids, mut values) = (Vec::new(), Vec::new());
+        for (r, row) in table.rows.iter().enumerate() {
+            let cell = |i: usize| {
+                let text = row.get(i).map_or("", String::as_str);
+                csv::number(text).ok_or_else(|| PopulationError::Cell {
+                    row: r + 1,
+                    column: table.header.get(i).cloned().unwrap_or_default(),
+                    text: text.to_owned(),
+                })
+            };
+            // A cast from float to integer saturates; an id is a small whole number.
+            ids.push(id.map_or(Ok(r as i64), |i| cell(i).map(|v| v as i64))?);
+            for (i, _) in &kept {
+                values.push(cell(*i)?);
+            }
+        }
+        if ids.is_empty() || ids.len() > INDIVIDUALS_MAX {
+            return Err(PopulationError::Size { count: ids.len() });
+        }
+        let mut sorted = ids.clone();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|w| w.first() == w.last()) {
+            let id = twice.first().copied().unwrap_or_default();
+            return Err(PopulationError::Twice { id });
+        }
+        let columns = kept.into_iter().map(|k| k.1).collect();
+        Ok(Self::new(columns, ids, values))
+    }
+
+    /// Number of individuals.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there is nobody.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Id of the individual of a row; the row where there is none.
+    #[must_use]
+    pub fn id(&self, row: usize) -> i64 {
+        self.ids.get(row).copied().unwrap_or(row as i64)
+    }
+
+    /// Numbers of an individual, in the units of the columns.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &[f64] {
+        let width = self.columns.len();
+        self.values
+            .get(row * width..(row + 1) * width)
+            .unwrap_or_default()
+    }
+
+    /// The table as the suite reads it.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        let mut text = String::from("\u{feff}IndividualId");
+        for column in &self.columns {
+            text.push(',');
+            csv::push_field(&mut text, &csv::titled(&column.path, &column.unit));
+        }
+        text.push('\n');
+        for row in 0..self.len() {
+            text.push_str(&self.id(row).to_string());
+            for value in self.row(row) {
+                text.push(',');
+                csv::push_number(&mut text, *value);
+            }
+            text.push('\n');
+        }
+        text
+    }
+}

@@ -1,0 +1,313 @@
+//! Populations: the suite's tables in and out, drawn cohorts, and runs that do not depend on threads or interruptions.
+
+#![cfg(feature = "cli")]
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::{Done, data, folder, sim};
+use crate::common;
+use pbpk::population::{Cohort, Column, Distribution, Plan, Population, Varied, run_chunk};
+use pbpk::run::RunOptions;
+
+const WHOLE_BODY: &str = "pkml/pksim_simple_simulation.pkml";
+const OUTPUT: &str = "Organism|VenousBlood|Plasma|C1";
+
+fn people() -> Population {
+    let file = std::fs::read(common::data("csv/ospr_pop.csv")).unwrap();
+    Population::read(&mut file.as_slice()).unwrap()
+}
+
+#[test]
+fn the_suites_population_is_read() {
+    let population = people();
+    assert_eq!((population.len(), population.columns.len()), (10, 96));
+    assert_eq!(population.columns[0].path, "Organism|Weight");
+    assert_eq!(population.columns[0].unit, "kg");
+    let file = std::fs::read(common::data("csv/ospr_pop_5_spared_id.csv")).unwrap();
+    let spared = Population::read(&mut file.as_slice()).unwrap();
+    let ids: Vec<i64> = (0..spared.len()).map(|row| spared.id(row)).collect();
+    assert_eq!(ids.len(), 5);
+    assert!(ids.windows(2).all(|w| w[0] < w[1]) && ids[4] > 4, "{ids:?}");
+    let again = Population::read(&mut population.to_csv().as_bytes()).unwrap();
+    assert_eq!(again, population);
+}
+
+#[test]
+fn broken_populations_are_refused_with_their_place() {
+    for (text, part) in [
+        ("IndividualId,a\n0,1\n0,2\n", "individual 0 occurs twice"),
+        ("IndividualId,a\n0,x\n", "row 1, column 'a': 'x'"),
+        ("IndividualId,a\n0\n", "expected 2 fields"),
+        ("", "no rows"),
+    ] {
+        let error = Population::read(&mut text.as_bytes())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+/// One refold equals setting one parameter after another; every number of the individual, and of its run, bit by bit.
+#[test]
+fn individuals_are_those_set_one_parameter_at_a_time() {
+    let population = people();
+    let base = common::instance(common::load(WHOLE_BODY));
+    let (plan, unmatched) = Plan::new(base.clone(), &population).unwrap();
+    assert_eq!((plan.matched(), unmatched.len()), (89, 7), "{unmatched:?}");
+    let structure = base.structure().clone();
+    let mut outcomes = Vec::new();
+    run_chunk(&plan, &population, 3..5, &RunOptions::default(), |o| {
+        outcomes.push(o)
+    })
+    .unwrap();
+    for (row, outcome) in (3..5).zip(outcomes) {
+        let mut single = base.clone();
+        for (column, value) in population.columns.iter().zip(population.row(row)) {
+            if let Some(position) = structure.model().position(&column.path) {
+                let quantity = &structure.model().quantities[position];
+                let unit = (!column.unit.is_empty()).then_some(column.unit.as_str());
+                let value = pbpk::path::to_base(quantity, *value, unit).unwrap();
+                single.set(position, value).unwrap();
+            }
+        }
+        let together = plan.individual(&population, row).unwrap();
+        let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(single.values()), bits(together.values()));
+        let (one, many) = (
+            common::run(&single, &RunOptions::default()),
+            outcome.result.unwrap(),
+        );
+        assert_eq!(bits(&one.values), bits(&many.values));
+        assert_eq!(outcome.id, population.id(row));
+    }
+}
+
+fn varied(path: &str, spread: &str) -> Varied {
+    Varied {
+        column: Column {
+            path: path.to_owned(),
+            unit: String::new(),
+        },
+        distribution: Distribution::parse(spread).unwrap(),
+    }
+}
+
+#[test]
+fn drawn_cohorts_follow_their_distributions() {
+    let cohort = Cohort {
+        size: 20_000,
+        seed: 5,
+        varied: vec![
+            varied("a", "normal(73;10)"),
+            varied("b", "lognormal(2;1.5)"),
+            varied("c", "uniform(-1;3)"),
+            varied("d", "discrete(1:1;5:3)"),
+        ],
+        latin: false,
+    };
+    let drawn = cohort.draw().unwrap();
+    let column =
+        |p: &Population, c: usize| -> Vec<f64> { (0..p.len()).map(|r| p.row(r)[c]).collect() };
+    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+    let sd = |v: &[f64]| {
+        let m = mean(v);
+        (v.iter().map(|x| (x - m).powi(2)).sum::<f64>() / v.len() as f64).sqrt()
+    };
+    let a = column(&drawn, 0);
+    assert!(
+        (mean(&a) - 73.0).abs() < 0.3 && (sd(&a) - 10.0).abs() < 0.3,
+        "{} {}",
+        mean(&a),
+        sd(&a)
+    );
+    let b: Vec<f64> = column(&drawn, 1).iter().map(|v| v.ln()).collect();
+    assert!((mean(&b) - 2_f64.ln()).abs() < 0.02 && (sd(&b) - 1.5_f64.ln()).abs() < 0.02);
+    let c = column(&drawn, 2);
+    assert!((mean(&c) - 1.0).abs() < 0.04 && (sd(&c) - 4.0 / 12_f64.sqrt()).abs() < 0.04);
+    assert!(c.iter().all(|v| (-1.0..=3.0).contains(v)));
+    let fives = column(&drawn, 3).iter().filter(|v| **v == 5.0).count();
+    assert!((fives as f64 / 20_000.0 - 0.75).abs() < 0.02, "{fives}");
+    // No correlation between columns, and the first individuals do not depend on the size.
+    let (ma, mc) = (mean(&a), mean(&c));
+    let both: f64 = a.iter().zip(&c).map(|(x, y)| (x - ma) * (y - mc)).sum();
+    assert!((both / 20_000.0 / sd(&a) / sd(&c)).abs() < 0.03);
+    let few = Cohort {
+        size: 10,
+        ..cohort.clone()
+    }
+    .draw()
+    .unwrap();
+    assert!((0..10).all(|r| few.row(r) == drawn.row(r)));
+    assert_ne!(
+        Cohort {
+            seed: 6,
+            ..cohort.clone()
+        }
+        .draw()
+        .unwrap()
+        .row(0),
+        drawn.row(0)
+    );
+    // A Latin hypercube has one value in each part of each column.
+    let latin = Cohort {
+        size: 1000,
+        latin: true,
+        ..cohort
+    }
+    .draw()
+    .unwrap();
+    let mut parts: Vec<usize> = column(&latin, 2)
+        .iter()
+        .map(|v| ((v + 1.0) * 250.0) as usize)
+        .collect();
+    parts.sort_unstable();
+    assert_eq!(parts, (0..1000).collect::<Vec<_>>());
+}
+
+#[test]
+fn senseless_distributions_are_refused() {
+    for text in [
+        "normal(1;-1)",
+        "lognormal(0;2)",
+        "lognormal(1;0.5)",
+        "uniform(2;1)",
+        "discrete(1:0)",
+        "gamma(1;2)",
+        "normal(1)",
+        "normal",
+        "normal(x;1)",
+    ] {
+        assert!(Distribution::parse(text).is_err(), "{text}");
+    }
+}
+
+fn population(out: &Path, extra: &[&str]) -> Done {
+    let (model, people, out) = (
+        data(WHOLE_BODY),
+        data("csv/ospr_pop.csv"),
+        out.display().to_string(),
+    );
+    let (model, people) = (model.display().to_string(), people.display().to_string());
+    sim(&[
+        &[
+            "population",
+            &model,
+            &people,
+            "--output",
+            OUTPUT,
+            "--out",
+            &out,
+            "--chunk",
+            "3",
+        ],
+        extra,
+    ]
+    .concat())
+}
+
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|f| f.unwrap().path())
+        .collect();
+    all.sort();
+    all.into_iter()
+        .map(|f| (f.file_name().unwrap().into(), std::fs::read(&f).unwrap()))
+        .collect()
+}
+
+#[test]
+fn results_do_not_depend_on_threads_or_interruptions() {
+    let root = folder("population");
+    let (one, two, eight, resumed) = (
+        root.join("1"),
+        root.join("2"),
+        root.join("8"),
+        root.join("r"),
+    );
+    for (out, threads) in [(&one, "1"), (&two, "2"), (&eight, "8")] {
+        let done = population(out, &["--threads", threads]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert!(
+            done.err.contains("7") || done.err.contains("left out"),
+            "{}",
+            done.err
+        );
+        assert!(
+            done.out
+                .contains("10 individuals, 89 parameters each, 0 failed"),
+            "{}",
+            done.out
+        );
+    }
+    let expected = files(&one);
+    let names: Vec<String> = expected.iter().map(|f| f.0.display().to_string()).collect();
+    assert_eq!(
+        names,
+        [
+            "failures.csv",
+            "inputs.txt",
+            "population.csv",
+            "results.csv"
+        ]
+    );
+    assert_eq!(files(&two), expected);
+    assert_eq!(files(&eight), expected);
+
+    // Over at once: nothing or some parts are done; then again without a limit, with a damaged part between.
+    let stopped = population(&resumed, &["--threads", "1", "--timeout", "0.000001"]);
+    assert_eq!(stopped.code, 1);
+    std::fs::create_dir_all(&resumed).unwrap();
+    std::fs::write(
+        resumed.join("part-000001.csv"),
+        "3,0,1\n#failures\n#checksum 0\n",
+    )
+    .unwrap();
+    std::fs::write(resumed.join("part-000002.tmp"), "6,0").unwrap();
+    let done = population(&resumed, &[]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    std::fs::remove_file(resumed.join("part-000002.tmp")).ok();
+    assert_eq!(files(&resumed), expected);
+
+    let other = population(&one, &["--rtol", "1e-6"]);
+    assert_eq!(other.code, 2);
+    assert!(other.err.contains("other inputs"), "{}", other.err);
+
+    let table = std::fs::read(one.join("results.csv")).unwrap();
+    let individuals = pbpk::csv::results(&mut table.as_slice()).unwrap();
+    assert_eq!(individuals.len(), 10);
+    assert_eq!(individuals[0].curves.times.len(), 129);
+    assert_eq!(individuals[0].curves.series[0].unit, "µmol");
+    std::fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_failing_individual_is_named_and_the_others_run() {
+    let root = folder("failing");
+    let file = root.join("people.csv");
+    std::fs::write(&file, "IndividualId,Organism|A\n4,1\n7,-5\n9,2\n").unwrap();
+    let model = data("pkml/coreR_simple.pkml").display().to_string();
+    let (people, out) = (file.display().to_string(), root.join("out"));
+    let to = out.display().to_string();
+    let done = sim(&["population", &model, &people, "--out", &to]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(
+        done.out
+            .contains("3 individuals, 1 parameters each, 1 failed"),
+        "{}",
+        done.out
+    );
+    let failures = std::fs::read_to_string(out.join("failures.csv")).unwrap();
+    assert!(
+        failures.starts_with("IndividualId,Error\n7,") && failures.contains("negative"),
+        "{failures}"
+    );
+    let table = std::fs::read(out.join("results.csv")).unwrap();
+    let ids: Vec<i64> = pbpk::csv::results(&mut table.as_slice())
+        .unwrap()
+        .iter()
+        .map(|i| i.id)
+        .collect();
+    assert_eq!(ids, [4, 9]);
+    std::fs::remove_dir_all(root).unwrap();
+}
