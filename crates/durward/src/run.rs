@@ -148,6 +148,7 @@ fn open(
         gate: Arc::clone(gate),
         means,
         share: Share::Session,
+        processes_max: 1,
         call_timeout_ms: plan.call_timeout_ms,
         tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
         breaker: plan.breaker,

@@ -28,6 +28,8 @@ pub enum Reason {
     ApprovalTooManyAsked,
     /// Only the client's own person may answer, and this client cannot be asked.
     ApprovalUnreachable,
+    /// Only the client's own person may answer, and what the client sent is no answer.
+    ApprovalUnfit,
     /// The tool's definition is not the one that was approved.
     DefinitionChanged,
     /// Definitions are pinned, and the pins cannot be read or kept.
@@ -52,7 +54,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -64,6 +66,7 @@ impl Reason {
         Self::ApprovalTooManyWaiting,
         Self::ApprovalTooManyAsked,
         Self::ApprovalUnreachable,
+        Self::ApprovalUnfit,
         Self::DefinitionChanged,
         Self::PinsUnreadable,
         Self::UnseenName,
@@ -91,6 +94,7 @@ impl Reason {
             Self::ApprovalTooManyWaiting => "approval_too_many_waiting",
             Self::ApprovalTooManyAsked => "approval_too_many_asked",
             Self::ApprovalUnreachable => "approval_unreachable",
+            Self::ApprovalUnfit => "approval_unfit",
             Self::DefinitionChanged => "definition_changed",
             Self::PinsUnreadable => "pins_unreadable",
             Self::UnseenName => "unseen_name",
@@ -118,7 +122,7 @@ impl Reason {
                 format!("refused: rule \"{rule}\" asks for a person's approval, and it was denied")
             }
             Self::ApprovalTimeout => format!(
-                "refused: rule \"{rule}\" asks for a person's approval, and nobody answered in time"
+                "refused: rule \"{rule}\" asks for a person's approval, and nobody answered in time; `durward approvals watch` shows calls that wait"
             ),
             Self::ApprovalWithdrawn => format!(
                 "refused: rule \"{rule}\" asks for a person's approval, and the call was withdrawn before the answer"
@@ -134,6 +138,9 @@ impl Reason {
             ),
             Self::ApprovalUnreachable => format!(
                 "refused: rule \"{rule}\" asks for approval at the client, and this client cannot be asked (it has not declared elicitation)"
+            ),
+            Self::ApprovalUnfit => format!(
+                "refused: rule \"{rule}\" asks for approval at the client, and the client's reply is none of the answers that it was offered"
             ),
             Self::DefinitionChanged => {
                 "refused: the tool's definition is not the one that was approved; the person who runs this has to look at it".into()
@@ -185,6 +192,7 @@ impl Reason {
             | Self::ApprovalDenied
             | Self::ApprovalWithdrawn
             | Self::ApprovalUnreachable
+            | Self::ApprovalUnfit
             | Self::DefinitionChanged
             | Self::PinsUnreadable
             | Self::UnseenName

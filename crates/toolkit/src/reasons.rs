@@ -27,6 +27,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::ApprovalTooManyWaiting
         | Reason::ApprovalTooManyAsked
         | Reason::ApprovalUnreachable
+        | Reason::ApprovalUnfit
         | Reason::ApprovalTooLate
         | Reason::FactsChanged
         | Reason::DefinitionChanged
@@ -52,6 +53,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::ApprovalTimeout
         | Reason::ApprovalWithdrawn
         | Reason::ApprovalUnreachable
+        | Reason::ApprovalUnfit
         | Reason::ApprovalTooLate
         | Reason::FactsChanged
         | Reason::DefinitionChanged

@@ -1,6 +1,6 @@
 //! stdio framing: one message a line (MCP, *stdio transport*).
 
-/// Longest line that is taken, in bytes: 16 MiB.
+/// Longest line that is taken unless its reader says otherwise, in bytes: 16 MiB.
 pub const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How much of an overlong line is kept, so that its id may still be found.
@@ -47,6 +47,11 @@ impl LineFramer {
             frame_bytes_max,
             skipping: None,
         }
+    }
+
+    /// From now on lines of at most this many bytes are taken.
+    pub fn take_at_most(&mut self, frame_bytes_max: usize) {
+        self.frame_bytes_max = frame_bytes_max;
     }
 
     /// Takes bytes as they were read.

@@ -64,7 +64,7 @@ const fn live(
 pub const KEYS: &[Key] = &[
     key(
         "listen",
-        "address:port",
+        "address:port, or unix:PATH",
         "127.0.0.1:8765",
         "where `durward serve` listens",
     ),
@@ -161,6 +161,12 @@ pub const KEYS: &[Key] = &[
         "for single tools of this server",
     ),
     key(
+        "servers.*.processes_max",
+        "number",
+        "32",
+        "most processes of it at once under `durward serve`; for one more, the one that was idle for the longest time is ended",
+    ),
+    key(
         "servers.*.sandbox.read",
         "a list of paths",
         "none",
@@ -236,7 +242,7 @@ pub const KEYS: &[Key] = &[
     live(
         "approval.timeout",
         "span of time",
-        "60s",
+        "50s",
         "how long a call waits for a person; silence is no",
     ),
     live(
@@ -445,5 +451,5 @@ policy: policy.json
 limits:
   requests: { rate: 10/s, burst: 50 }
   per_tool: { calls: 30, window: 60s, then: hitl }
-approval: { timeout: 60s, remember: 10m }
+approval: { timeout: 50s, remember: 10m }
 ";

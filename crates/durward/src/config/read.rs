@@ -1,7 +1,5 @@
 //! From the text of the file to settings.
 
-use std::net::SocketAddr;
-
 use gate::approval::{PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 use gate::limits::{
     CALLS_MAX, RESPONSE_BYTES_MAX, RESPONSE_BYTES_MIN, UNDER_WAY_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN,
@@ -13,7 +11,7 @@ use super::node::{self, Value};
 use super::section::{ELEMENTS_MAX, Reader, Section};
 use super::server::{self, CALL_TIMEOUT_MS, Server};
 use super::settings::{Origin, Setting, Settings, Tls, Warning};
-use super::values::{Size, Span};
+use super::values::{Listen, Size, Span};
 
 /// Most servers in one file.
 pub const SERVERS_MAX: usize = 256;
@@ -30,7 +28,10 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     let top = Section::open(reader, &root, "", String::new())?;
     let mut settings = Settings::default();
     let mut warnings = Vec::new();
-    replace(&mut settings.listen, top.read("listen", listen)?);
+    replace(
+        &mut settings.listen,
+        top.read("listen", str::parse::<Listen>)?,
+    );
     settings.servers = servers(&top, &mut warnings)?;
     if let Some(policy) = top.path("policy")? {
         settings.policy = policy.map(Some);
@@ -71,7 +72,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
         settings.description_length_max = max.map(Some);
     }
     replace(&mut settings.pin, top.choice("pin")?);
-    if !settings.listen.value.ip().is_loopback() && settings.tls.is_none() {
+    if !settings.listen.value.is_local() && settings.tls.is_none() {
         warnings.push(Warning {
             line: None,
             message: format!(
@@ -97,11 +98,6 @@ impl<T> Setting<T> {
             origin: self.origin,
         }
     }
-}
-
-fn listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .map_err(|_| "is no address with a port; write 127.0.0.1:8765 or [::1]:8765".to_owned())
 }
 
 fn servers(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Vec<Server>, Fault> {

@@ -28,6 +28,9 @@ const OWN_HEADERS: [&str; 9] = [
 /// Shortest and longest time that a server may be given to answer, in milliseconds.
 pub const CALL_TIMEOUT_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(86_400_000);
 
+/// Most processes of one server that can be asked for.
+const PROCESSES_MAX: u64 = 10_000;
+
 /// A server.
 #[derive(Debug, Clone)]
 pub struct Server {
@@ -45,6 +48,8 @@ pub struct Server {
     pub call_timeout: Option<Setting<Span>>,
     /// Of single tools.
     pub tool_timeout: Vec<(String, Span)>,
+    /// Most processes of it at once.
+    pub processes_max: Option<Setting<u64>>,
     pub pin: Option<Setting<Pin>>,
 }
 
@@ -99,6 +104,7 @@ pub fn read(
         policy: section.path("policy")?,
         call_timeout: section.within("call_timeout", CALL_TIMEOUT_MS)?,
         tool_timeout: tool_timeouts(&section)?,
+        processes_max: section.number("processes_max", 1..=PROCESSES_MAX)?,
         pin: section.choice("pin")?,
     })
 }
@@ -345,8 +351,8 @@ impl Server {
         self.is_reached_like(other) && pin(self) == pin(other)
     }
 
-    /// The keys about its time to answer that say something else.
-    pub fn timed_otherwise(&self, other: &Self) -> Vec<&'static str> {
+    /// The keys about its time to answer and its number of processes that say something else.
+    pub fn bounded_otherwise(&self, other: &Self) -> Vec<&'static str> {
         let span = |server: &Self| server.call_timeout.as_ref().map(|own| own.value);
         let mut keys = Vec::new();
         if span(self) != span(other) {
@@ -354,6 +360,10 @@ impl Server {
         }
         if self.tool_timeout != other.tool_timeout {
             keys.push("tool_timeout");
+        }
+        let processes = |server: &Self| server.processes_max.as_ref().map(|own| own.value);
+        if processes(self) != processes(other) {
+            keys.push("processes_max");
         }
         keys
     }

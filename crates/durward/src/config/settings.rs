@@ -10,7 +10,7 @@ use net::confine::Confine;
 
 use super::fault::Position;
 use super::server::Server;
-use super::values::{self, Links, Pin, Size, Span, Sync};
+use super::values::{self, Links, Listen, Pin, Size, Span, Sync};
 
 /// Where a value came from, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,7 +168,7 @@ pub struct Settings {
     pub file: Option<PathBuf>,
     /// SHA-256 of its text, in hex.
     pub checksum: Option<String>,
-    pub listen: Setting<SocketAddr>,
+    pub listen: Setting<Listen>,
     /// In the order of the file.
     pub servers: Vec<Server>,
     pub policy: Setting<Option<PathBuf>>,
@@ -220,7 +220,7 @@ impl Default for Settings {
         Self {
             file: None,
             checksum: None,
-            listen: Setting::default(SocketAddr::from(([127, 0, 0, 1], 8765))),
+            listen: Setting::default(Listen::Address(SocketAddr::from(([127, 0, 0, 1], 8765)))),
             servers: Vec::new(),
             policy: Setting::default(None),
             limits: Limits::default(),
@@ -279,6 +279,13 @@ impl Settings {
                 .and_then(|server| server.call_timeout.as_ref())
                 .map_or(self.call_timeout.value, |own| own.value),
         }
+    }
+
+    /// How many processes of this server there may be at once.
+    pub fn processes_max_of(&self, server: Option<&Server>) -> usize {
+        let own = server.and_then(|server| server.processes_max.as_ref());
+        own.and_then(|own| usize::try_from(own.value).ok())
+            .unwrap_or(mcp::upstream::CHILDREN_MAX)
     }
 
     /// How long single tools of this server may take, in milliseconds: what `flags` say in seconds, else

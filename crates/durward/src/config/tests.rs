@@ -114,7 +114,7 @@ fn values_of_the_wrong_kind_are_refused() {
         ),
         (
             "listen: 8765",
-            "line 1, column 9: listen: \"8765\" is no address with a port; write 127.0.0.1:8765 or [::1]:8765",
+            "line 1, column 9: listen: \"8765\" is no address with a port; write 127.0.0.1:8765, [::1]:8765, localhost:8765 or unix:/run/durward.sock",
         ),
         (
             "call_timeout: 60",
@@ -161,8 +161,8 @@ fn values_of_the_wrong_kind_are_refused() {
             "line 1, column 30: limits.requests.burst: \".inf\" is not a whole number",
         ),
         (
-            "limits: { response_bytes: 17MiB }",
-            "line 1, column 27: limits.response_bytes: \"17MiB\" is outside of 1KiB to 16MiB",
+            "limits: { response_bytes: 257MiB }",
+            "line 1, column 27: limits.response_bytes: \"257MiB\" is outside of 1KiB to 256MiB",
         ),
         (
             "limits: { per_tool: { then: ask } }",
@@ -451,6 +451,7 @@ servers:
     policy: files.json
     call_timeout: 2m
     tool_timeout: { slow: 3m }
+    processes_max: 3
     sandbox: { read: [~/in, "${DIR}/more"], write: [out], exec: [bin], network: none }
     pin: enforce
   docs:
@@ -581,12 +582,14 @@ fn servers_are_read_in_their_order() {
         Some(Path::new("/etc/durward/files.json"))
     );
     assert_eq!(read.call_timeout_of(Some(files)).to_string(), "2m");
+    assert_eq!(read.processes_max_of(Some(files)), 3);
     let docs = read.server("docs").unwrap();
     assert_eq!(
         read.policy_of(Some(docs)).0,
         Some(Path::new("/srv/data/policy.json"))
     );
     assert_eq!(read.call_timeout_of(Some(docs)).to_string(), "90s");
+    assert_eq!(read.processes_max_of(Some(docs)), 32);
     let http = docs.http.as_ref().unwrap();
     assert_eq!(http.api_key.as_ref().unwrap().reveal(), "s3cret");
     assert_eq!(http.headers.first().unwrap().1.reveal(), "s3cret");

@@ -1,9 +1,61 @@
 //! What the words of a configuration mean: spans of time, sizes, choices.
 
 use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use gate::limits::Then;
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listen {
+    /// At an address.
+    Address(SocketAddr),
+    /// At a socket in the file system.
+    Socket(PathBuf),
+}
+
+impl Listen {
+    /// Whether nobody on another machine reaches it.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Address(address) => address.ip().is_loopback(),
+            Self::Socket(_) => true,
+        }
+    }
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            "is no address with a port; write 127.0.0.1:8765, [::1]:8765, localhost:8765 or unix:/run/durward.sock"
+                .to_owned()
+        };
+        if let Some(path) = text.strip_prefix("unix:") {
+            return match path.starts_with('/') {
+                true => Ok(Self::Socket(path.into())),
+                false => Err("is no whole path; write unix:/run/durward.sock".to_owned()),
+            };
+        }
+        if let Some(port) = text.strip_prefix("localhost:") {
+            let port = port.parse().map_err(|_| wrong())?;
+            return Ok(Self::Address((Ipv4Addr::LOCALHOST, port).into()));
+        }
+        text.parse().map(Self::Address).map_err(|_| wrong())
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Socket(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
 
 /// A span of time, in milliseconds: `500ms`, `60s`, `10m`, `2h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -53,6 +53,7 @@ pub fn options(
         means,
         gate,
         share: plan.share,
+        processes_max: planned.processes_max,
         call_timeout_ms: planned.call_timeout_ms,
         tool_timeouts_ms: planned.tool_timeouts_ms.clone(),
         breaker: plan.breaker,
@@ -103,7 +104,7 @@ impl Changes {
                     restart.extend(self.add(planned, server, plan, settings));
                 }
                 Some(old) => {
-                    let keys = old.timed_otherwise(server).into_iter();
+                    let keys = old.bounded_otherwise(server).into_iter();
                     restart.extend(keys.map(|key| format!("servers.{}.{key}", planned.name)));
                 }
                 None => restart.extend(self.add(planned, server, plan, settings)),

@@ -13,7 +13,6 @@ mod threads;
 mod words;
 
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +20,10 @@ use std::time::Duration;
 use gate::journal::{Config, Journal, Record, System};
 use gate::{Gate, World};
 use mcp::http::Face;
-use net::http::server;
-use tokio::net::TcpListener;
+use net::http::server::{self, Listener};
 use tokio::signal::unix::SignalKind;
 
+use crate::config::values::Listen;
 use crate::config::{self, Settings};
 use crate::control::directory::Socket;
 use crate::control::server as control;
@@ -65,9 +64,9 @@ const SIGXFSZ: i32 = 25;
 /// Arguments of `durward serve`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ServeArgs {
-    /// Where to listen [default: 127.0.0.1:8765]
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub listen: Option<SocketAddr>,
+    /// Where to listen: ADDRESS:PORT, localhost:PORT or unix:PATH [default: 127.0.0.1:8765]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<Listen>,
     /// The rules, as JSON
     #[arg(
         long,
@@ -233,7 +232,7 @@ fn serve(
         .enable_all()
         .build()
         .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
-    let listener = runtime.block_on(bound(plan.listen))?;
+    let listener = runtime.block_on(bound(&plan.listen))?;
     let journal = open_journal(sync, places, instance)?;
     // One for all: what one gate has stamped another may compare.
     let clock = Arc::new(SystemClock::new());
@@ -285,7 +284,7 @@ fn serve(
 
 /// Nobody from elsewhere comes in without a key.
 fn need_keys(plan: &Plan, guests: &Guests) -> Result<(), Failure> {
-    if plan.listen.ip().is_loopback() || guests.need_keys() {
+    if plan.listen.is_local() || guests.need_keys() {
         return Ok(());
     }
     Err(Failure::configuration(format!(
@@ -294,15 +293,19 @@ fn need_keys(plan: &Plan, guests: &Guests) -> Result<(), Failure> {
     )))
 }
 
-async fn bound(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|error| {
+async fn bound(place: &Listen) -> Result<Listener, Failure> {
+    let listening = match place {
+        Listen::Address(address) => Listener::at(*address).await,
+        Listen::Socket(path) => Listener::at_path(path),
+    };
+    listening.map_err(|error| {
         let hint = match error.kind() {
             std::io::ErrorKind::AddrInUse => {
                 "\n  hint: something else listens there; end it, or choose another with --listen"
             }
             _ => "",
         };
-        Failure::other(format!("cannot listen at {address}: {error}{hint}"))
+        Failure::other(format!("cannot listen at {place}: {error}{hint}"))
     })
 }
 
@@ -445,13 +448,10 @@ impl Serving {
     }
 
     /// What `durward status` says of it.
-    fn told(&self, plan: &Plan, listener: &TcpListener) -> control::Serving {
-        let address = listener
-            .local_addr()
-            .map_or_else(|_| plan.listen.to_string(), |address| address.to_string());
+    fn told(&self, plan: &Plan, listener: &Listener) -> control::Serving {
         let face = Arc::clone(&self.face);
         control::Serving {
-            address: format!("{}://{address}", plan.scheme()),
+            address: plan.announced(listener),
             counts: Box::new(move || {
                 let counts = face.counts();
                 (counts.sessions, counts.servers)
@@ -463,17 +463,17 @@ impl Serving {
     async fn run(
         self,
         plan: &Plan,
-        listener: TcpListener,
+        listener: Listener,
         out: &mut dyn Write,
     ) -> Result<Vec<Arc<Gate>>, Failure> {
-        let address = listener
-            .local_addr()
-            .map_err(|e| Failure::other(format!("cannot listen: {e}")))?;
-        self.record_start(plan, address)?;
-        let scheme = plan.scheme();
-        let _ = writeln!(out, "listening at {scheme}://{address}");
+        let address = plan.announced(&listener);
+        self.record_start(plan, &address)?;
+        let _ = writeln!(out, "listening at {address}");
         for name in self.face.names() {
-            let _ = writeln!(out, "  {name}  {scheme}://{address}/mcp/{name}");
+            let _ = match listener.address() {
+                Some(_) => writeln!(out, "  {name}  {address}/mcp/{name}"),
+                None => writeln!(out, "  {name}  {address}  /mcp/{name}"),
+            };
         }
         let _ = out.flush();
         let looking_after = {
@@ -493,7 +493,7 @@ impl Serving {
         Ok(self.gates)
     }
 
-    fn record_start(&self, plan: &Plan, address: SocketAddr) -> Result<(), Failure> {
+    fn record_start(&self, plan: &Plan, address: &str) -> Result<(), Failure> {
         let names: Vec<&str> = plan.servers.iter().map(|s| s.name.as_str()).collect();
         let started = System {
             event: "serve_started",

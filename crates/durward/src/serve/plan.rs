@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp::http::FaceOptions;
-use net::http::server::{Names, Options, server_config};
+use net::http::server::{Listener, Names, Options, server_config};
 
 use super::{Further, ServeArgs, descriptors};
 use crate::config::Settings;
 use crate::config::server::Server;
+use crate::config::values::Listen;
 use crate::failure::Failure;
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::places::Places;
@@ -25,7 +25,7 @@ const BEGIN_GRACE_MS: u64 = 2_000;
 
 /// Everything that is needed to begin.
 pub struct Plan {
-    pub listen: SocketAddr,
+    pub listen: Listen,
     pub servers: Vec<Planned>,
     pub share: mcp::upstream::Share,
     pub options: Options,
@@ -42,6 +42,7 @@ pub struct Planned {
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
+    pub processes_max: usize,
     pub pins: gate::pins::PinOptions,
     means: Means,
 }
@@ -77,8 +78,9 @@ impl Plan {
                 "there is no server to serve\n  hint: name one with --server NAME=COMMAND, or put it under servers: in durward.yaml",
             ));
         }
-        let listen = args.listen.unwrap_or(settings.listen.value);
-        let options = options(args, settings, listen)?;
+        let listen = args.listen.clone();
+        let listen = listen.unwrap_or_else(|| settings.listen.value.clone());
+        let options = options(args, settings, &listen)?;
         Ok(Self {
             listen,
             servers,
@@ -110,12 +112,15 @@ impl Plan {
         self
     }
 
-    /// How its address begins.
-    pub fn scheme(&self) -> &'static str {
-        if self.options.tls.is_some() {
-            "https"
-        } else {
-            "http"
+    /// Where it listens, as clients write it.
+    pub fn announced(&self, listener: &Listener) -> String {
+        let scheme = match self.options.tls {
+            Some(_) => "https",
+            None => "http",
+        };
+        match listener.address() {
+            Some(address) => format!("{scheme}://{address}"),
+            None => self.listen.to_string(),
         }
     }
 
@@ -210,6 +215,7 @@ impl Planned {
             policy,
             call_timeout_ms,
             tool_timeouts_ms,
+            processes_max: settings.processes_max_of(server),
             pins: screening::pins(&args.screening, settings, server, places),
             means: means(
                 server.map(|server| server.transport),
@@ -231,7 +237,7 @@ impl Planned {
     }
 }
 
-fn options(args: &ServeArgs, settings: &Settings, listen: SocketAddr) -> Result<Options, Failure> {
+fn options(args: &ServeArgs, settings: &Settings, listen: &Listen) -> Result<Options, Failure> {
     let configured = settings
         .tls
         .as_ref()
@@ -242,7 +248,7 @@ fn options(args: &ServeArgs, settings: &Settings, listen: SocketAddr) -> Result<
         .zip(args.tls_key.clone())
         .or(configured);
     let tls = tls.map(|(cert, key)| tls_of(&cert, &key)).transpose()?;
-    if !listen.ip().is_loopback() && tls.is_none() {
+    if !listen.is_local() && tls.is_none() {
         return Err(Failure::configuration(format!(
             "{listen} can be reached from other machines, and without TLS anybody on the way could read and change calls\n  hint: listen at 127.0.0.1, or give --tls-cert and --tls-key"
         )));

@@ -225,7 +225,7 @@ fn an_answer_that_is_none_leaves_the_call_to_others_or_refuses_it() {
         if refused {
             let answer = line(&mut client);
             assert_eq!(
-                answer["error"]["data"]["reason"], "approval_unreachable",
+                answer["error"]["data"]["reason"], "approval_unfit",
                 "{answer}"
             );
         } else {

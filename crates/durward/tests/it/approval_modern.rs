@@ -82,7 +82,7 @@ fn it_is_asked_by_a_result_and_comes_back() {
     // Without an answer there is none.
     let third = state(&ask(&mut client, 7, "x", &json!({})));
     let none = ask(&mut client, 8, "x", &json!({"requestState": third}));
-    assert_eq!(reason(&none), "approval_unreachable");
+    assert_eq!(reason(&none), "approval_unfit");
     // What is still kept at the end is withdrawn.
     state(&ask(&mut client, 9, "x", &json!({})));
     assert_eq!(end(client).code, Some(0));

@@ -51,7 +51,7 @@ fn a_legacy_client_is_asked_on_the_stream_of_its_call() {
         (accept("deny"), Some("approval_denied")),
         (json!({"action": "decline"}), Some("approval_denied")),
         (json!({"action": "cancel"}), Some("approval_denied")),
-        (accept("nonsense"), Some("approval_unreachable")),
+        (accept("nonsense"), Some("approval_unfit")),
     ];
     for (id, (said, refused)) in cases.iter().enumerate() {
         let mut stream = served.stream("POST", &session, &[], &call(&id.to_string(), "x"));
@@ -220,10 +220,7 @@ fn a_modern_client_is_asked_by_a_result_and_comes_back() {
     // Without an answer there is none.
     let third = state(&ask(&served, "8", "x", ""));
     let none = ask(&served, "9", "x", &format!(r#","requestState":"{third}""#)).json();
-    assert_eq!(
-        none["error"]["data"]["reason"], "approval_unreachable",
-        "{none}"
-    );
+    assert_eq!(none["error"]["data"]["reason"], "approval_unfit", "{none}");
     let (code, place) = served.stop();
     assert_eq!(code, Some(0));
     let arrived = place.counted();

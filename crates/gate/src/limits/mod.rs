@@ -29,8 +29,10 @@ pub const UNDER_WAY_MAX: u32 = 1_024;
 pub const WINDOW_MS_MAX: u64 = 86_400_000;
 /// Shortest window, in milliseconds.
 pub const WINDOW_MS_MIN: u64 = 1_000;
-/// Largest reply that can be configured, in bytes: the longest frame.
-pub const RESPONSE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Longest reply that is passed on unless it is configured otherwise, in bytes.
+pub const RESPONSE_BYTES: u64 = 16 * 1024 * 1024;
+/// Largest reply that can be configured, in bytes. A reply is held in memory as a whole.
+pub const RESPONSE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Smallest reply bound that can be configured, in bytes: errors and handshakes find room in it.
 pub const RESPONSE_BYTES_MIN: u64 = 1_024;
 
@@ -89,7 +91,7 @@ impl Default for Limits {
             tool_then: Then::Hitl,
             under_way_max: 64,
             tool_under_way_max: None,
-            response_bytes_max: RESPONSE_BYTES_MAX,
+            response_bytes_max: RESPONSE_BYTES,
         }
     }
 }

@@ -127,9 +127,7 @@ pub fn take_answer(
             drop(gate.approvals().answer(&ticket.id().to_string(), answer));
             None
         }
-        Said::Nothing => {
-            (only_client && !ticket.is_settled()).then_some(Reason::ApprovalUnreachable)
-        }
+        Said::Nothing => (only_client && !ticket.is_settled()).then_some(Reason::ApprovalUnfit),
     }
 }
 

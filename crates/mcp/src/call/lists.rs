@@ -18,7 +18,7 @@ use crate::message::method::List;
 pub(crate) const ENTRIES_MAX: usize = 10_000;
 
 /// The kinds of lists that a client can be told about: the capability, its notification, its lists.
-const KINDS: [(&str, &str, &[List]); 3] = [
+pub(super) const KINDS: [(&str, &str, &[List]); 3] = [
     ("tools", "notifications/tools/list_changed", &[List::Tools]),
     (
         "resources",
@@ -82,6 +82,14 @@ impl Lists {
             .collect();
     }
 
+    /// What a client is told of a server that was started again: each list that it announces may be another.
+    pub fn anew(&self) -> Vec<Vec<u8>> {
+        let announced = KINDS.iter().filter(|row| self.announced.contains(&row.0));
+        announced
+            .map(|(_, method, _)| changed_frame(method))
+            .collect()
+    }
+
     /// Takes a page of a list, judged by `world`; the first one begins it anew.
     pub fn take(
         &mut self,
@@ -129,10 +137,7 @@ impl Lists {
         let told = KINDS.iter().filter(|(kind, _, lists)| {
             self.announced.contains(kind) && lists.iter().any(|list| differs.contains(list))
         });
-        told.map(|(_, method, _)| {
-            format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}").into_bytes()
-        })
-        .collect()
+        told.map(|(_, method, _)| changed_frame(method)).collect()
     }
 
     /// Whether an entry of a list that the client has asked for is judged otherwise now.
@@ -150,6 +155,10 @@ impl Lists {
                 shown(&seen.world) != shown(now)
             })
     }
+}
+
+fn changed_frame(method: &str) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}").into_bytes()
 }
 
 #[cfg(test)]

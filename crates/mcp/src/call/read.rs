@@ -1,5 +1,6 @@
 //! What a request asks for, read from its frame.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use gate::facts::{Facts, ResourceType};
@@ -11,11 +12,13 @@ use wire::{Canonical, Id, WireError};
 
 use super::client::Asker;
 use super::input_required::Return;
+use super::listens;
 use super::server::Server;
 use crate::describe;
 use crate::message::method::{self, Class, List, Treatment};
 use crate::message::splice::Marks;
 use crate::message::{frames, request};
+use crate::upstream::Lasting;
 
 /// A request as its edge has read it.
 pub(crate) struct ToRead<'m> {
@@ -46,6 +49,10 @@ pub(crate) struct Names {
     pub token: Option<String>,
     /// How long the server may take; `u64::MAX`: for as long as the client stays.
     pub timeout_ns: u64,
+    /// The notifications about lists that it listens for.
+    pub listens: Vec<&'static str>,
+    /// What lasts beyond its answer.
+    pub lasting: Option<Lasting>,
 }
 
 #[derive(Debug)]
@@ -120,6 +127,11 @@ impl Asker {
                 id: id.raw().to_owned(),
                 token,
                 timeout_ns,
+                listens: match method::of(method).is_endless {
+                    true => listens::wanted(scan),
+                    false => Vec::new(),
+                },
+                lasting: self.lasting(asked),
             },
             received_ns,
             step,
@@ -142,6 +154,24 @@ impl Asker {
         if let (Some(builtin), Some(message)) = (self.server.builtin(), message) {
             // One that cannot be described is answered with a failure, and judged by what is known.
             let _ = builtin.describe(message, facts);
+        }
+    }
+
+    /// What a server that is started again has to be asked again.
+    fn lasting(&self, asked: &ToRead<'_>) -> Option<Lasting> {
+        if self.is_modern() {
+            return None;
+        }
+        let frame = || asked.canonical.text().as_bytes().to_vec();
+        let uri = || {
+            let raw = member(&asked.scan.params, "uri")?;
+            string(raw).map(Cow::into_owned)
+        };
+        match asked.method {
+            "logging/setLevel" => Some(Lasting::Level(frame())),
+            "resources/subscribe" => Some(Lasting::Subscribed(uri()?, frame())),
+            "resources/unsubscribe" => Some(Lasting::Unsubscribed(uri()?)),
+            _ => None,
         }
     }
 

@@ -7,6 +7,7 @@ use gate::Outcome;
 use gate::journal::{ResponseSummary, Status};
 
 use super::client::Asker;
+use super::listens::Listens;
 use super::questions::{Judging, Late, Question};
 use super::read::{After, Names};
 use super::under_way::CallGuard;
@@ -39,6 +40,19 @@ pub(crate) struct Run {
     pub(super) guard: Option<CallGuard>,
     /// What a person let pass while the call went on; made with the server's first question.
     late: Option<Late>,
+    /// What it is to hear of besides what its server says.
+    listens: Option<Listens>,
+}
+
+/// What there is next where there is something to wait for; else never ready.
+async fn next_of<'s, S, F: Future<Output = Vec<u8>>>(
+    source: &'s mut Option<S>,
+    next: impl FnOnce(&'s mut S) -> F,
+) -> Vec<u8> {
+    match source {
+        Some(source) => next(source).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// How far it has come.
@@ -61,6 +75,7 @@ impl Run {
             names,
             guard,
             late: None,
+            listens: None,
         }
     }
 
@@ -87,13 +102,11 @@ impl Run {
                 }
                 Stage::Over => return Said::Gone,
             };
-            let incoming = match &mut self.late {
-                None => exchange.next().await,
-                Some(late) => tokio::select! {
-                    biased;
-                    frame = late.next() => return Said::Emit(frame),
-                    incoming = exchange.next() => incoming,
-                },
+            let incoming = tokio::select! {
+                biased;
+                frame = next_of(&mut self.late, Late::next) => return Said::Emit(frame),
+                frame = next_of(&mut self.listens, |l| l.next(&self.names.id)) => return Said::Emit(frame),
+                incoming = exchange.next() => incoming,
             };
             if let Some(said) = self.came(incoming).await {
                 return said;
@@ -165,6 +178,10 @@ impl Run {
         }
         self.stage = Stage::Sent(exchange);
         self.after = Some(after);
+        let methods = std::mem::take(&mut self.names.listens);
+        if !methods.is_empty() {
+            self.listens = Some(Listens::new(&self.asker.server.gate, methods));
+        }
     }
 
     pub(super) fn failed(&mut self, failure: &Failure) -> Said {
@@ -201,6 +218,9 @@ impl Run {
         let after = self.after.take();
         if reply.is_error {
             return self.refused_by_server(reply, after);
+        }
+        if let Some(lasting) = self.names.lasting.take() {
+            self.asker.slot.lasts(lasting);
         }
         let changed = match after {
             Some(After::Treat(treatment)) => self.treated(treatment, payload),

@@ -38,6 +38,8 @@ pub struct ServerOptions {
     pub means: Means,
     /// Who shares its process or session.
     pub share: Share,
+    /// Most processes of it at once, where it is started.
+    pub processes_max: usize,
     /// How long it may take to answer, in milliseconds.
     pub call_timeout_ms: u64,
     /// The same for single tools.
@@ -114,6 +116,7 @@ impl Server {
             Arc::clone(&name),
             options.means,
             options.share,
+            options.processes_max,
             Arc::clone(&options.gate),
             options.breaker,
         );
@@ -323,6 +326,14 @@ impl Asker {
             under_way.lists().take(list, first, labels, world);
         }
         Ok(self.server.listed((list, first), listed, &self.reader()))
+    }
+
+    /// What to tell the client once its server was started again.
+    pub fn lists_anew(&self) -> Vec<Vec<u8>> {
+        match &self.under_way {
+            Some(under_way) if under_way.is_ready() => under_way.lists().anew(),
+            _ => Vec::new(),
+        }
     }
 
     /// What to tell the client of lists that a reload has changed.

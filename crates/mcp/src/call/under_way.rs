@@ -275,8 +275,7 @@ impl UnderWay {
                 drop(asker.server.gate.approvals().answer(&open.name, answer));
             }
             Said::Nothing if open.only_client => {
-                open.unanswered
-                    .tell(Why::Refused(Reason::ApprovalUnreachable));
+                open.unanswered.tell(Why::Refused(Reason::ApprovalUnfit));
             }
             Said::Nothing => asker.client.note(
                 "elicitation_unanswered",

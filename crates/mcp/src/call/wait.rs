@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gate::approval::Channel;
+use gate::approval::{Channel, Question};
 use gate::{Admission, Reason, Refusal, Ticket};
 use wire::id::IdKey;
 use wire::jsonrpc::{member, string};
@@ -22,7 +22,7 @@ use crate::message::{frames, request};
 use crate::upstream::Frame;
 
 /// How often a client that asked for progress hears that its call still waits, in milliseconds.
-const PROGRESS_MS: u64 = 10_000;
+const PROGRESS_MS: u64 = 5_000;
 
 /// Something that waits for a person.
 pub(super) struct Asking {
@@ -93,6 +93,18 @@ impl Waiting {
     }
 }
 
+/// Tells whoever reads standard error that a call waits, and how to answer.
+fn tell(question: &Question) {
+    tracing::info!(
+        target: "approval",
+        "{:?} on {} waits for approval for {} s; answer with: durward approvals allow {id} (or deny {id}, or watch)",
+        question.tool_name.as_deref().unwrap_or(&question.mcp_method),
+        question.backend_id,
+        question.timeout_seconds,
+        id = question.id,
+    );
+}
+
 /// What there is for the client of something that waits.
 pub(super) enum Next {
     Show(Vec<u8>),
@@ -123,6 +135,9 @@ impl Asking {
             return Err(gate.decline(*ticket, Reason::ApprovalUnreachable));
         }
         let question = gate.approvals().question(ticket.id());
+        if let Some(question) = &question {
+            tell(question);
+        }
         let form = under_way.zip(question).map(|(under_way, question)| {
             let (id, frame) = form::question(&question);
             Form {

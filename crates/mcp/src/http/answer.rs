@@ -1,6 +1,6 @@
 //! What is answered over HTTP.
 
-use ::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use ::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use net::http::server::{Response, ResponseBody, single};
 
@@ -17,6 +17,9 @@ pub(super) static NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Where a Legacy stream was lost.
 pub(super) static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// When a client may ask again that met a bound on what there may be at once, in seconds.
+const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("5");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -53,6 +56,13 @@ pub(super) fn accepted() -> Response {
 pub(super) fn fault(status: StatusCode, code: i32, reason: &str, message: &str) -> Response {
     let data = serde_json::json!({ "reason": reason });
     json(status, frames::error("null", code, message, Some(&data)))
+}
+
+/// As many as there may be are there already; it is worth while to ask again.
+pub(super) fn full(frame: Vec<u8>) -> Response {
+    let mut response = json(StatusCode::SERVICE_UNAVAILABLE, frame);
+    response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_S);
+    response
 }
 
 /// The method is none that is known here.

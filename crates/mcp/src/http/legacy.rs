@@ -52,8 +52,8 @@ impl Face {
         if self.sessions.count() >= self.options.sessions_max {
             let message = "too many sessions are open; try again when some have ended";
             self.note("too_many_sessions", message);
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            return answer::fault(status, -32603, "too_many_sessions", message);
+            let data = serde_json::json!({ "reason": "too_many_sessions", "retryable": true });
+            return answer::full(frames::error(&id, -32603, message, Some(&data)));
         }
         let session_id: Arc<str> = match self.lot.random() {
             Ok(random) => random.into(),
@@ -74,7 +74,11 @@ impl Face {
         match server.pool.open(&slot, frame).await {
             Err(failure) => {
                 self.note(failure.fault.label(), failure.fault.sentence());
-                answer::json(StatusCode::OK, frames::upstream_failure(&id, &failure))
+                let frame = frames::upstream_failure(&id, &failure);
+                match failure.fault {
+                    UpstreamFault::NoPlace => answer::full(frame),
+                    _ => answer::json(StatusCode::OK, frame),
+                }
             }
             Ok(Err(reply)) => self.not_opened(&id, &reply),
             Ok(Ok(result)) => {
@@ -268,7 +272,18 @@ impl Drop for Abandoned<'_> {
 
 /// Passes on what a server says that belongs to no exchange, for as long as its slot is in use.
 async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
+    let mut is_first = true;
     while let Some(link) = slot.next_link().await {
+        if !std::mem::take(&mut is_first) {
+            let Some(face) = face.upgrade() else {
+                return;
+            };
+            for session in face.sessions.at(&slot) {
+                for frame in session.asker().lists_anew() {
+                    session.post(frame);
+                }
+            }
+        }
         loop {
             let incoming = link.unsolicited().await;
             let Some(face) = face.upgrade() else {

@@ -116,7 +116,9 @@ impl UpstreamFault {
             }
             Self::Timeout => "the server did not answer in time; what it has done is not known",
             Self::Garbage => "the server's answer was not a valid message",
-            Self::Oversize => "the server's answer was longer than 16 MiB",
+            Self::Oversize => {
+                "the server's answer was longer than any that is taken; raise limits.response_bytes if it is right"
+            }
             Self::TooLarge => {
                 "the server's answer was longer than the limit on replies; ask for less at a time"
             }
@@ -257,7 +259,7 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
 #[must_use]
 pub fn waiting(token: &str, told: u32, left_s: u64) -> Vec<u8> {
     format!(
-        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{},\"message\":\"waiting for a person's approval, {left_s} s left\"}}}}",
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{},\"message\":\"waiting for a person's approval, {left_s} s left; answer with: durward approvals watch\"}}}}",
         f64::from(told) / 1e6
     )
     .into_bytes()

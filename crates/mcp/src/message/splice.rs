@@ -12,7 +12,7 @@ use wire::{Bounds, Id, scan_reply};
 use crate::message::reply::place;
 
 /// The `_meta` member that ties a Modern notification to its subscription.
-const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Where in a request the two names stand that its server answers to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -334,7 +334,8 @@ impl Link {
         }
     }
 
-    fn give_up(&self, number: u64, with: Incoming, reason: &str) {
+    /// Ends an exchange with this, and tells the server that nobody waits for it any more.
+    pub(super) fn give_up(&self, number: u64, with: Incoming, reason: &str) {
         let Some(entry) = self.table().remove(number) else {
             return;
         };

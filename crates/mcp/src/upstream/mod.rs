@@ -17,19 +17,28 @@ use std::borrow::Cow;
 use std::io;
 
 use gate::approval::Shown;
-use gate::{Pass, PeerId, Spent};
+use gate::{Gate, Pass, PeerId, Spent};
 use net::outbound::ChildSpec;
+use wire::frame::FRAME_BYTES_MAX;
 use wire::jsonrpc::{Envelope, member};
 use wire::{Bounds, scan_request};
 
 pub use exchange::{Exchange, Incoming, News};
 pub use link::{IN_FLIGHT_MAX, Link, Naming, Unsent};
 pub use pool::{CHILDREN_MAX, Means, Pool, QUEUE_MAX, QUEUE_WAIT_MS_MAX, SESSIONS_MAX, Share};
+pub(crate) use slot::Lasting;
 pub use slot::Slot;
 pub(crate) use verdict::spared;
 pub use way::http;
 pub(crate) use way::{Driver, Turn};
 pub use way::{Peer, Reading};
+
+/// Longest message that is taken from a server, in bytes: what may be passed on as a reply, and never less than
+/// what else a server may say.
+fn message_bytes_max(gate: &Gate) -> usize {
+    let reply = usize::try_from(gate.limits().response_bytes_max).unwrap_or(usize::MAX);
+    reply.max(FRAME_BYTES_MAX)
+}
 
 /// A frame on its way.
 #[derive(Debug, Clone)]

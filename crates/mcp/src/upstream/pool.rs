@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::ops::Deref;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,7 +28,7 @@ use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::request;
 
-/// Most processes of one server.
+/// Most processes of one server, unless it is configured otherwise.
 pub const CHILDREN_MAX: usize = 32;
 /// Most sessions with one server over HTTP.
 pub const SESSIONS_MAX: usize = 10_000;
@@ -38,6 +39,10 @@ pub const QUEUE_WAIT_MS_MAX: u64 = 10_000;
 
 /// How long the calls of a built-in server may take to be settled at the end, in milliseconds.
 const SETTLE_WAIT_MS_MAX: u64 = 2_000;
+/// How long a process must have had nothing to do before it is given up for another, in milliseconds.
+const GIVEN_UP_IDLE_MS_MIN: u64 = 1_000;
+/// How often whoever waits looks for such a process, in milliseconds.
+const GIVE_UP_EVERY_MS: u64 = 250;
 
 /// How a server is started or reached.
 #[derive(Clone)]
@@ -62,9 +67,9 @@ impl fmt::Debug for Means {
 
 impl Means {
     /// Most processes or sessions.
-    fn places_max(&self) -> usize {
+    fn places_max(&self, processes_max: usize) -> usize {
         match self {
-            Self::Command(_) => CHILDREN_MAX,
+            Self::Command(_) => processes_max,
             Self::Http(_) | Self::Builtin(_) => SESSIONS_MAX,
         }
     }
@@ -118,6 +123,7 @@ pub struct Pool {
     /// Spares the server where it fails.
     breaker: Arc<Breaker>,
     places: Arc<Semaphore>,
+    places_max: usize,
     queued: AtomicUsize,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
     speaks_modern: AtomicU8,
@@ -137,6 +143,7 @@ impl Pool {
         name: Arc<str>,
         means: Means,
         share: Share,
+        processes_max: usize,
         gate: Arc<Gate>,
         breaker: Settings,
     ) -> Self {
@@ -145,12 +152,14 @@ impl Pool {
             Means::Builtin(_) => Share::Session,
             Means::Command(_) | Means::Http(_) => share,
         };
+        let places_max = means.places_max(processes_max);
         Self {
             name,
             share,
             gate,
             breaker: Breaker::new(breaker),
-            places: Arc::new(Semaphore::new(means.places_max())),
+            places: Arc::new(Semaphore::new(places_max)),
+            places_max,
             means,
             queued: AtomicUsize::new(0),
             slots: Mutex::default(),
@@ -179,8 +188,7 @@ impl Pool {
     /// How many processes run, or sessions are open.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.means
-            .places_max()
+        self.places_max
             .saturating_sub(self.places.available_permits())
     }
 
@@ -277,7 +285,7 @@ impl Pool {
         for slot in slots {
             slot.end();
         }
-        let all = u32::try_from(self.means.places_max()).unwrap_or(u32::MAX);
+        let all = u32::try_from(self.places_max).unwrap_or(u32::MAX);
         let ended = self.places.acquire_many(all);
         if self.means.is_builtin() {
             let wait = Duration::from_millis(SETTLE_WAIT_MS_MAX);
@@ -292,6 +300,7 @@ impl Pool {
     /// # Errors
     /// Why there is none.
     pub async fn link(&self, slot: &Arc<Slot>) -> Result<Arc<Link>, Failure> {
+        slot.used_ns.store(self.gate.mono_ns(), Ordering::Relaxed);
         if let Some(link) = slot.current() {
             return Ok(link);
         }
@@ -429,11 +438,50 @@ impl Pool {
         }
         let _queued = Queued(&self.queued);
         let wait = Duration::from_millis(QUEUE_WAIT_MS_MAX);
-        tokio::time::timeout(wait, Arc::clone(&self.places).acquire_owned())
+        tokio::time::timeout(wait, self.freed_place())
             .await
             .ok()
-            .and_then(Result::ok)
+            .flatten()
             .ok_or(UpstreamFault::NoPlace)
+    }
+
+    /// A place as soon as one is free. Who waits makes room once, where there is a process with nothing to do.
+    async fn freed_place(&self) -> Option<OwnedSemaphorePermit> {
+        let mut free = pin!(Arc::clone(&self.places).acquire_owned());
+        let mut look = tokio::time::interval(Duration::from_millis(GIVE_UP_EVERY_MS));
+        let mut has_given_up = false;
+        loop {
+            tokio::select! {
+                place = &mut free => return place.ok(),
+                _ = look.tick(), if !has_given_up => has_given_up = self.give_up_idle(),
+            }
+        }
+    }
+
+    /// Ends the process that has had nothing to do for the longest time; `false` where there is none. Its session
+    /// remains: its next call starts the process again.
+    fn give_up_idle(&self) -> bool {
+        if matches!(self.means, Means::Http(_)) {
+            return false;
+        }
+        let now_ns = self.gate.mono_ns();
+        let idle_ns = GIVEN_UP_IDLE_MS_MIN.saturating_mul(1_000_000);
+        let slots = self.slots();
+        let idle = slots.values().filter_map(|slot| {
+            let used_ns = slot.used_ns.load(Ordering::Relaxed);
+            let is_idle = slot.current()?.is_idle() && now_ns.saturating_sub(used_ns) >= idle_ns;
+            is_idle.then_some((used_ns, slot))
+        });
+        let longest = idle.min_by_key(|(used_ns, _)| *used_ns);
+        let Some(link) = longest.and_then(|(_, slot)| slot.take()) else {
+            return false;
+        };
+        link.note(
+            "server_given_up",
+            "all processes of the server were in use; the one that had nothing to do for the longest time was ended for another session",
+        );
+        link.stop();
+        true
     }
 
     /// Learns once whether the server speaks the Modern era. A server that does not answer at all may

@@ -1,5 +1,6 @@
 //! The place of one process, or of one session over HTTP, and what it takes to open it again.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,6 +20,9 @@ use crate::message::splice::Marks;
 /// How long a server may take to open a session or to say which era it speaks, in milliseconds.
 const HANDSHAKE_WAIT_MS: u64 = 15_000;
 
+/// Most resources of one process that are subscribed to again when it is started again.
+const SUBSCRIPTIONS_MAX: usize = 256;
+
 /// One process or session and what it takes to open it again.
 #[derive(Debug)]
 pub struct Slot {
@@ -32,12 +36,31 @@ pub struct Slot {
     /// Held while a process is being started, so that it is started once.
     pub(super) starting: tokio::sync::Mutex<()>,
     hello: Mutex<Hello>,
+    standing: Mutex<Standing>,
     pub(super) used_ns: AtomicU64,
     /// A process was started, or the slot is no longer in use.
     renewed: Notify,
     over: AtomicBool,
     /// Somebody reads what belongs to no exchange.
     attended: AtomicBool,
+}
+
+/// A request whose effect lasts: a server that is started again has to be asked again.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Lasting {
+    /// `logging/setLevel`.
+    Level(Vec<u8>),
+    /// `resources/subscribe` to this URI.
+    Subscribed(String, Vec<u8>),
+    /// `resources/unsubscribe` from this URI.
+    Unsubscribed(String),
+}
+
+/// What the server was asked that lasts, as its clients sent it.
+#[derive(Debug, Default)]
+struct Standing {
+    level: Option<Vec<u8>>,
+    subscriptions: BTreeMap<String, Vec<u8>>,
 }
 
 /// A Legacy session's opening, as its client sent it.
@@ -59,6 +82,7 @@ impl Slot {
             link: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
             hello: Mutex::default(),
+            standing: Mutex::default(),
             used_ns: AtomicU64::new(0),
             renewed: Notify::new(),
             over: AtomicBool::new(false),
@@ -138,6 +162,45 @@ impl Slot {
         }
     }
 
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server has agreed to something that lasts.
+    pub(crate) fn lasts(&self, lasting: Lasting) {
+        let mut standing = self.standing();
+        match lasting {
+            Lasting::Level(frame) => standing.level = Some(frame),
+            Lasting::Subscribed(uri, frame) => {
+                let known = standing.subscriptions.contains_key(&uri);
+                if known || standing.subscriptions.len() < SUBSCRIPTIONS_MAX {
+                    standing.subscriptions.insert(uri, frame);
+                }
+            }
+            Lasting::Unsubscribed(uri) => {
+                standing.subscriptions.remove(&uri);
+            }
+        }
+    }
+
+    /// Asks a restarted server again for what lasts.
+    async fn ask_again(&self, link: &Arc<Link>) -> Result<(), Failure> {
+        let frames: Vec<Vec<u8>> = {
+            let standing = self.standing();
+            let all = standing.level.iter().chain(standing.subscriptions.values());
+            all.cloned().collect()
+        };
+        for frame in frames {
+            if ask(link, ControlKind::Handshake, frame).await?.is_error {
+                link.note(
+                    "server_refuses_again",
+                    "the server that was started again refuses a log level or subscription that it had taken before",
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// Opens a restarted server's session as its client did.
     pub(super) async fn greet(&self, link: &Arc<Link>) -> Result<(), Failure> {
         let hello = self.hello().clone();
@@ -152,6 +215,7 @@ impl Slot {
             let pass = link.control(ControlKind::Handshake, initialized);
             let told = link.initialized(pass).await;
             told.map_err(|_| UpstreamFault::Died)?;
+            self.ask_again(link).await?;
         }
         if self.is_process {
             link.note(

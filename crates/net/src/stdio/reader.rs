@@ -40,6 +40,11 @@ impl FrameReader {
         Ok(!self.ended)
     }
 
+    /// From now on frames of at most this many bytes are taken.
+    pub fn take_at_most(&mut self, frame_bytes_max: usize) {
+        self.framer.take_at_most(frame_bytes_max);
+    }
+
     /// The next whole frame that has been read.
     #[expect(
         clippy::should_implement_trait,

@@ -1,7 +1,8 @@
 //! What browsers and other clients over HTTP send, and where we may listen.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use super::Need;
@@ -138,8 +139,23 @@ pub(super) fn a_socket_in_the_file_system_may_be_listened_at() -> Need {
     let socket = place.path("s.sock");
     let listen = format!("unix:{}", socket.display());
     listens(&place, &listen, |line| {
-        std::os::unix::net::UnixStream::connect(&socket)
-            .map(drop)
-            .map_err(|error| format!("nobody is at {line}: {error}"))
+        let mut stream = std::os::unix::net::UnixStream::connect(&socket)
+            .map_err(|error| format!("nobody is at {line}: {error}"))?;
+        let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "others may open it");
+        write!(
+            stream,
+            "POST /mcp/echo HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{INITIALIZE}",
+            INITIALIZE.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        match answer.starts_with("HTTP/1.1 200")
+            && answer.contains(r#""protocolVersion":"2025-11-25""#)
+        {
+            true => Ok(()),
+            false => Err(format!("another answer: {answer}")),
+        }
     })
 }

@@ -1,10 +1,8 @@
 //! What real clients and servers need of us, each as a check of its own on the real binary.
-//!
-//! A check that today's build fails stands on [`RED_TODAY`] with the words that it fails with: it must fail so, and
-//! an entry whose check passes must be removed. The list may only shrink.
 
 mod browsers;
 mod go;
+mod nginx;
 mod python;
 mod servers;
 mod sessions;
@@ -15,85 +13,21 @@ mod ways;
 /// What a check comes to: what is missing, if anything.
 type Need = Result<(), String>;
 
-/// The number of the need, its check, and how it is not met today.
-const RED_TODAY: &[(&str, &str, &str)] = &[
-    (
-        "W3",
-        "sessions_that_were_left_behind_make_room_for_new_ones",
-        "session 33",
-    ),
-    (
-        "W4",
-        "a_reply_beyond_sixteen_mib_passes_where_the_limit_is_raised",
-        "did not start",
-    ),
-    (
-        "W4",
-        "a_body_that_is_too_long_is_read_before_the_connection_is_closed",
-        "cut off",
-    ),
-    (
-        "W5",
-        "a_server_that_is_started_again_is_subscribed_to_again",
-        "resources/subscribe",
-    ),
-    (
-        "W5",
-        "a_server_that_is_started_again_logs_at_the_same_level",
-        "logging/setLevel",
-    ),
-    (
-        "W7",
-        "an_unfit_answer_of_a_person_is_told_as_such",
-        "not declared",
-    ),
-    ("W8", "a_name_may_be_listened_at", "did not start"),
-    (
-        "W8",
-        "a_socket_in_the_file_system_may_be_listened_at",
-        "did not start",
-    ),
-    (
-        "W8",
-        "a_server_of_the_older_transport_is_named_as_such",
-        "2024-11-05",
-    ),
-];
-
-/// Holds a check against the list.
+/// Holds a check.
 #[track_caller]
-fn need(name: &str, check: fn() -> Need) {
-    let found = check();
-    let known = RED_TODAY.iter().find(|(_, known, _)| *known == name);
-    match (found, known) {
-        (Ok(()), None) => {}
-        (Ok(()), Some((number, ..))) => panic!("{number} is met: take {name} off the list"),
-        (Err(missing), None) => panic!("{missing}"),
-        (Err(missing), Some((number, _, today))) => {
-            assert!(
-                missing.contains(today),
-                "{number} is not met in another way: {missing}"
-            );
-        }
+fn need(check: fn() -> Need) {
+    if let Err(missing) = check() {
+        panic!("{missing}");
     }
 }
 
-/// One test a check, and a test that the list names nothing else.
+/// One test a check.
 macro_rules! needs {
     ($($module:ident::$name:ident)*) => {
         $(#[test]
         fn $name() {
-            need(stringify!($name), $module::$name);
+            need($module::$name);
         })*
-
-        #[test]
-        fn the_list_names_checks() {
-            let checks = [$(stringify!($name)),*];
-            for (number, name, today) in RED_TODAY {
-                assert!(checks.contains(name), "{number}: {name}");
-                assert!(!today.is_empty(), "{name}");
-            }
-        }
     };
 }
 

@@ -111,10 +111,14 @@ fn told_again(method: &str, params: &str) -> Need {
         answer.status == 200 && answer.json()["result"].is_object()
     };
     eventually("the server is started again", works);
-    if within(3_000, || told() == 2) {
-        return Ok(());
+    if !within(3_000, || told() == 2) {
+        return Err(format!("{method} was not said again"));
     }
-    Err(format!("{method} was not said again"))
+    let news = served.stream("GET", &session, &[], "").message();
+    match news["method"].as_str() {
+        Some("notifications/tools/list_changed") => Ok(()),
+        _ => Err(format!("lists that may have changed were not told: {news}")),
+    }
 }
 
 /// The mock that was started with these words.

@@ -13,6 +13,7 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","param
 /// Clients that never say goodbye: each session has a server of its own, of which there are 32 at most.
 pub(super) fn sessions_that_were_left_behind_make_room_for_new_ones() -> Need {
     let served = Served::start(&[]);
+    let mut first = None;
     for number in 1..=33 {
         let answer = served.send("POST", "/mcp/echo", &[], INITIALIZE);
         if answer.status != 200 || answer.json()["result"].is_null() {
@@ -23,8 +24,34 @@ pub(super) fn sessions_that_were_left_behind_make_room_for_new_ones() -> Need {
         if answer.status != 200 || answer.json()["result"].is_null() {
             return Err(format!("session {number} cannot call: {answer:?}"));
         }
+        first.get_or_insert(session);
+    }
+    // The one that was idle for the longest time had to give way; it is there again when it calls.
+    let answer = served.post(first.as_deref(), &call("8", "y"));
+    if answer.json()["result"].is_null() {
+        return Err(format!("the first session cannot call again: {answer:?}"));
     }
     Ok(())
+}
+
+/// The number of processes is a key.
+#[test]
+fn as_many_servers_run_as_are_configured() {
+    let place = Place::new();
+    let mock = place.mock(&["echo"]);
+    let server = serde_json::json!({
+        "command": mock[0], "args": mock[1..], "processes_max": 2,
+    });
+    let text = serde_json::json!({ "servers": { "echo": server }, "policy": "policy.json" });
+    std::fs::write(place.path("durward.yaml"), text.to_string()).unwrap();
+    let served = Served::start_configured(place);
+    for number in 1..=4 {
+        let session = served.open("2025-11-25");
+        let answer = served.post(Some(&session), &call("7", "x"));
+        assert!(answer.json()["result"].is_object(), "{number}: {answer:?}");
+    }
+    let metrics = served.send("GET", "/metrics", &[], "").body;
+    assert!(metrics.contains("durward_servers 2\n"), "{metrics}");
 }
 
 /// A server may send its text twice, as FastMCP does: 16 MiB are not for ever enough.

@@ -120,6 +120,10 @@ pub(super) fn an_unfit_answer_of_a_person_is_told_as_such() -> Need {
     let answer: Value = line(&mut client);
     assert_eq!(answer["id"].to_string(), id, "{answer}");
     end(client);
+    let reason = answer["error"]["data"]["reason"].as_str();
+    if reason != Some("approval_unfit") {
+        return Err(format!("another reason: {answer}"));
+    }
     let message = answer["error"]["message"].as_str().unwrap();
     if message.contains("declared") {
         return Err(format!(

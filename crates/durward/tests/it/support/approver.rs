@@ -85,6 +85,21 @@ fn deny_all(socket: &Path, end: &AtomicBool) {
     }
 }
 
+/// The calls that wait at an instance.
+pub fn waiting(socket: &Path) -> std::io::Result<Vec<String>> {
+    let mut stream = UnixStream::connect(socket)?;
+    writeln!(stream, "{}", json!({ "do": "approvals" }))?;
+    let mut ids = Vec::new();
+    for line in BufReader::new(stream).lines() {
+        let line: Value = serde_json::from_str(&line?)?;
+        match line.pointer("/item/id").and_then(Value::as_str) {
+            Some(id) => ids.push(id.to_owned()),
+            None => return Ok(ids),
+        }
+    }
+    Err(std::io::ErrorKind::UnexpectedEof.into())
+}
+
 /// One request to an instance: the last line of its answer.
 pub fn ask(socket: &Path, request: &Value) -> std::io::Result<Value> {
     let mut stream = UnixStream::connect(socket)?;

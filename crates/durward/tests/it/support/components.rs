@@ -56,6 +56,15 @@ pub fn go_client() -> Option<PathBuf> {
     component("clients-go/client")
 }
 
+/// nginx, the system's own or Debian's.
+pub fn nginx() -> Option<PathBuf> {
+    let own = Path::new("/usr/sbin/nginx");
+    if own.exists() {
+        return Some(own.to_path_buf());
+    }
+    component("nginx/usr/sbin/nginx")
+}
+
 /// The script that drives a real client.
 pub fn client_driver(name: &str) -> PathBuf {
     let drivers = repository().join("crates/durward/tests/drivers/clients");

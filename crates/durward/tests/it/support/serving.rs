@@ -353,7 +353,9 @@ pub fn read_head(reader: &mut BufReader<TcpStream>) -> Answer {
         let Some((name, value)) = line.trim_end().split_once(": ") else {
             break;
         };
-        answer.headers.push((name.to_owned(), value.to_owned()));
+        answer
+            .headers
+            .push((name.to_ascii_lowercase(), value.to_owned()));
     }
     if let Some(length) = answer.header("content-length") {
         let mut body = vec![0; length.parse().unwrap()];

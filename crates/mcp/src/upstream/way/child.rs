@@ -16,7 +16,7 @@ use super::{Going, Peer, Reading};
 use crate::message::frames::UpstreamFault;
 use crate::message::splice::Marks;
 use crate::notes::Notes;
-use crate::upstream::{Frame, Link, ServerCommand, frame_at};
+use crate::upstream::{Frame, Link, ServerCommand, frame_at, message_bytes_max};
 
 /// How often deadlines and notes are looked at, in milliseconds.
 const TICK_MS: u64 = 250;
@@ -231,6 +231,7 @@ impl Driver {
     pub async fn turn(&mut self, may_read: bool) -> Turn {
         let process = &self.process;
         let reader = self.child.streams().0;
+        reader.take_at_most(message_bytes_max(self.link.gate()));
         loop {
             if process.stopping.load(Ordering::Acquire) || process.broken.load(Ordering::Acquire) {
                 return Turn::Over;
@@ -263,7 +264,7 @@ impl Driver {
             Some(FrameEvent::TooLong(head)) => {
                 self.link.note(
                     "server_frame_too_long",
-                    "a frame of the server was longer than 16 MiB and was dropped",
+                    "a frame of the server was longer than any that is taken and was dropped; limits.response_bytes raises the bound",
                 );
                 self.link.fail_salvaged(&head, UpstreamFault::Oversize);
                 true

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -12,11 +11,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::body::{Request, Response, Sent};
+use super::listen::{Listener, Peer, Stream, Taken};
 use super::patience::{Limits, Patient, Waiting};
 use super::{Handler, Options, plain};
 
@@ -56,12 +55,13 @@ enum Phase {
 /// Serves until `shutdown` is ready, then lets requests under way end: for as long as they may, or until
 /// `hurry` is ready. Runs inside a tokio runtime.
 pub async fn serve<H: Handler>(
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     options: Options,
     handler: Arc<H>,
     shutdown: impl Future<Output = ()>,
     hurry: impl Future<Output = ()>,
 ) -> Drained {
+    let listener = listener.into();
     let ends = Arc::clone(&handler);
     let drain = Duration::from_millis(options.drain_ms);
     let (phase, ending) = watch::channel(Phase::Serving);
@@ -78,7 +78,8 @@ pub async fn serve<H: Handler>(
             () = &mut shutdown => break,
         };
         match accepted {
-            Ok((stream, peer)) => take(&shared, stream, peer),
+            Ok(Taken::Address(stream, peer)) => take(&shared, stream, peer),
+            Ok(Taken::Socket(stream, peer)) => take(&shared, stream, peer),
             Err(error) if is_the_peers(&error) => {}
             Err(error) => {
                 tracing::warn!("cannot take a connection: {error}");
@@ -124,7 +125,7 @@ fn is_the_peers(error: &io::Error) -> bool {
     )
 }
 
-fn take<H: Handler>(shared: &Arc<Shared<H>>, mut stream: TcpStream, peer: SocketAddr) {
+fn take<H: Handler>(shared: &Arc<Shared<H>>, mut stream: impl Stream, peer: Peer) {
     let open = shared.open.fetch_add(1, Ordering::AcqRel);
     let place = Place(Arc::clone(shared));
     if open >= shared.options.connections_max {
@@ -139,8 +140,7 @@ fn take<H: Handler>(shared: &Arc<Shared<H>>, mut stream: TcpStream, peer: Socket
         return;
     }
     tokio::spawn(async move {
-        // Only fails where the connection is gone already, which shows at its first use.
-        let _ = stream.set_nodelay(true);
+        stream.prepare();
         let mut over = place.0.ending.clone();
         tokio::select! {
             () = connection(&place.0, stream, peer) => {}
@@ -170,16 +170,14 @@ impl<H> Drop for Place<H> {
     }
 }
 
-async fn connection<H: Handler>(shared: &Arc<Shared<H>>, stream: TcpStream, peer: SocketAddr) {
+async fn connection<H: Handler>(shared: &Arc<Shared<H>>, stream: impl Stream, peer: Peer) {
     let mut ending = shared.ending.clone();
     // Without a byte to read the parser needs no buffer yet: most idle connections cost next to
     // nothing.
     let idle = Duration::from_millis(shared.options.idle_ms_max);
-    let mut first = [0];
     tokio::select! {
-        // Being readable would not do: a new stream is taken for readable until it has been tried.
-        waited = tokio::time::timeout(idle, stream.peek(&mut first)) => {
-            if !matches!(waited, Ok(Ok(1))) {
+        begun = tokio::time::timeout(idle, stream.has_begun()) => {
+            if !matches!(begun, Ok(true)) {
                 return;
             }
         }
@@ -190,7 +188,7 @@ async fn connection<H: Handler>(shared: &Arc<Shared<H>>, stream: TcpStream, peer
 }
 
 /// A connection that has something to say.
-async fn begun<H: Handler>(shared: &Arc<Shared<H>>, stream: TcpStream, peer: SocketAddr) {
+async fn begun<H: Handler>(shared: &Arc<Shared<H>>, stream: impl Stream, peer: Peer) {
     let Some(config) = &shared.options.tls else {
         return requests(shared, stream, peer).await;
     };
@@ -206,7 +204,7 @@ async fn begun<H: Handler>(shared: &Arc<Shared<H>>, stream: TcpStream, peer: Soc
 async fn requests<H: Handler>(
     shared: &Arc<Shared<H>>,
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    peer: SocketAddr,
+    peer: Peer,
 ) {
     let options = &shared.options;
     let waiting = Waiting::new();
@@ -248,7 +246,7 @@ async fn requests<H: Handler>(
 async fn answer<H: Handler>(
     shared: &Shared<H>,
     request: http::Request<Incoming>,
-    peer: SocketAddr,
+    peer: Peer,
 ) -> Response {
     let (head, body) = request.into_parts();
     let target = head.uri.authority().map(http::uri::Authority::as_str);

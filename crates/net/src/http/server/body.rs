@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -13,7 +12,13 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 
+use super::listen::Peer;
 use super::patience::Waiting;
+
+/// Most of a body beyond its bound that is read before the connection is closed, in bytes.
+const DRAINED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How long that may take, in milliseconds.
+const DRAIN_WAIT_MS_MAX: u64 = 5_000;
 
 /// A request whose names have been checked.
 #[derive(Debug)]
@@ -21,7 +26,7 @@ pub struct Request {
     /// Method, target, headers.
     pub head: http::request::Parts,
     /// Who sent it.
-    pub peer: SocketAddr,
+    pub peer: Peer,
     pub(super) body: Incoming,
     pub(super) body_bytes_max: usize,
     pub(super) body_wait_ms_max: u64,
@@ -79,6 +84,14 @@ impl Request {
     /// # Errors
     /// A [`BodyFault`]; the connection is then closed after the answer.
     pub async fn read_body(&mut self) -> Result<Bytes, BodyFault> {
+        let read = self.whole_body().await;
+        if matches!(read, Err(BodyFault::TooLong)) {
+            self.drain().await;
+        }
+        read
+    }
+
+    async fn whole_body(&mut self) -> Result<Bytes, BodyFault> {
         let announced = self.body.size_hint().lower();
         if usize::try_from(announced).map_or(true, |size| size > self.body_bytes_max) {
             return Err(BodyFault::TooLong);
@@ -90,6 +103,27 @@ impl Request {
         tokio::time::timeout(wait, collect(&mut self.body, self.body_bytes_max))
             .await
             .unwrap_or(Err(BodyFault::TooSlow))
+    }
+
+    /// Reads on where a body is too long, and forgets what it reads: a client that is still writing would be cut off
+    /// before it reads why it is refused. One that asks first (`Expect`) has not begun to write.
+    async fn drain(&mut self) {
+        if self.head.headers.contains_key(http::header::EXPECT) {
+            return;
+        }
+        let body = &mut self.body;
+        let forget = async move {
+            let mut drained = 0;
+            while drained < DRAINED_BYTES_MAX {
+                match next_data(body).await {
+                    Ok(Some(part)) => drained += part.len(),
+                    Ok(None) | Err(_) => return,
+                }
+            }
+        };
+        let wait = Duration::from_millis(DRAIN_WAIT_MS_MAX);
+        // What is not read by then is cut off.
+        drop(tokio::time::timeout(wait, forget).await);
     }
 }
 

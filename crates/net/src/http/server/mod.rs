@@ -7,12 +7,14 @@
 
 mod accept;
 mod body;
+mod listen;
 mod names;
 mod patience;
 mod tls;
 
 pub use accept::{Drained, serve};
 pub use body::{BodyFault, Request, Response, ResponseBody, StreamClosed, StreamSender, stream};
+pub use listen::{Listener, Peer, Socket};
 pub use names::{NameFault, Names};
 pub use rustls::ServerConfig as TlsConfig;
 pub use tls::{TlsFault, server_config};

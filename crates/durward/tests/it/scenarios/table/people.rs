@@ -47,7 +47,7 @@ pub(crate) const ROWS: &[Row] = &[
             Receive(1),
         ],
         client: &[
-            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":0.000001,"message":"waiting for a person's approval, N s left"}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":0.000001,"message":"waiting for a person's approval, N s left; answer with: durward approvals watch"}}"#,
             ECHOED,
         ],
         server_got: &[

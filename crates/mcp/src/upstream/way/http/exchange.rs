@@ -322,7 +322,7 @@ async fn resume(
     let Ok(reply) = session.get(Some(&place)).await else {
         return Err(failure);
     };
-    match open::stream_of(reply) {
+    match open::stream_of(&session, reply) {
         Ok(mut events) => {
             events.parser.resume_after(place);
             Ok((Opened::Stream(Box::new(events)), 0))

@@ -46,7 +46,7 @@ impl HttpSession {
                         drop(renew::renew(&self, generation).await);
                     }
                 }
-                Ok(reply) => match stream_of(reply) {
+                Ok(reply) => match stream_of(&self, reply) {
                     Ok(mut events) => {
                         while let Ok(Some(frame)) = events.next().await {
                             failures = 0;

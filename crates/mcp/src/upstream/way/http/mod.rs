@@ -5,6 +5,7 @@
 
 mod exchange;
 mod listen;
+mod older;
 mod open;
 mod outline;
 mod probe;

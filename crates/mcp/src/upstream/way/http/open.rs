@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use net::outbound::http::{HttpFault, Reply, StatusCode, header};
-use wire::frame::FRAME_BYTES_MAX;
 use wire::jsonrpc::member;
 use wire::{Bounds, Era, SseParser, scan_reply};
 
 use super::outline::Outline;
 use super::session::{HttpSession, session_id_of};
-use super::{ERROR_BYTES_MAX, RECONNECT_PAUSE_MS, renew};
+use super::{ERROR_BYTES_MAX, RECONNECT_PAUSE_MS, older, renew};
 use crate::message::era;
 use crate::message::frames::{self, Failure, UpstreamFault as Fault};
 use crate::message::method::{self, Repeat};
+use crate::upstream::message_bytes_max;
 
 /// What has begun to come back.
 pub(super) enum Opened {
@@ -34,10 +34,23 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn new(reply: Reply) -> Self {
+    pub(super) fn new(session: &HttpSession, reply: Reply) -> Self {
         Self {
             reply,
-            parser: SseParser::default(),
+            parser: SseParser::new(message_bytes_max(&session.gate)),
+        }
+    }
+
+    /// The name of the first event that carries something; none where there is no such event.
+    pub(super) async fn first_name(&mut self) -> Option<Vec<u8>> {
+        loop {
+            while let Some(event) = self.parser.next().ok()? {
+                if !event.data.is_empty() {
+                    return Some(event.name.to_vec());
+                }
+            }
+            let bytes = self.reply.chunk().await.ok()??;
+            self.parser.push(&bytes);
         }
     }
 
@@ -173,11 +186,13 @@ async fn read(session: &HttpSession, outline: &Outline, mut reply: Reply) -> Res
     }
     match content_of(&reply)? {
         Content::Json => {
-            let bytes = reply.bytes(FRAME_BYTES_MAX).await;
+            let bytes = reply.bytes(message_bytes_max(&session.gate)).await;
             let bytes = bytes.map_err(|fault| failure_of(&fault))?;
             Ok(Read::Opened(Opened::Body(bytes)))
         }
-        Content::Events => Ok(Read::Opened(Opened::Stream(Box::new(Events::new(reply))))),
+        Content::Events => Ok(Read::Opened(Opened::Stream(Box::new(Events::new(
+            session, reply,
+        ))))),
         Content::Nothing => Ok(Read::Opened(Opened::Accepted)),
     }
 }
@@ -213,7 +228,7 @@ fn content_of(reply: &Reply) -> Result<Content, Failure> {
 }
 
 /// A stream that was asked for with GET.
-pub(super) fn stream_of(reply: Reply) -> Result<Events, Failure> {
+pub(super) fn stream_of(session: &HttpSession, reply: Reply) -> Result<Events, Failure> {
     if reply.status().is_redirection() {
         return Err(redirected(&reply));
     }
@@ -224,7 +239,7 @@ pub(super) fn stream_of(reply: Reply) -> Result<Events, Failure> {
         return Err(Fault::UnfitReply.because("it is compressed, which was not asked for"));
     }
     match content_of(&reply)? {
-        Content::Events => Ok(Events::new(reply)),
+        Content::Events => Ok(Events::new(session, reply)),
         Content::Json | Content::Nothing => {
             Err(Fault::UnfitReply.because("a stream of events was asked for"))
         }
@@ -254,6 +269,11 @@ async fn refused(
     let modern = outline.version.is_some();
     if modern && complains_of_session(status, &body) {
         return Err(Fault::EraMismatch.because(era::sentence(Era::Modern)));
+    }
+    let opens = matches!(&*outline.method, "initialize" | "server/discover");
+    if opens && older::is_spoken(session, status).await {
+        let status = status.as_u16();
+        return Err(Fault::HttpStatus.because(format!("status {status}; {}", older::ADVICE)));
     }
     Err(status_failure(status))
 }

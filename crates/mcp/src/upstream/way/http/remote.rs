@@ -26,6 +26,8 @@ pub const ASIDES_MAX: usize = 1_024;
 const ASIDES_LOW: u32 = 256;
 /// How long is waited for some of them to arrive, in milliseconds.
 const ROOM_WAIT_MS: u64 = 10_000;
+/// How long is waited for the last of them before the session is closed, in milliseconds.
+const LAST_ASIDES_MS_MAX: u64 = 2_000;
 /// How long the server's own stream may take to open before its server is told that the client is
 /// ready, in milliseconds.
 const LISTEN_WAIT_MS_MAX: u64 = 1_000;
@@ -196,7 +198,12 @@ impl Peer for Remote {
             return;
         };
         let session = Arc::clone(&self.session);
+        let asides = Arc::clone(&self.asides);
         handle.spawn(async move {
+            // Cancellations among them: a session that is over takes none.
+            let all = u32::try_from(ASIDES_MAX).unwrap_or(u32::MAX);
+            let wait = Duration::from_millis(LAST_ASIDES_MS_MAX);
+            drop(tokio::time::timeout(wait, asides.acquire_many(all)).await);
             session.close().await;
             drop(place);
         });
@@ -258,6 +265,11 @@ impl Link {
                 }
                 Some(Came::Response(reply)) => {
                     self.take(number).then_some(Incoming::Response(reply))
+                }
+                Some(Came::Failed(failure)) if failure.fault == UpstreamFault::Timeout => {
+                    // It may still be worked on.
+                    self.give_up(number, Incoming::Fault(failure), "timeout");
+                    None
                 }
                 Some(Came::Failed(failure)) => self.take(number).then(|| {
                     if failure.fault == UpstreamFault::EraMismatch {

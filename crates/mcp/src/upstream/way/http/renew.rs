@@ -9,7 +9,7 @@ use super::open::{Events, failure_of, send};
 use super::outline::Outline;
 use super::session::{HttpSession, session_id_of};
 use crate::message::frames::{Failure, UpstreamFault as Fault};
-use crate::upstream::{Frame, taken};
+use crate::upstream::{Frame, message_bytes_max, taken};
 
 /// Opens the session again, unless somebody has done so since `generation` was read.
 pub(super) async fn renew(session: &HttpSession, generation: u64) -> Result<(), Failure> {
@@ -32,7 +32,7 @@ pub(super) async fn renew(session: &HttpSession, generation: u64) -> Result<(), 
     let id = session_id_of(&reply)
         .map_err(|()| Fault::SessionLost.because("the new session's id is not fit for a header"))?;
     let answer = if is_events(&reply) {
-        let mut events = Events::new(reply);
+        let mut events = Events::new(session, reply);
         loop {
             match events.next().await? {
                 Some(frame) if is_answer(&frame) => break frame,
@@ -41,7 +41,7 @@ pub(super) async fn renew(session: &HttpSession, generation: u64) -> Result<(), 
             }
         }
     } else {
-        let bytes = reply.bytes(wire::frame::FRAME_BYTES_MAX).await;
+        let bytes = reply.bytes(message_bytes_max(&session.gate)).await;
         bytes.map_err(|fault| failure_of(&fault))?.to_vec()
     };
     let Some(version) = version_in(&answer) else {
