@@ -151,6 +151,20 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
         let what = "the refused deletion reached the file";
         return Err(Stop::Unexpected(what.into()));
     }
+    tricks(&mut client, &workspace, &state, out)?;
+    drop_client(client)?;
+    verify(&state, own, out)?;
+    built_in(&stage.0, own, out)?;
+    measure(&stage.0, own, out)
+}
+
+/// Two ways to files that no rule names: a path that only looks allowed, and Durward's own key.
+fn tricks(
+    client: &mut Client,
+    workspace: &Path,
+    state: &Path,
+    out: &mut dyn Write,
+) -> Result<(), Stop> {
     let trick = format!("{}/%2e%2e/secret.txt", workspace.display());
     let tricked = client.call_tool("read_file", json!({ "path": trick }))?;
     expect_refused(&tricked, "default")?;
@@ -165,10 +179,7 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
         json!({ "path": state.join("keys/checkpoint.key") }),
     )?;
     expect_refused(&keys, "built_in_protected_path")?;
-    show(out, "6. Durward's own keys", "read_file", &keys)?;
-    drop_client(client)?;
-    verify(&state, own, out)?;
-    measure(&stage.0, own, out)
+    show(out, "6. Durward's own keys", "read_file", &keys)
 }
 
 /// Where the tour's instances have their sockets, apart from those of the user's own.
@@ -328,6 +339,36 @@ fn verify(state: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     Ok(())
 }
 
+/// A server of the configuration that needs no process: what its tools do it states itself.
+fn built_in(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
+    let (policy, configuration) = (stage.join("reads.json"), stage.join("durward.yaml"));
+    std::fs::write(
+        &policy,
+        r#"{"rules":[{"id":"reads","effect":"allow","conditions":{"operations":["read"]}}]}"#,
+    )?;
+    std::fs::write(&configuration, "servers: { echo: { builtin: echo } }\n")?;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let args = [
+        "run".to_owned(),
+        "--config".to_owned(),
+        text(&configuration),
+        "--state-dir".to_owned(),
+        text(&stage.join("state3")),
+        "--policy".to_owned(),
+        text(&policy),
+        "echo".to_owned(),
+    ];
+    let mut client = Client::spawn(own, args)?;
+    client.initialize("2025-11-25")?;
+    show(
+        out,
+        "8. A server inside Durward (builtin: echo in durward.yaml), by a rule that lets reads pass",
+        "add",
+        &client.call_tool("add", json!({ "a": 2, "b": 3 }))?,
+    )?;
+    drop_client(client)
+}
+
 /// Direct and guarded in turn, so that a busy machine disturbs both.
 fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let policy = stage.join("allow.json");
@@ -358,7 +399,7 @@ fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let (direct_us, through_us) = (median(&mut a), median(&mut b));
     writeln!(
         out,
-        "8. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
+        "9. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
          policy, journal and one more process included{}. Measured properly: make bench.",
         through_us - direct_us,
         if cfg!(debug_assertions) {

@@ -63,10 +63,10 @@ fn has_room(stderr: &impl AsFd, wait_ms: i64) -> bool {
     matches!(poll(&mut fds, Some(&wait)), Ok(1..))
 }
 
-/// Starts logging: warnings, reloads and what servers say on their standard error, more with `-v` and `-vv`.
+/// Starts logging: warnings, calls that wait for a person, reloads and what servers say on their standard error, more with `-v` and `-vv`.
 pub fn start(verbose: u8) {
     let filter = match verbose {
-        0 => "warn,upstream=info,reload=info,serve=info",
+        0 => "warn,approval=info,upstream=info,reload=info,serve=info",
         1 => "info",
         _ => "debug",
     };

@@ -8,19 +8,21 @@ use gate::journal::audit::{Filter, Kind, each};
 use serde_json::{Map, Value, json};
 
 use crate::audit::show::{self, Asked, Plain};
-use crate::audit::{self, Context, Failure, SOUND, Since};
+use crate::audit::{self, Conditions, Context, Failure, SOUND, Since};
 use crate::places;
 
 pub const HELP: &str = "\
 Examples:
   durward logs list
   durward logs show                                the latest 50 decisions
+  durward logs show --refused                      what was refused lately, and why
+  durward logs show --refused --caller ci --server files
   durward logs show --type operations --since 1h
   durward logs tail                                decisions as they come; end with Ctrl-C
   durward logs show --type policy-history --json
 
-`durward audit show` prints whole records and has more conditions; `durward audit verify` tells whether
-the journal is what was written.";
+Records are in the order of their times, the latest last. `durward audit show` prints whole records;
+`durward audit verify` checks that the journal has not been altered.";
 
 /// Arguments of `durward logs`.
 #[derive(Debug, Args)]
@@ -31,23 +33,25 @@ pub struct LogsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// What there is: sorts of records, how many, and when the latest was written
+    /// List the kinds of records, how many there are of each, and when the latest was written
     List {
         /// Print it as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print the latest records of one sort
+    /// Print the latest records of one kind
     Show(SelectArgs),
-    /// Print the latest records of one sort, and those that come
+    /// Print the latest records of one kind, and new ones as they are written
     Tail(SelectArgs),
 }
 
 #[derive(Debug, Args)]
 struct SelectArgs {
-    /// The sort of records
-    #[arg(long = "type", value_enum, default_value_t = Sort::Decisions)]
-    sort: Sort,
+    /// The kind of records [default: decisions; with --refused, decisions and key refusals]
+    #[arg(long = "type", value_enum)]
+    sort: Option<Sort>,
+    #[command(flatten)]
+    conditions: Conditions,
     /// Print at most this many of those that are there, the latest
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     limit: u64,
@@ -59,7 +63,7 @@ struct SelectArgs {
     json: bool,
 }
 
-/// The sorts of records, as users of the field name them.
+/// The kinds of records, as users of the field name them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sort {
     /// What was decided about each call
@@ -125,10 +129,25 @@ impl Sort {
         }
     }
 
+    /// The columns of refusals of every kind.
+    const REFUSED: &'static [Column] = &[
+        ("caller", 16, &["subject_id"]),
+        (
+            "tool or method",
+            20,
+            &["tool_name", "mcp_method", "method", "event"],
+        ),
+        ("server", 16, &["backend_id"]),
+        ("reason", 20, &["hitl_outcome", "reason"]),
+        ("rule", 24, &["final_rule"]),
+        ("path or message", 0, &["path", "uri", "message"]),
+    ];
+
     /// The columns behind the time: heading, width, and the members of which the first there is shown.
     fn columns(self) -> &'static [Column] {
         match self {
             Self::Decisions => &[
+                ("caller", 16, &["subject_id"]),
                 ("decision", 8, &["decision"]),
                 ("outcome", 16, &["hitl_outcome", "reason"]),
                 ("tool or method", 20, &["tool_name", "mcp_method"]),
@@ -245,15 +264,31 @@ fn select(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
+    let since_ms = args.since.map(|since| since.at_ms(context.now_ms));
+    let (filter, columns) = match args.sort {
+        None if args.conditions.refused => (
+            Filter {
+                since_ms,
+                ..Filter::default()
+            },
+            Sort::REFUSED,
+        ),
+        sort => {
+            let sort = sort.unwrap_or(Sort::Decisions);
+            (sort.filter(since_ms), sort.columns())
+        }
+    };
     let asked = Asked {
         directory: &context.journal,
-        filter: args
-            .sort
-            .filter(args.since.map(|since| since.at_ms(context.now_ms))),
+        filter: args.conditions.tighten(filter),
         limit: args.limit,
         follow,
     };
-    let paint = !args.json && is_painted();
+    let table = Table {
+        columns,
+        paint: !args.json && is_painted(),
+        width: screen_width(),
+    };
     let mut printed = 0_u64;
     let code = show::stream(
         &asked,
@@ -263,10 +298,10 @@ fn select(
                 return Ok(writeln!(out)?);
             }
             if printed == 0 {
-                heading(args.sort, out)?;
+                table.heading(out)?;
             }
             printed += 1;
-            Ok(row(args.sort, body, paint, out)?)
+            Ok(table.row(body, out)?)
         },
         out,
         err,
@@ -274,7 +309,7 @@ fn select(
     if printed == 0 && !args.json {
         writeln!(
             err,
-            "no records of this sort; durward logs list tells what there is"
+            "no such records; durward logs list shows what there is"
         )?;
     }
     Ok(code)
@@ -287,39 +322,83 @@ fn is_painted() -> bool {
         && places::variable("TERM").is_none_or(|term| term != "dumb")
 }
 
-fn heading(sort: Sort, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{:<TIME_WIDTH$}", "time")?;
-    for (name, width, _) in sort.columns() {
-        write!(out, "  {name:<width$}")?;
-    }
-    writeln!(out)
+/// Characters on a line of the terminal; nothing where the output goes elsewhere, and then nothing is cut.
+fn screen_width() -> Option<usize> {
+    let stdout = io::stdout();
+    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+    Some(usize::from(size.ws_col)).filter(|width| *width > 0)
 }
 
-fn row(sort: Sort, body: &[u8], paint: bool, out: &mut dyn Write) -> io::Result<()> {
-    let Ok(members) = serde_json::from_slice::<Map<String, Value>>(body) else {
-        return writeln!(out, "(unreadable)");
-    };
-    let text = |names: &[&str]| {
-        let value = names.iter().find_map(|name| members.get(*name));
-        match value {
-            None => "-".to_owned(),
-            Some(Value::String(text)) => Plain(text).to_string(),
-            Some(other) => Plain(&other.to_string()).to_string(),
-        }
-    };
-    write!(out, "{:<TIME_WIDTH$}", text(&["time"]))?;
-    for (_, width, names) in sort.columns() {
-        let text = text(names);
-        match colour(&text).filter(|_| paint) {
-            // Escapes have no width, so the padding stands outside of them.
-            Some(code) => {
-                let missing = width.saturating_sub(text.chars().count());
-                write!(out, "  \x1b[{code}m{text}\x1b[0m{:missing$}", "")?;
-            }
-            None => write!(out, "  {text:<width$}")?,
-        }
+/// How records are laid out.
+struct Table {
+    columns: &'static [Column],
+    paint: bool,
+    /// Characters on a line, where lines are cut.
+    width: Option<usize>,
+}
+
+impl Table {
+    fn heading(&self, out: &mut dyn Write) -> io::Result<()> {
+        let names = self.columns.iter().map(|(name, ..)| (*name).to_owned());
+        self.line("time".to_owned(), names, false, out)
     }
-    writeln!(out)
+
+    fn row(&self, body: &[u8], out: &mut dyn Write) -> io::Result<()> {
+        let Ok(members) = serde_json::from_slice::<Map<String, Value>>(body) else {
+            return writeln!(out, "(unreadable)");
+        };
+        let text = |names: &[&str]| {
+            let value = names.iter().find_map(|name| members.get(*name));
+            match value {
+                None => "-".to_owned(),
+                Some(Value::String(text)) => Plain(text).to_string(),
+                Some(other) => Plain(&other.to_string()).to_string(),
+            }
+        };
+        let texts = self.columns.iter().map(|(.., names)| text(names));
+        self.line(text(&["time"]), texts, self.paint, out)
+    }
+
+    /// One line. Colours have no width, so that the padding stands outside of them.
+    fn line(
+        &self,
+        time: String,
+        texts: impl Iterator<Item = String>,
+        paint: bool,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut left = self.width.unwrap_or(usize::MAX);
+        let mut line = String::new();
+        let cells = std::iter::once((TIME_WIDTH, time));
+        let widths = self.columns.iter().map(|(_, width, _)| *width);
+        for (at, (width, text)) in cells.chain(widths.zip(texts)).enumerate() {
+            let gap = if at == 0 { 0 } else { 2 };
+            if left <= gap {
+                break;
+            }
+            left -= gap;
+            let text = cut(text, left);
+            let shown = text.chars().count();
+            let padding = width.saturating_sub(shown).min(left - shown);
+            line.extend(std::iter::repeat_n(' ', gap));
+            match colour(&text).filter(|_| paint) {
+                Some(code) => line.push_str(&format!("\x1b[{code}m{text}\x1b[0m")),
+                None => line.push_str(&text),
+            }
+            line.extend(std::iter::repeat_n(' ', padding));
+            left = left.saturating_sub(shown.max(width));
+        }
+        writeln!(out, "{}", line.trim_end())
+    }
+}
+
+/// The text, cut to so many characters, with a sign where something is missing.
+fn cut(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text,
+        Some(_) if most == 0 => String::new(),
+        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+    }
 }
 
 /// The colour of a word that says how something went.
@@ -338,26 +417,43 @@ fn colour(word: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn printed(sort: Sort, body: &str, paint: bool) -> String {
+    fn printed(sort: Sort, body: &str, paint: bool, width: Option<usize>) -> String {
         let mut out = Vec::new();
-        row(sort, body.as_bytes(), paint, &mut out).unwrap();
+        let table = Table {
+            columns: sort.columns(),
+            paint,
+            width,
+        };
+        table.row(body.as_bytes(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn rows_are_plain_or_painted_and_never_drive_a_terminal() {
         let body = r#"{"time":"T","kind":"decision","decision":"deny","reason":"denied_by_rule","mcp_method":"tools/call","tool_name":"a\u001b[2Jb","path":"/x"}"#;
-        let plain = printed(Sort::Decisions, body, false);
+        let plain = printed(Sort::Decisions, body, false, None);
         assert!(!plain.contains('\x1b'), "{plain:?}");
         assert!(
             plain.contains("  deny      denied_by_rule    a\\u{1b}[2Jb"),
             "{plain}"
         );
         assert!(plain.trim_end().ends_with("/x"), "{plain}");
-        let painted = printed(Sort::Decisions, body, true);
+        let painted = printed(Sort::Decisions, body, true, None);
         assert_eq!(painted.matches('\x1b').count(), 2, "{painted:?}");
         let stripped = painted.replace("\x1b[31m", "").replace("\x1b[0m", "");
         assert_eq!(stripped, plain);
-        assert_eq!(printed(Sort::System, "nonsense", true), "(unreadable)\n");
+        for width in 0..200 {
+            let narrow = printed(Sort::Decisions, body, false, Some(width));
+            assert!(narrow.trim_end().chars().count() <= width, "{narrow}");
+            let cells = plain.trim_end().chars().take(width.saturating_sub(1));
+            assert!(
+                narrow.starts_with(cells.collect::<String>().trim_end()),
+                "{narrow}"
+            );
+        }
+        assert_eq!(
+            printed(Sort::System, "nonsense", true, None),
+            "(unreadable)\n"
+        );
     }
 }

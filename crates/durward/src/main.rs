@@ -5,6 +5,7 @@
 mod approvals;
 mod atomic;
 mod audit;
+mod builtin;
 mod check;
 mod cli;
 mod completions;

@@ -14,6 +14,7 @@ use mcp::upstream::http::{
 use mcp::upstream::{self, ServerCommand};
 use net::environment::Extra;
 
+use crate::builtin::Wired;
 use crate::config;
 use crate::config::server::{Http, Server};
 use crate::config::values::Transport;
@@ -32,6 +33,8 @@ pub enum Means {
     Http(Reached),
     /// HTTP first, else the command.
     Either(Reached, Command),
+    /// It is in this process.
+    Builtin(Wired),
 }
 
 /// A server that is started.
@@ -106,33 +109,37 @@ impl Means {
     /// Whether the server sees this machine's files.
     pub fn is_local(&self) -> bool {
         match self {
-            Self::Command(_) | Self::Either(..) => true,
+            Self::Command(_) | Self::Either(..) | Self::Builtin(_) => true,
             Self::Http(reached) => reached.on_this_machine,
         }
     }
 
-    /// How it is started or reached, where that needs no trying.
-    pub fn at_once(&self, places: &Places) -> Option<upstream::Means> {
+    /// How the server of this name is started or reached, where that needs no trying.
+    pub fn at_once(&self, name: &str, places: &Places) -> Option<upstream::Means> {
         match self {
             Self::Command(command) => {
                 Some(upstream::Means::Command(Box::new(command.spec(places))))
             }
             Self::Http(reached) => Some(upstream::Means::Http(Arc::clone(&reached.upstream))),
+            Self::Builtin(wired) => wired.start(name).ok().map(upstream::Means::Builtin),
             Self::Either(..) => None,
         }
     }
 
-    /// How it is started or reached, once that is settled; `err` is told what was tried.
+    /// How the server of this name is started or reached, once that is settled; `err` is told what was
+    /// tried.
     ///
     /// # Errors
     /// Where a server over HTTP is there and cannot be used.
     pub async fn settled(
         &self,
+        name: &str,
         gate: &Arc<Gate>,
         places: &Places,
         err: &mut dyn Write,
     ) -> Result<upstream::Means, Failure> {
         match self {
+            Self::Builtin(wired) => wired.start(name).map(upstream::Means::Builtin),
             Self::Command(command) => Ok(upstream::Means::Command(Box::new(command.spec(places)))),
             Self::Http(reached) => Ok(upstream::Means::Http(Arc::clone(&reached.upstream))),
             Self::Either(reached, command) => {
@@ -152,6 +159,7 @@ impl Means {
                 command.program.to_string_lossy().into_owned()
             }
             Self::Http(reached) => reached.upstream.place(),
+            Self::Builtin(wired) => wired.name.to_owned(),
         }
     }
 }
@@ -161,8 +169,22 @@ pub fn means(
     transport: Option<Transport>,
     reached: Option<Reached>,
     command: Option<Command>,
+    builtin: Option<Wired>,
 ) -> Result<Means, Failure> {
+    if let Some(wired) = builtin {
+        return match transport {
+            None | Some(Transport::Builtin) => Ok(Means::Builtin(wired)),
+            Some(Transport::Auto | Transport::Stdio | Transport::Http) => {
+                Err(Failure::configuration(
+                    "--transport says how a server is reached, and this one is built in",
+                ))
+            }
+        };
+    }
     match (transport, reached, command) {
+        (Some(Transport::Builtin), _, _) => Err(Failure::configuration(
+            "there is no server to guard\n  hint: name a built-in one in durward.yaml with builtin: NAME",
+        )),
         (Some(Transport::Http), None, _) => Err(Failure::configuration(
             "--transport http needs a server's --url",
         )),
@@ -374,6 +396,7 @@ fn may_fall_back(fault: UpstreamFault) -> bool {
         | UpstreamFault::Redirected
         | UpstreamFault::UnfitReply
         | UpstreamFault::SessionLost
+        | UpstreamFault::CircuitOpen
         | UpstreamFault::EraMismatch
         | UpstreamFault::Stopping => false,
     }

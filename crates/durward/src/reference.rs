@@ -275,17 +275,3 @@ fn when_page(out: &mut dyn Write) -> io::Result<()> {
         when::PATTERN_BYTES_MAX
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use mcp::message::frames::REFUSED_CODE;
-
-    use super::*;
-
-    #[test]
-    fn the_table_of_reasons_has_the_code_that_clients_get() {
-        for reason in Reason::ALL {
-            assert_eq!(toolkit::reasons::mcp_error(reason), REFUSED_CODE);
-        }
-    }
-}

@@ -116,7 +116,7 @@ fn guard(
             None,
         );
         let means = tokio::select! {
-            settled = plan.server.settled(&gate, places, err) => settled?,
+            settled = plan.server.settled(&plan.name, &gate, places, err) => settled?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),
         };
         let reloader = tokio::spawn(reloader.run());
@@ -151,6 +151,7 @@ fn open(
         processes_max: 1,
         call_timeout_ms: plan.call_timeout_ms,
         tool_timeouts_ms: plan.tool_timeouts_ms.clone(),
+        breaker: plan.breaker,
         // The paths of another machine cannot be looked up here.
         view: plan.server.is_local().then_some(view),
         descriptions: plan.descriptions.clone(),

@@ -67,8 +67,8 @@ async fn waiting_tells_how_far_it_is_each_second() {
     let session = trial.session("ada");
     let mut exchange = trial.send(&session, WAIT).unwrap();
     let mut told = Vec::new();
-    while let Some(Arrival::News(frame) | Arrival::Reply(frame)) = exchange.next().await {
-        told.push(serde_json::from_slice::<Value>(&frame).unwrap());
+    while let Some(arrival) = exchange.next().await {
+        told.push(serde_json::from_slice::<Value>(arrival.frame()).unwrap());
     }
     let progress: Vec<_> = told[..3]
         .iter()

@@ -122,7 +122,7 @@ impl Reason {
                 format!("refused: rule \"{rule}\" asks for a person's approval, and it was denied")
             }
             Self::ApprovalTimeout => format!(
-                "refused: rule \"{rule}\" asks for a person's approval, and nobody answered in time"
+                "refused: rule \"{rule}\" asks for a person's approval, and nobody answered in time; `durward approvals watch` shows calls that wait"
             ),
             Self::ApprovalWithdrawn => format!(
                 "refused: rule \"{rule}\" asks for a person's approval, and the call was withdrawn before the answer"

@@ -17,6 +17,7 @@ mod guarded;
 mod host;
 mod interrupt;
 mod journal;
+mod judge;
 mod load;
 mod moment;
 mod overhead;

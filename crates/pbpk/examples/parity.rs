@@ -24,7 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
          Deviation of a column: largest difference over time, relative to the column's peak; columns whose peak is below 100 absolute\n\
          tolerances are compared with that band. A case's deviation is that of its worst column. *E* is the reference's own error,\n\
          measured against the genuine solver at tight tolerances where that was done, else the rounding to expect. *Tight* is our run at rtol 1e-10 and the file's atol times 1e-5: it\n\
-         may differ from the reference by E, because E is what the reference lacks.\n"
+         may differ from the reference by E, because E is what the reference lacks. *Allowed* is the rule's bound, and at most three times\n\
+         the deviation recorded in the tests.\n"
     )?;
     for (title, cases) in [
         ("pkml files", &PKML[..]),

@@ -25,13 +25,15 @@ pub struct Settings {
     pub probe_ms_max: u64,
 }
 
+/// For a target that is there or not: one that fails now and then, or has one tool that hangs, never fails
+/// so often in a row.
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            failures_max: 5,
+            failures_max: 20,
             open_ms_min: 1_000,
-            open_ms_max: 60_000,
-            probe_ms_max: 30_000,
+            open_ms_max: 10_000,
+            probe_ms_max: 5_000,
         }
     }
 }
@@ -189,19 +191,9 @@ impl Breaker {
     /// [`Rejected`] while the target is spared.
     pub fn admit(self: &Arc<Self>, now_ns: u64) -> Result<BreakerPass, Rejected> {
         let mut inner = self.inner();
-        let probe_ns = self.settings.probe_ms_max.saturating_mul(MS);
-        let wait_until = match inner.phase {
-            Phase::Closed { .. } => None,
-            Phase::Open { until_ns } => Some(until_ns),
-            Phase::HalfOpen { since_ns, .. } => Some(since_ns.saturating_add(probe_ns)),
-        };
-        let probe = match wait_until {
+        let probe = match self.wait_until(&inner) {
             None => None,
-            Some(until) if now_ns < until => {
-                self.count(BreakerEvent::Rejected);
-                let retry_after_ms = (until - now_ns).div_ceil(MS).max(1);
-                return Err(Rejected { retry_after_ms });
-            }
+            Some(until) if now_ns < until => return Err(self.reject(until, now_ns)),
             Some(_) => {
                 inner.probes += 1;
                 inner.phase = Phase::HalfOpen {
@@ -217,6 +209,34 @@ impl Breaker {
             generation: inner.generation,
             probe,
         })
+    }
+
+    /// Whether it is worth preparing a call that [`Breaker::admit`] is asked about later.
+    ///
+    /// # Errors
+    /// [`Rejected`] while the target is spared.
+    pub fn worth_trying(&self, now_ns: u64) -> Result<(), Rejected> {
+        match self.wait_until(&self.inner()) {
+            Some(until) if now_ns < until => Err(self.reject(until, now_ns)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Until when nothing passes; none where everything does.
+    fn wait_until(&self, inner: &Inner) -> Option<u64> {
+        let probe_ns = self.settings.probe_ms_max.saturating_mul(MS);
+        match inner.phase {
+            Phase::Closed { .. } => None,
+            Phase::Open { until_ns } => Some(until_ns),
+            Phase::HalfOpen { since_ns, .. } => Some(since_ns.saturating_add(probe_ns)),
+        }
+    }
+
+    fn reject(&self, until_ns: u64, now_ns: u64) -> Rejected {
+        self.count(BreakerEvent::Rejected);
+        Rejected {
+            retry_after_ms: until_ns.saturating_sub(now_ns).div_ceil(MS).max(1),
+        }
     }
 
     /// Where it is. An open one whose time is up says so until the next call comes.
@@ -367,6 +387,8 @@ mod tests {
         assert_eq!(breaker.state(), BreakerState::Open);
         let rejected = breaker.admit(1).unwrap_err();
         assert_eq!(rejected.retry_after_ms, 100);
+        assert_eq!(breaker.worth_trying(1), Err(rejected));
+        assert_eq!(breaker.worth_trying(100 * MS), Ok(()));
         for (from, wait) in [(100, 200), (300, 350), (650, 350)] {
             let probe = breaker.admit(from * MS).unwrap();
             assert!(probe.is_probe());

@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use crate::server::Failure;
 
+/// The code of JSON-RPC for a refusal by the gate.
+const REFUSED: i32 = -32_001;
+
 /// The error code of JSON-RPC under which MCP clients are refused.
 #[must_use]
 pub fn mcp_error(reason: Reason) -> i32 {
-    const REFUSED: i32 = -32_001;
     match reason {
         Reason::DenyRule
         | Reason::NoRule

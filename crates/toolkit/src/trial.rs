@@ -17,7 +17,7 @@ use gate::{
 };
 use serde_json::{Value, json};
 
-use crate::mcp::{Arrival, Builtin, BuiltinSession, Exchange, Unsent};
+use crate::mcp::{Arrival, Builtin, BuiltinSession, Carries, Exchange, Message, Unsent};
 use crate::server::{DynToolServer, SessionRef};
 
 /// Lets everything pass.
@@ -28,9 +28,17 @@ const OPEN_POLICY: &str =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Raw(pub Vec<u8>);
 
-impl AsRef<[u8]> for Raw {
-    fn as_ref(&self) -> &[u8] {
+impl Carries for Raw {
+    fn message(&self) -> Option<&Message> {
+        None
+    }
+
+    fn frame(&self) -> &[u8] {
         &self.0
+    }
+
+    fn into_message(self) -> Option<Message> {
+        None
     }
 }
 
@@ -179,15 +187,16 @@ impl Trial {
             id: "trial".into(),
             caller: caller.into(),
         };
-        let raw = arguments.to_string();
+        let frame = frame.to_string().into_bytes();
+        let message = self.builtin.parse(&frame, about);
         // A call that cannot be described is answered with a failure, and judged by what is known.
-        let _ = self.builtin.describe(tool, Some(&raw), &about, &mut facts);
+        let _ = self.builtin.describe(&message, &mut facts);
         let call = Call {
             caller: Caller::local(caller),
             facts,
             origin: Origin::default(),
             targets: self.builtin.id().into(),
-            request: Raw(frame.to_string().into_bytes()),
+            request: Raw(frame),
         };
         let permit = match self.gate.admit(call).await {
             Admission::Permit(permit) => permit,
@@ -202,8 +211,8 @@ impl Trial {
             .map_err(|unsent| format!("{:?}", unsent.why))?;
         let mut reply = None;
         while let Some(arrival) = exchange.next().await {
-            if let Arrival::Reply(frame) = arrival {
-                reply = Some(frame);
+            if let Arrival::Reply(told) = arrival {
+                reply = Some(told.bytes);
             }
         }
         flight.finish(gate::Outcome::default());

@@ -4,11 +4,9 @@ use std::borrow::Cow;
 
 use crate::error::{WireError, WireErrorKind as K};
 use crate::id::Id;
+pub use crate::scan::MEMBERS;
 use crate::scan::{Member, Scan};
 use crate::text;
-
-/// The members of JSON-RPC 2.0's messages, of every kind and in every revision of MCP.
-pub const MEMBERS: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
 
 /// What a message is.
 #[derive(Debug, Clone, PartialEq, Eq)]

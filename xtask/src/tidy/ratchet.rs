@@ -10,7 +10,7 @@ use crate::finding::Finding;
 pub(super) const FILE: &str = "xtask/ratchet.toml";
 
 /// How many entries the list may hold. Lower it whenever one goes; nobody raises it unnoticed.
-const ENTRIES_MAX: usize = 5;
+const ENTRIES_MAX: usize = 0;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

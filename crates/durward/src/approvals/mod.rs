@@ -20,7 +20,7 @@ const EXIT_CANNOT: u8 = 2;
 
 /// After the help of `durward approvals`.
 pub const HELP: &str = "\
-A call waits where a hitl rule matches it. Nobody answering within the time (60 s unless `durward run
+A call waits where a hitl rule matches it. Nobody answering within the time (50 s unless `durward run
 --approval-timeout` says otherwise) is a no; the first answer stands.
 
   durward approvals list                 what waits, in every running instance of this user

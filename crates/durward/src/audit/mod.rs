@@ -54,9 +54,11 @@ struct SelectArgs {
     /// Only records of this kind
     #[arg(long, value_enum)]
     kind: Option<KindArg>,
-    /// Only decisions with this verdict
+    /// Only decisions with this verdict of the policy; --refused finds the calls that a person refused too
     #[arg(long, value_parser = ["allow", "deny", "hitl"])]
     decision: Option<String>,
+    #[command(flatten)]
+    conditions: Conditions,
     /// Only records of this call
     #[arg(long, value_name = "ID")]
     op: Option<String>,
@@ -69,6 +71,44 @@ struct SelectArgs {
     /// Print at most this many records, the latest
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=LIMIT_MAX))]
     limit: u64,
+}
+
+/// Conditions that `audit` and `logs` share.
+#[derive(Debug, Args)]
+pub struct Conditions {
+    /// Only refusals, of every kind: by a rule, a limit, a person or nobody's answer, and keys that were not accepted
+    #[arg(long)]
+    pub refused: bool,
+    /// Only records of this caller
+    #[arg(long, value_name = "NAME")]
+    caller: Option<String>,
+    /// Only records about this tool
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Only records about this server
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// Only decisions that this rule made
+    #[arg(long, value_name = "ID")]
+    rule: Option<String>,
+    /// Only records with this reason or outcome, such as denied_by_rule or user_denied
+    #[arg(long, value_name = "LABEL")]
+    reason: Option<String>,
+}
+
+impl Conditions {
+    /// The filter, tightened by the conditions.
+    pub fn tighten(&self, filter: Filter) -> Filter {
+        Filter {
+            refused: self.refused,
+            subject_id: self.caller.clone(),
+            tool_name: self.tool.clone(),
+            backend_id: self.server.clone(),
+            rule: self.rule.clone(),
+            reason: self.reason.clone(),
+            ..filter
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -167,7 +207,7 @@ pub fn ended(result: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
 
 impl SelectArgs {
     fn filter(&self, now_ms: i64) -> Filter {
-        Filter {
+        self.conditions.tighten(Filter {
             kind: self.kind.map(|kind| match kind {
                 KindArg::Decision => Kind::Decision,
                 KindArg::Operation => Kind::Operation,
@@ -179,8 +219,8 @@ impl SelectArgs {
             since_ms: self.since.map(|since| since.at_ms(now_ms)),
             op: self.op.clone(),
             session_id: self.session.clone(),
-            component: None,
-        }
+            ..Filter::default()
+        })
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::io::{self, Write};
 
+use crate::builtin;
+
 /// One key.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
@@ -22,11 +24,10 @@ pub struct Key {
 pub const SERVERS_ALIAS: &str = "mcpServers";
 
 /// Keys of parts that are still to come, and what they will be for.
-pub const LATER: [(&str, &str); 4] = [
+pub const LATER: [(&str, &str); 3] = [
     ("models", "model providers"),
     ("agents", "agents as models"),
     ("state", "where counters and sessions are kept"),
-    ("servers.*.builtin", "built-in tool servers"),
 ];
 
 const fn key(
@@ -94,6 +95,12 @@ pub const KEYS: &[Key] = &[
         "where a server is reached over Streamable HTTP",
     ),
     key(
+        "servers.*.builtin",
+        "the name of a built-in server",
+        "",
+        "a server inside Durward: no process, no address; below",
+    ),
+    key(
         "servers.*.headers",
         "a map of texts",
         "none",
@@ -125,7 +132,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "servers.*.transport",
-        "auto, stdio or http",
+        "auto, stdio, http or builtin",
         "by what is given",
         "how the server is reached; `auto` tries `url` first, then `command`",
     ),
@@ -235,7 +242,7 @@ pub const KEYS: &[Key] = &[
     live(
         "approval.timeout",
         "span of time",
-        "60s",
+        "50s",
         "how long a call waits for a person; silence is no",
     ),
     live(
@@ -285,6 +292,24 @@ pub const KEYS: &[Key] = &[
         "a map of spans of time by tool",
         "none",
         "the same for single tools, of whichever server",
+    ),
+    key(
+        "breaker.failures",
+        "1 to 1000000",
+        "20",
+        "after so many calls in a row that a server did not answer, it is spared: nothing is sent for a while, then one call tries; what a client did wrong or cancelled does not count, nor does an error that the server answers",
+    ),
+    key(
+        "breaker.open",
+        "span of time",
+        "1s",
+        "how long it is spared the first time; twice as long each further time in a row",
+    ),
+    key(
+        "breaker.open_max",
+        "span of time",
+        "10s",
+        "how long it is spared at most",
     ),
     key(
         "state_dir",
@@ -388,6 +413,13 @@ pub fn page(out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
+        "\n## Built-in servers\n\n| `builtin` | what it does |\n|---|---|"
+    )?;
+    for wired in builtin::ALL {
+        writeln!(out, "| `{}` | {} |", wired.name, wired.about)?;
+    }
+    writeln!(
+        out,
         "\n## Not built yet\n\nRefused by name, so that a file written for them is not misread.\n"
     )?;
     for (path, about) in LATER {
@@ -414,9 +446,10 @@ pub const EXAMPLE: &str = "\
 servers:
   files: { command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", /tmp] }
   docs: { url: \"http://127.0.0.1:3010/mcp\", api_key: \"${DOCS_KEY}\" }
+  echo: { builtin: echo }
 policy: policy.json
 limits:
   requests: { rate: 10/s, burst: 50 }
   per_tool: { calls: 30, window: 60s, then: hitl }
-approval: { timeout: 60s, remember: 10m }
+approval: { timeout: 50s, remember: 10m }
 ";

@@ -15,6 +15,10 @@ use super::values::{Listen, Size, Span};
 
 /// Most servers in one file.
 pub const SERVERS_MAX: usize = 256;
+/// Most failures in a row after which a server is spared.
+const BREAKER_FAILURES_MAX: u64 = 1_000_000;
+/// Shortest and longest time that a server may be spared, in milliseconds.
+const BREAKER_OPEN_MS: (u64, u64) = (10, 3_600_000);
 /// Longest name of a host or origin, in bytes.
 const HOST_BYTES_MAX: usize = 512;
 
@@ -47,6 +51,13 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
             origin: Origin::File(member.node.at),
         };
     }
+    let breaker = top.section("breaker")?;
+    let span = || Span(BREAKER_OPEN_MS.0)..=Span(BREAKER_OPEN_MS.1);
+    let failures = breaker.number("failures", 1..=BREAKER_FAILURES_MAX)?;
+    replace(&mut settings.breaker.failures, failures);
+    replace(&mut settings.breaker.open, breaker.within("open", span())?);
+    let open_max = breaker.within("open_max", span())?;
+    replace(&mut settings.breaker.open_max, open_max);
     settings.state_dir = top.path("state_dir")?;
     replace(&mut settings.confine, top.choice("confine")?);
     settings.tls = tls(&top)?;

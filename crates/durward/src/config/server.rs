@@ -11,6 +11,7 @@ use super::node::Member;
 use super::section::Section;
 use super::settings::{Setting, Warning};
 use super::values::{Pin, Span, Transport, no_network};
+use crate::builtin::{self, Wired};
 
 /// Header fields that belong to the protocol; a file may not set them.
 const OWN_HEADERS: [&str; 9] = [
@@ -41,6 +42,8 @@ pub struct Server {
     pub command: Option<Command>,
     /// Where it is reached.
     pub http: Option<Http>,
+    /// Which built-in server it is.
+    pub builtin: Option<Wired>,
     pub policy: Option<Setting<PathBuf>>,
     pub call_timeout: Option<Setting<Span>>,
     /// Of single tools.
@@ -86,13 +89,18 @@ pub fn read(
     let section = top.server(member)?;
     let command = command(&section)?;
     let http = http(&section, warnings)?;
-    let transport = transport(&section, command.is_some(), http.is_some())?;
+    let builtin = builtin(&section)?;
+    let transport = match builtin {
+        Some(_) => Transport::Builtin,
+        None => transport(&section, command.is_some(), http.is_some())?,
+    };
     Ok(Server {
         name,
         at: member.at,
         transport,
         command,
         http,
+        builtin,
         policy: section.path("policy")?,
         call_timeout: section.within("call_timeout", CALL_TIMEOUT_MS)?,
         tool_timeout: tool_timeouts(&section)?,
@@ -120,6 +128,33 @@ pub fn tool_timeouts(section: &Section<'_>) -> Result<Vec<(String, Span)>, Fault
         Ok((tool, span))
     };
     section.map("tool_timeout")?.into_iter().map(read).collect()
+}
+
+/// A built-in server is a third kind beside those that are started and those that are reached.
+fn builtin(section: &Section<'_>) -> Result<Option<Wired>, Fault> {
+    let read = section.read("builtin", |name| {
+        builtin::named(name).ok_or_else(|| {
+            let names: Vec<&str> = builtin::ALL.iter().map(|wired| wired.name).collect();
+            format!("is none of {}", names.join(", "))
+        })
+    })?;
+    let Some(wired) = read else {
+        return Ok(None);
+    };
+    for other in ["command", "url"] {
+        if section.member(other).is_some() {
+            let wrong =
+                "is for servers outside of Durward, and builtin is given; keep one of the two";
+            return Err(section.fault(other, wrong));
+        }
+    }
+    for key in ["transport", "type"] {
+        let stated = section.choice::<Transport>(key)?;
+        if stated.is_some_and(|stated| stated.value != Transport::Builtin) {
+            return Err(section.fault(key, "says how a server is reached, and builtin is given"));
+        }
+    }
+    Ok(Some(wired.value))
 }
 
 fn command(section: &Section<'_>) -> Result<Option<Command>, Fault> {
@@ -283,8 +318,11 @@ fn transport(section: &Section<'_>, command: bool, url: bool) -> Result<Transpor
     };
     match (stated.or(typed).map(|setting| setting.value), command, url) {
         (_, false, false) => Err(section
-            .own_fault("has neither command nor url")
-            .hint("write command: PROGRAM to start a server, or url: https://… to reach one")),
+            .own_fault("has neither command nor url nor builtin")
+            .hint("write command: PROGRAM to start a server, url: https://… to reach one, or builtin: NAME for one that is built in")),
+        (Some(Transport::Builtin), _, _) => {
+            Err(section.fault(key, "is builtin, and there is no key builtin that says which"))
+        }
         (Some(Transport::Stdio), false, _) => {
             Err(section.fault(key, "is stdio, and there is no command"))
         }
@@ -304,6 +342,7 @@ impl Server {
         self.transport == other.transport
             && self.command == other.command
             && self.http == other.http
+            && self.builtin == other.builtin
     }
 
     /// Whether it is started, reached and pinned in the same way.
@@ -337,6 +376,9 @@ impl Server {
             words.join(" ")
         });
         let url = self.http.as_ref().map(|http| http.url.written.clone());
+        if let Some(wired) = self.builtin {
+            return wired.name.to_owned();
+        }
         match (self.transport, command, url) {
             (Transport::Stdio, Some(command), _) => command,
             (Transport::Http, _, Some(url)) => url,

@@ -96,6 +96,38 @@ impl Limits {
     }
 }
 
+/// When a server is spared because it fails, and for how long.
+#[derive(Debug, Clone)]
+pub struct Breaker {
+    /// In a row.
+    pub failures: Setting<u64>,
+    pub open: Setting<Span>,
+    pub open_max: Setting<Span>,
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        let default = toolkit::breaker::Settings::default();
+        Self {
+            failures: Setting::default(default.failures_max.into()),
+            open: Setting::default(Span(default.open_ms_min)),
+            open_max: Setting::default(Span(default.open_ms_max)),
+        }
+    }
+}
+
+impl Breaker {
+    /// As a breaker takes them.
+    pub fn settings(&self) -> toolkit::breaker::Settings {
+        toolkit::breaker::Settings {
+            failures_max: u32::try_from(self.failures.value).unwrap_or(u32::MAX),
+            open_ms_min: self.open.value.0,
+            open_ms_max: self.open_max.value.0,
+            ..toolkit::breaker::Settings::default()
+        }
+    }
+}
+
 /// How a person is asked.
 #[derive(Debug, Clone)]
 pub struct Approval {
@@ -142,6 +174,7 @@ pub struct Settings {
     pub policy: Setting<Option<PathBuf>>,
     pub limits: Limits,
     pub approval: Approval,
+    pub breaker: Breaker,
     pub sync: Setting<Sync>,
     /// The file that is given each head of the journal.
     pub witness: Option<Setting<PathBuf>>,
@@ -192,6 +225,7 @@ impl Default for Settings {
             policy: Setting::default(None),
             limits: Limits::default(),
             approval: Approval::default(),
+            breaker: Breaker::default(),
             sync: Setting::default(Sync::Interval),
             witness: None,
             call_timeout: Setting::default(Span(300_000)),
@@ -304,35 +338,22 @@ impl Settings {
             }),
         ];
         rows.extend(self.limit_rows());
+        rows.extend(self.approval_rows());
         rows.extend([
-            row(
-                "approval.timeout",
-                &self.approval.timeout,
-                ToString::to_string,
-            ),
-            row(
-                "approval.remember",
-                &self.approval.remember,
-                ToString::to_string,
-            ),
-            row(
-                "approval.pending_max",
-                &self.approval.pending_max,
-                ToString::to_string,
-            ),
-            row(
-                "approval.waiting_max",
-                &self.approval.waiting_max,
-                ToString::to_string,
-            ),
-            row(
-                "approval.per_minute",
-                &self.approval.per_minute,
-                ToString::to_string,
-            ),
             row("journal.sync", &self.sync, ToString::to_string),
             row("call_timeout", &self.call_timeout, ToString::to_string),
             row("tool_timeout", &self.tool_timeout, |tools| spans(tools)),
+            row(
+                "breaker.failures",
+                &self.breaker.failures,
+                ToString::to_string,
+            ),
+            row("breaker.open", &self.breaker.open, ToString::to_string),
+            row(
+                "breaker.open_max",
+                &self.breaker.open_max,
+                ToString::to_string,
+            ),
         ]);
         if let Some(witness) = &self.witness {
             rows.push(row("journal.witness", witness, |file| {
@@ -370,6 +391,36 @@ impl Settings {
             row("pin", &self.pin, ToString::to_string),
         ]);
         rows
+    }
+
+    fn approval_rows(&self) -> Vec<Row> {
+        vec![
+            row(
+                "approval.timeout",
+                &self.approval.timeout,
+                ToString::to_string,
+            ),
+            row(
+                "approval.remember",
+                &self.approval.remember,
+                ToString::to_string,
+            ),
+            row(
+                "approval.pending_max",
+                &self.approval.pending_max,
+                ToString::to_string,
+            ),
+            row(
+                "approval.waiting_max",
+                &self.approval.waiting_max,
+                ToString::to_string,
+            ),
+            row(
+                "approval.per_minute",
+                &self.approval.per_minute,
+                ToString::to_string,
+            ),
+        ]
     }
 
     fn limit_rows(&self) -> Vec<Row> {

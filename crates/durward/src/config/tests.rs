@@ -59,7 +59,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, policy, limits, approval, journal, call_timeout, tool_timeout, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, policy, limits, approval, journal, call_timeout, tool_timeout, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin",
         ),
     ]);
 }
@@ -244,7 +244,29 @@ fn servers_that_cannot_be_are_refused() {
     };
     case(
         "{}",
-        "servers.a has neither command nor url\n  hint: write command: PROGRAM to start a server, or url: https://… to reach one",
+        "servers.a has neither command nor url nor builtin\n  hint: write command: PROGRAM to start a server, url: https://… to reach one, or builtin: NAME for one that is built in",
+    );
+    case(
+        "{ builtin: sheep }",
+        "servers.a.builtin: \"sheep\" is none of echo",
+    );
+    for other in ["command: x", "url: \"http://h\""] {
+        let message =
+            settings(&format!("servers: {{ a: {{ builtin: echo, {other} }} }}")).unwrap_err();
+        let wrong = "is for servers outside of Durward, and builtin is given; keep one of the two";
+        assert!(message.ends_with(wrong), "{message}");
+    }
+    case(
+        "{ builtin: echo, transport: stdio }",
+        "servers.a.transport says how a server is reached, and builtin is given",
+    );
+    case(
+        "{ builtin: echo, args: [x] }",
+        "servers.a.args is for servers with a command, and there is none",
+    );
+    case(
+        "{ command: x, transport: builtin }",
+        "servers.a.transport is builtin, and there is no key builtin that says which",
     );
     case(
         "{ command: \" \" }",
@@ -456,6 +478,7 @@ tls: { cert: /t/c.pem, key: /t/k.pem }
 allowed_hosts: [gate.example, "gate.example:9000"]
 allowed_origins: ["https://app.example"]
 descriptions: { links: strip, length_max: 500 }
+breaker: { failures: 4, open: 2s, open_max: 1m }
 pin: off
 "#;
 
@@ -501,6 +524,9 @@ fn every_key_of_the_catalogue_is_read() {
             "every",
             "90s",
             "slow 4m",
+            "4",
+            "2s",
+            "60s",
             "/etc/durward/heads.jsonl",
             "/etc/durward/../state",
             "require",
@@ -651,7 +677,13 @@ fn json_is_read_too_and_the_example_of_the_page() {
     let json = r#"{"mcpServers": {"files": {"type": "stdio", "command": "npx", "args": ["-y", "x"], "env": {}}}}"#;
     assert_eq!(settings(json).unwrap().servers.len(), 1);
     let example = keys::EXAMPLE.replace("DOCS_KEY", "TOKEN");
-    assert_eq!(settings(&example).unwrap().servers.len(), 2);
+    let read = settings(&example).unwrap();
+    assert_eq!(read.servers.len(), 3);
+    let echo = read.server("echo").unwrap();
+    assert_eq!(
+        (echo.transport.to_string(), echo.summary()),
+        ("builtin".to_owned(), "echo".to_owned())
+    );
 }
 
 #[test]

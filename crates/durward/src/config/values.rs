@@ -195,6 +195,8 @@ choice! {
         Stdio = "stdio",
         /// Streamable HTTP.
         Http = "http",
+        /// It is in this process.
+        Builtin = "builtin",
     }
 }
 

@@ -134,7 +134,7 @@ pub fn run(
     let view = LocalView::new(places);
     let mut failed = 0_usize;
     for (at, case) in cases.iter().enumerate() {
-        let outcome = case.judge(&policy, &view, &places.user);
+        let outcome = case.judge(&policy, &view, context);
         failed += usize::from(!outcome.passed);
         if args.json {
             print_json(at, case, &outcome, out)?;
@@ -158,7 +158,9 @@ pub fn run(
 }
 
 impl Case {
-    fn judge(&self, policy: &Policy, view: &LocalView, user: &str) -> Outcome {
+    fn judge(&self, policy: &Policy, view: &LocalView, context: &Context<'_>) -> Outcome {
+        let backend = self.backend.as_deref().unwrap_or("server");
+        let server = context.settings.server(backend);
         let given: Result<Vec<GivenFact>, String> = self
             .facts
             .iter()
@@ -170,8 +172,9 @@ impl Case {
             arguments: self.args.as_deref().map(RawValue::get),
             path: self.path.as_deref(),
             uri: self.uri.as_deref(),
-            backend: self.backend.as_deref().unwrap_or("server"),
-            subject: self.subject.as_deref().unwrap_or(user),
+            backend,
+            builtin: server.and_then(|server| server.builtin),
+            subject: self.subject.as_deref().unwrap_or(&context.places.user),
             facts: given.as_deref().unwrap_or_default(),
         };
         if self.args.is_some() && self.path.is_some() {

@@ -83,6 +83,10 @@ pub fn run(
         path: args.path.as_deref(),
         uri: args.uri.as_deref(),
         backend: &args.backend,
+        builtin: context
+            .settings
+            .server(&args.backend)
+            .and_then(|server| server.builtin),
         subject: args.subject.as_deref().unwrap_or(&places.user),
         facts: &args.facts,
     };

@@ -8,8 +8,10 @@ use mcp::describe::{self, Context, PathSchemas};
 use mcp::message::method::{self, Class};
 use serde_json::json;
 use serde_json::value::RawValue;
+use toolkit::server::SessionRef;
 use wire::scan::{Bounds, scan_request};
 
+use crate::builtin::Wired;
 use crate::local::LocalView;
 
 /// What a server may ask of its client.
@@ -28,6 +30,8 @@ pub struct Question<'a> {
     /// The resource.
     pub uri: Option<&'a str>,
     pub backend: &'a str,
+    /// The server itself, where it is a built-in one.
+    pub builtin: Option<Wired>,
     pub subject: &'a str,
     /// What else is known of it.
     pub facts: &'a [GivenFact],
@@ -89,16 +93,29 @@ impl Question<'_> {
     }
 
     fn described(&self, view: &LocalView) -> Result<Facts, String> {
+        self.with_context(view, |context| self.described_in(context))
+    }
+
+    /// Lends what describing needs to know.
+    fn with_context<T>(&self, view: &LocalView, describe: impl FnOnce(&Context<'_>) -> T) -> T {
         let (schemas, caller) = (PathSchemas::default(), Caller::local(self.subject));
-        let context = Context {
+        // What cannot be used is said where it is served.
+        let builtin = self
+            .builtin
+            .and_then(|wired| wired.start(self.backend).ok());
+        describe(&Context {
             backend_id: self.backend,
             caller: &caller,
             view: Some(view),
             schemas: &schemas,
             definitions: None,
-        };
+            builtin: builtin.as_deref(),
+        })
+    }
+
+    fn described_in(&self, context: &Context<'_>) -> Result<Facts, String> {
         if SERVER_METHODS.contains(&self.method) {
-            return Ok(describe::server_request(self.method, &context));
+            return Ok(describe::server_request(self.method, context));
         }
         let reaches_for = match method::of(self.method).class {
             Class::Judged(reaches_for) => reaches_for,
@@ -118,13 +135,23 @@ impl Question<'_> {
         let frame = self.frame()?;
         let scan = scan_request(frame.as_bytes(), &Bounds::default())
             .map_err(|error| format!("the arguments cannot be taken: {error}"))?;
-        describe::client_request(self.method, reaches_for, &scan, &context).map_err(|missing| {
+        let described = describe::client_request(self.method, reaches_for, &scan, context);
+        let mut facts = described.map_err(|missing| {
             let hint = match (self.method, self.name) {
                 ("tools/call" | "prompts/get", None) => "; give it with --tool",
                 (_, _) => "; give it with --uri",
             };
             format!("{missing}{hint}")
-        })
+        })?;
+        if let Some(builtin) = context.builtin {
+            let by = SessionRef {
+                id: Arc::default(),
+                caller: self.subject.into(),
+            };
+            // One that cannot be described is answered with a failure, and judged by what is known.
+            let _ = builtin.describe(&builtin.read(&scan, by), &mut facts);
+        }
+        Ok(facts)
     }
 
     /// The request as it would come.
@@ -156,15 +183,8 @@ impl Question<'_> {
     /// The facts of the tool in a list, where the arguments of a call are not known yet.
     pub fn listed(&self, view: &LocalView) -> Option<Facts> {
         let name = self.name.filter(|_| self.method == "tools/call")?;
-        let (schemas, caller) = (PathSchemas::default(), Caller::local(self.subject));
-        let context = Context {
-            backend_id: self.backend,
-            caller: &caller,
-            view: Some(view),
-            schemas: &schemas,
-            definitions: None,
-        };
-        let mut facts = describe::listed(gate::facts::ResourceType::Tool, name, &context);
+        let tool = gate::facts::ResourceType::Tool;
+        let mut facts = self.with_context(view, |context| describe::listed(tool, name, context));
         self.state(&mut facts).ok()?;
         Some(facts)
     }

@@ -25,6 +25,7 @@ pub(super) struct Plan {
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
+    pub breaker: toolkit::breaker::Settings,
     pub sync: SyncPolicy,
     pub approval: gate::approval::Options,
     pub descriptions: mcp::descriptions::Options,
@@ -60,6 +61,7 @@ impl Plan {
         let reached = reached(&http_flags(args), server, longest_ms.max(call_timeout_ms))?;
         let transport = args.transport.map(Into::into);
         let transport = transport.or(server.map(|server| server.transport));
+        let builtin = server.and_then(|server| server.builtin);
         let default_name = match (&reached, &command) {
             (Some(reached), None) => names::plain(&reached.host),
             (_, Some(command)) => names::of_command(&command.program, &command.arguments),
@@ -68,10 +70,11 @@ impl Plan {
         let name = args.name.clone().or_else(|| args.server.clone());
         Ok(Self {
             name: name.unwrap_or(default_name),
-            server: means(transport, reached, command)?,
+            server: means(transport, reached, command, builtin)?,
             policy,
             call_timeout_ms,
             tool_timeouts_ms,
+            breaker: settings.breaker.settings(),
             sync: sync_policy(args.sync, settings),
             approval: args.approval.options(&settings.approval),
             descriptions: screening::descriptions(&args.screening, settings),

@@ -56,6 +56,7 @@ pub fn options(
         processes_max: planned.processes_max,
         call_timeout_ms: planned.call_timeout_ms,
         tool_timeouts_ms: planned.tool_timeouts_ms.clone(),
+        breaker: plan.breaker,
         view,
         descriptions: plan.descriptions.clone(),
         pins: planned.pins.clone(),
@@ -128,7 +129,7 @@ impl Changes {
         let Some((gate, group)) = self.ruled.iter().find(of_its_rules) else {
             return Some(waits);
         };
-        let Some(means) = planned.means().at_once(&self.places) else {
+        let Some(means) = planned.means().at_once(&planned.name, &self.places) else {
             return Some(waits);
         };
         let options = options(planned, means, Arc::clone(gate), plan, &self.places);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gate::Gate;
 use gate::admit::{TIME_CLASSES_US, Tallied};
-use mcp::http::Face;
+use mcp::http::{Counted, Face};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
@@ -13,6 +13,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
+use toolkit::breaker::METRIC;
 
 /// The text for one scrape.
 ///
@@ -23,6 +24,7 @@ pub fn text(face: &Arc<Face>, gates: &[Arc<Gate>]) -> Result<String, fmt::Error>
     written(Scrape {
         tallied: gates.iter().map(|gate| gate.tallied()).collect(),
         control: gates.iter().map(|gate| gate.control_counts()).collect(),
+        breakers: face.breakers(),
         failed: gates.iter().any(|gate| gate.has_failed()),
         sessions: counts.sessions,
         servers: counts.servers,
@@ -43,6 +45,7 @@ fn written(scrape: Scrape) -> Result<String, fmt::Error> {
 struct Scrape {
     tallied: Vec<Tallied>,
     control: Vec<Vec<(&'static str, u64)>>,
+    breakers: Vec<(String, Counted)>,
     failed: bool,
     sessions: usize,
     servers: usize,
@@ -54,6 +57,7 @@ impl Collector for Scrape {
         self.decisions(&mut encoder)?;
         self.outcomes(&mut encoder)?;
         self.times(&mut encoder)?;
+        self.breakers(&mut encoder)?;
         let gauges = [
             ("sessions", "Legacy sessions that are open", self.sessions),
             (
@@ -114,6 +118,19 @@ impl Scrape {
         Ok(())
     }
 
+    fn breakers(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let name = METRIC.strip_prefix("durward_").unwrap_or(METRIC);
+        let help = "What happened at the breaker of each server";
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (target, counts) in &self.breakers {
+            for (event, count) in counts {
+                let labels = [("target", target.as_str()), ("event", event.label())];
+                ConstCounter::new(*count).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+
     fn times(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let mut counts = [0_u64; TIME_CLASSES_US.len() + 1];
         let mut time_us = 0_u64;
@@ -158,6 +175,7 @@ fn summed<'c>(counts: impl Iterator<Item = &'c (&'static str, u64)>) -> Vec<(&'s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toolkit::breaker::BreakerEvent;
 
     fn text_of_two_gates() -> String {
         let tallied = Tallied {
@@ -169,6 +187,10 @@ mod tests {
         written(Scrape {
             tallied: vec![tallied.clone(), tallied],
             control: vec![vec![("list", 2)]],
+            breakers: vec![(
+                "files".into(),
+                BreakerEvent::ALL.map(|event| (event, u64::from(event == BreakerEvent::Opened))),
+            )],
             failed: false,
             sessions: 1,
             servers: 1,
@@ -199,7 +221,9 @@ mod tests {
                 line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
             }
         }
-        assert_eq!(families.len(), 8, "{families:?}");
+        assert_eq!(families.len(), 9, "{families:?}");
+        let opened = r#"durward_breaker_events_total{target="files",event="opened"} 1"#;
+        assert!(text.contains(opened), "{text}");
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 mod changes;
 mod descriptors;
-mod door;
+mod faces;
 mod guests;
 mod metrics;
 mod origin;
 mod plan;
+mod router;
 mod signals;
 mod threads;
 mod words;
@@ -38,8 +39,9 @@ use crate::reload::{Asked, Beside, Group, Reloader};
 use changes::Changes;
 pub use plan::Plan;
 
-use door::Door;
+use faces::Site;
 use guests::Guests;
+use router::Router;
 use signals::Signals;
 
 pub const HELP: &str = "\
@@ -398,7 +400,7 @@ fn record_policy(
 struct Serving {
     gates: Vec<Arc<Gate>>,
     face: Arc<Face>,
-    door: Arc<Door>,
+    router: Arc<Router>,
 }
 
 impl Serving {
@@ -416,7 +418,10 @@ impl Serving {
                 .find(|of| of.file == server.policy)
                 .map(|of| Arc::clone(&of.gate))
                 .ok_or_else(|| Failure::other("a server has no policy"))?;
-            let means = server.means().settled(&gate, places, err).await?;
+            let means = server
+                .means()
+                .settled(&server.name, &gate, places, err)
+                .await?;
             servers.push(changes::options(server, means, gate, plan, places));
         }
         let gates: Vec<Arc<Gate>> = ruled.iter().map(|of| Arc::clone(&of.gate)).collect();
@@ -429,8 +434,17 @@ impl Serving {
             plan.face.clone(),
             Box::new(local::random),
         ));
-        let door = Arc::new(Door::new(Arc::clone(&face), gates.clone(), guests));
-        Ok(Self { gates, face, door })
+        let site = Site {
+            mcp: Arc::clone(&face),
+            gates: gates.clone(),
+        };
+        let router = Router::new(faces::of(&site), guests)
+            .map_err(|clash| Failure::configuration(clash.to_string()))?;
+        Ok(Self {
+            gates,
+            face,
+            router: Arc::new(router),
+        })
     }
 
     /// What `durward status` says of it.
@@ -468,8 +482,8 @@ impl Serving {
         };
         let signals = Signals::listen()?;
         let (end, hurry) = (self.asked_to_end(signals.asked(1))?, signals.asked(2));
-        let (options, door) = (plan.options.clone(), Arc::clone(&self.door));
-        let drained = server::serve(listener, options, door, end, hurry);
+        let (options, router) = (plan.options.clone(), Arc::clone(&self.router));
+        let drained = server::serve(listener, options, router, end, hurry);
         let drained = drained.await;
         if drained.cut_off > 0 {
             tracing::warn!("{} connections were cut off", drained.cut_off);
@@ -505,8 +519,7 @@ impl Serving {
     ) -> Result<impl Future<Output = ()> + Send + use<A>, Failure> {
         // A file-size limit would end the process before it could say why.
         let file_size = signals::listen_to(SignalKind::from_raw(SIGXFSZ))?;
-        let (gates, face) = (self.gates.clone(), Arc::clone(&self.face));
-        let door = Arc::clone(&self.door);
+        let (gates, router) = (self.gates.clone(), Arc::clone(&self.router));
         Ok(async move {
             let _file_size = file_size;
             tokio::pin!(asked);
@@ -521,7 +534,9 @@ impl Serving {
                         break;
                     }
                     _ = tick.tick() => {
-                        door.tick();
+                        if let Some(gate) = gates.first() {
+                            router.tick(gate);
+                        }
                         for gate in &gates {
                             // A journal that fails here fails the gate as well.
                             if let Err(error) = gate.tick() {
@@ -537,7 +552,7 @@ impl Serving {
             for gate in &gates {
                 gate.drain();
             }
-            face.quiet();
+            router.quiet();
         })
     }
 }

@@ -33,6 +33,7 @@ pub struct Plan {
     pub descriptions: mcp::descriptions::Options,
     pub limits: gate::limits::Limits,
     pub approval: gate::approval::Options,
+    pub breaker: toolkit::breaker::Settings,
 }
 
 /// A server.
@@ -87,6 +88,7 @@ impl Plan {
             options,
             face: face(args),
             approval: args.approval.options(&settings.approval),
+            breaker: settings.breaker.settings(),
             descriptions: screening::descriptions(&args.screening, settings),
             limits: args
                 .limits
@@ -207,6 +209,7 @@ impl Planned {
             .saturating_add(BEGIN_GRACE_MS);
         let reached = reached(&flags, server, begin_ms_max)
             .map_err(|failure| failure.about(&format!("the server \"{name}\"")))?;
+        let builtin = server.and_then(|server| server.builtin);
         Ok(Self {
             name: name.clone(),
             policy,
@@ -214,7 +217,12 @@ impl Planned {
             tool_timeouts_ms,
             processes_max: settings.processes_max_of(server),
             pins: screening::pins(&args.screening, settings, server, places),
-            means: means(server.map(|server| server.transport), reached, command)?,
+            means: means(
+                server.map(|server| server.transport),
+                reached,
+                command,
+                builtin,
+            )?,
         })
     }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::place::{LIMITS, Place, binary};
 use crate::servers::Server;
-use crate::written;
+use crate::{forwarded, written};
 
 /// The longest wait for an answer that must come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,6 +29,9 @@ pub enum Edge {
     Direct,
     /// The server itself, with frames as `wire` writes them.
     Written,
+    /// The server itself, with those frames as they came that a gate would allow by its own reading of
+    /// them: what canonical frames are there to prevent.
+    Forwarded,
     /// `durward run`.
     Run,
     /// `durward serve`.
@@ -40,6 +43,7 @@ impl Edge {
         match self {
             Self::Direct => "direct",
             Self::Written => "written",
+            Self::Forwarded => "forwarded",
             Self::Run => "run",
             Self::Serve => "serve",
         }
@@ -50,6 +54,7 @@ impl Edge {
         match self {
             Self::Direct => by_lines(&server.command, place, frames),
             Self::Written => by_lines(&server.command, place, &written::all(frames)),
+            Self::Forwarded => by_lines(&server.command, place, &forwarded::all(frames)),
             Self::Run => {
                 let state = ["run", "--no-config", "--state-dir", "state"];
                 let policy = ["--policy", "policy.json", "--env", "DIFFERENTIAL_LOG"];

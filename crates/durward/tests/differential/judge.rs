@@ -10,7 +10,7 @@ use wire::{Bounds, scan_request};
 
 use crate::edge::Edge;
 use crate::place::Place;
-use crate::written;
+use crate::{forwarded, written};
 
 /// What became of all frames.
 pub struct Verdict {
@@ -73,7 +73,7 @@ pub fn judge(place: &Place, edge: Edge, frames: &[Ambiguous]) -> Verdict {
         }
         let left = allowed.get_mut(&(tool, path)).filter(|left| **left > 0);
         let is_recorded = left.map(|left| *left -= 1).is_some();
-        let is_let_through = is_denied && edge != Edge::Written;
+        let is_let_through = is_denied && edge != Edge::Written && edge != Edge::Forwarded;
         if is_let_through || !is_recorded || !same_arguments(&line, frame) {
             let sent = String::from_utf8_lossy(&frame.bytes).into_owned();
             let found = format!("{line} of {sent:?}");
@@ -93,6 +93,7 @@ fn allowed(place: &Place, edge: Edge, frames: &[Ambiguous]) -> BTreeMap<(String,
     let calls: Vec<(String, String)> = match edge {
         Edge::Direct => Vec::new(),
         Edge::Written => frames.iter().filter_map(written::call).collect(),
+        Edge::Forwarded => frames.iter().filter_map(forwarded::call).collect(),
         Edge::Run | Edge::Serve => {
             let decisions = place.decisions().into_iter();
             let allowed = decisions.filter(|decision| decision["decision"] == "allow");

@@ -69,7 +69,8 @@ fn borne(
 fn hang_up_at_every_byte(of: fn(&Request) -> Vec<u8>) {
     let place = Place::new();
     let web = cut_off(of);
-    let mut client = place.guard_reached(&["--url", &web.url()]);
+    place.never_spare("web", &web.url());
+    let mut client = place.guard_configured("durward.yaml", &[], "web");
     client.handshake(LATEST).unwrap();
     let len = whole(of);
     let mut answered = 0;

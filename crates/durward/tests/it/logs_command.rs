@@ -65,7 +65,7 @@ fn show_prints_one_sort_as_a_table() {
     assert_eq!(lines.len(), 5, "{out}");
     assert!(
         lines[0].starts_with("time ")
-            && lines[0].contains("  decision  outcome           tool or method"),
+            && lines[0].contains("  caller            decision  outcome           tool or method"),
         "{out}"
     );
     assert!(
@@ -106,7 +106,7 @@ fn show_prints_json_and_says_where_there_is_nothing() {
     ] {
         let (code, out, err) = logs(&place, args);
         assert_eq!((code, out.as_str()), (0, ""));
-        assert!(err.contains("no records of this sort"), "{err}");
+        assert!(err.contains("no such records"), "{err}");
     }
     assert_eq!(logs(&place, &["show", "--type", "nonsense"]).0, 2);
     assert_eq!(logs(&place, &["show", "--limit", "0"]).0, 2);
@@ -194,4 +194,39 @@ fn tail_prints_what_comes() {
     end(client);
     tail.kill().unwrap();
     tail.wait().unwrap();
+}
+
+#[test]
+fn refusals_of_every_kind_are_found_by_caller_server_rule_and_reason() {
+    let place = place();
+    let (code, out, err) = logs(&place, &["show", "--refused"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines.len(), 2, "{out}");
+    assert!(
+        lines[0].contains("  caller ") && lines[0].contains("  reason "),
+        "{out}"
+    );
+    assert!(
+        lines[1].contains("  delayed ") && lines[1].contains("  no_rule_allows "),
+        "{out}"
+    );
+    for (condition, value, found) in [
+        ("--server", "mock", true),
+        ("--server", "other", false),
+        ("--tool", "delayed", true),
+        ("--tool", "echo", false),
+        ("--rule", "default", true),
+        ("--rule", "echo-only", false),
+        ("--reason", "no_rule_allows", true),
+        ("--reason", "user_denied", false),
+        ("--caller", "nobody-of-this-name", false),
+    ] {
+        let (code, out, _) = logs(&place, &["show", "--refused", "--json", condition, value]);
+        assert_eq!(
+            (code, out.lines().count()),
+            (0, usize::from(found)),
+            "{condition} {value}"
+        );
+    }
 }

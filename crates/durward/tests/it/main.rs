@@ -18,6 +18,8 @@ mod approval_control;
 mod approval_many;
 mod approval_modern;
 mod bounds;
+mod breaker;
+mod builtin_server;
 mod config_file;
 mod conformance;
 mod decisions;

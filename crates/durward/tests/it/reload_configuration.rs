@@ -234,7 +234,7 @@ fn bounds_of_approval_change_while_running_and_who_waits_is_asked_about_anew() {
     };
     call(&mut client, 71);
     let before = asked();
-    assert_eq!(before["timeout_seconds"], 60);
+    assert_eq!(before["timeout_seconds"], 50);
     // Who waits is asked about anew: the same text under another version.
     write(
         &world,

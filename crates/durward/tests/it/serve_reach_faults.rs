@@ -51,7 +51,10 @@ fn faulty_call(
 /// Hangs up after each number of bytes of a reply.
 fn hang_up_at_every_byte(of: fn(&Request) -> Vec<u8>) {
     let web = cut_off(of);
-    let (served, session) = before(&web, &[]);
+    let place = Place::new();
+    place.never_spare("echo", &web.url());
+    let served = Served::start_configured(place);
+    let session = served.open("2025-11-25");
     let len = whole(of);
     let mut answered = 0;
     for count in 0..=len {

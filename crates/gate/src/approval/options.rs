@@ -27,7 +27,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            timeout_ms: 60_000,
+            timeout_ms: 50_000,
             remember_ms: 600_000,
             pending_max: 1_000,
             waiting_per_caller_max: 20,

@@ -189,7 +189,7 @@ fn refused(admission: Admission<Request>) -> Reason {
 fn the_deadline_is_exact_whenever_it_is_looked_at() {
     let scene = Scene::new(Options::default());
     let (early, late) = (scene.ask(&write(), "1"), scene.ask(&write(), "2"));
-    scene.pass_ns(60 * S - 1);
+    scene.pass_ns(50 * S - 1);
     scene.answer(&early, Choice::Once).unwrap();
     scene.pass_ns(1);
     let declined = scene.answer(&late, Choice::Once).unwrap_err();
@@ -221,7 +221,7 @@ fn a_tick_ends_what_is_overdue_and_wakes_who_waits() {
             .poll_settled(&Context::from_waker(&waker))
             .is_pending()
     );
-    scene.pass_ns(60 * S - 1);
+    scene.pass_ns(50 * S - 1);
     scene.gate.tick().unwrap();
     assert_eq!(woken.0.load(Ordering::SeqCst), 0);
     scene.pass_ns(1);
@@ -487,7 +487,7 @@ fn a_reload_voids_answers_and_grants_and_the_new_rules_judge() {
             other => panic!("{other:?}"),
         };
         // Asked anew, by the new rule, but not for longer.
-        assert_eq!(anew.deadline_ns(), 65 * S);
+        assert_eq!(anew.deadline_ns(), 55 * S);
         let question = scene.gate.approvals().question(anew.id()).unwrap();
         assert_eq!(question.rule, "other");
         scene.answer(&anew, Choice::Once).unwrap();

@@ -385,6 +385,9 @@ fn a_crash_at_any_step_raises_no_false_alarm() {
     }
 }
 
+/// Batches of five calls that each of the sixteen writers adds during one look: 96 KiB or so together.
+const BATCHES_PER_LOOK: usize = 2;
+
 #[test]
 fn a_journal_is_verified_while_sixteen_threads_write_it() {
     for retain_bytes_max in [None, Some(256 << 10)] {
@@ -399,6 +402,9 @@ fn a_journal_is_verified_while_sixteen_threads_write_it() {
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicUsize::new(0)),
         );
+        // Each look lets every writer add a bounded number of calls, so that retention can't remove the files of one look
+        // faster than any machine reads them.
+        let looks = Arc::new(AtomicUsize::new(0));
         let ticker = {
             let (journal, ended, now) =
                 (Arc::clone(&journal), Arc::clone(&ended), Arc::clone(&now));
@@ -413,12 +419,17 @@ fn a_journal_is_verified_while_sixteen_threads_write_it() {
         let writers: Vec<_> = (0..16_u128)
             .map(|writer| {
                 let journal = Arc::clone(&journal);
-                let ended = Arc::clone(&ended);
+                let (ended, looks) = (Arc::clone(&ended), Arc::clone(&looks));
                 std::thread::spawn(move || {
-                    let mut op = writer << 32;
+                    let (mut op, mut batches) = (writer << 32, 0);
                     while !ended.load(Ordering::Relaxed) {
+                        if batches >= looks.load(Ordering::Relaxed) * BATCHES_PER_LOOK {
+                            std::thread::sleep(std::time::Duration::from_micros(200));
+                            continue;
+                        }
                         calls(&journal, op..op + 5);
                         op += 5;
+                        batches += 1;
                     }
                 })
             })
@@ -429,6 +440,7 @@ fn a_journal_is_verified_while_sixteen_threads_write_it() {
             if round >= 25 && heads.len() > 2 {
                 break;
             }
+            looks.fetch_add(1, Ordering::Relaxed);
             let report = look(&place);
             assert!(report.is_intact(), "round {round}: {report:#?}");
             heads.extend(report.head);

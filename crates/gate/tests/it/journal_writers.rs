@@ -100,6 +100,37 @@ fn sixteen_threads_rotate_without_a_gap() {
 }
 
 #[test]
+fn the_latest_records_of_instances_that_run_at_once_are_in_the_order_of_time() {
+    let place = Place::kept("order");
+    // The second instance began later; the first writes on beside it.
+    let journals: Vec<_> = (0..3).map(|at| place.open_with_later(at)).collect();
+    let mut expected = Vec::new();
+    for op in 1..=60_u128 {
+        let at = NOW_MS + 1_000 + i64::try_from(op).unwrap() * 10;
+        let journal = &journals[(op * 7 % 11 % 3) as usize];
+        let record = decision(op);
+        journal.append(at, &Record::Decision(&record)).unwrap();
+        expected.push(record.op.to_string());
+    }
+    let wanted = Filter {
+        kind: Some(Kind::Decision),
+        ..Filter::default()
+    };
+    for limit in [1, 2, 7, 59, 60, 61] {
+        let (bodies, unreadable) = latest(&place.directory, &wanted, limit).unwrap();
+        let ops: Vec<String> = bodies
+            .iter()
+            .map(|body| {
+                let body: serde_json::Value = serde_json::from_slice(body).unwrap();
+                body["op"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        assert_eq!(unreadable, 0);
+        assert_eq!(ops, expected[60_usize.saturating_sub(limit)..], "{limit}");
+    }
+}
+
+#[test]
 fn a_segment_smaller_than_a_record_still_takes_one() {
     let place = Place::new("small");
     let journal = place.open_with(JournalOptions {

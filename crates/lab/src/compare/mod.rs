@@ -1,26 +1,20 @@
 //! Two stored measurements: side by side, and held against rules.
 
-mod rule;
 mod stored;
-mod verdict;
-
-pub(crate) use rule::{Rule, parse};
-pub(crate) use verdict::{Judged, Judgement};
 
 use crate::Context;
 use crate::error::LabError;
-use crate::load::Load;
+use crate::judge::{
+    self, EXIT_REGRESSED, Judgement, Metric, Quantity, Rule, judge, parse, percent,
+};
 use crate::stats::Interval;
-use crate::stats::gate::{Change, Verdict};
+use crate::stats::gate::Verdict;
 use crate::telling::plain;
-use rule::{Limit, Metric, absolute};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use stored::{Quantity, Stored};
+use stored::Stored;
 
-/// Exit code for a regression.
-pub(crate) const EXIT_REGRESSED: u8 = 99;
 /// Exit code for no verdict, where that is to fail.
 const EXIT_INCONCLUSIVE: u8 = 98;
 
@@ -153,14 +147,20 @@ pub(crate) fn run(
     let (base, new) = (Stored::read(&base)?, Stored::read(&new)?);
     base.must_match(&new, args.force)?;
     let mut rows = Vec::new();
-    for arm in base.arms() {
+    for arm in base.measurement().arms() {
         for metric in Metric::ALL {
-            let (Some(before), Some(after)) =
-                (base.quantity(arm, metric), new.quantity(arm, metric))
-            else {
+            let (Some(before), Some(after)) = (
+                base.measurement().quantity(arm, metric),
+                new.measurement().quantity(arm, metric),
+            ) else {
                 continue;
             };
-            rows.push(Row::of(arm, metric, [before, after], base.confidence()));
+            rows.push(Row::of(
+                arm,
+                metric,
+                [before, after],
+                base.measurement().confidence,
+            ));
         }
     }
     if rows.is_empty() {
@@ -218,7 +218,12 @@ pub(crate) fn gate(
     let mut judged = Vec::new();
     for rule in &args.rule {
         for arm in &arms {
-            judged.push(judge(rule, arm, base.as_ref(), &new)?);
+            judged.push(judge(
+                rule,
+                arm,
+                base.as_ref().map(Stored::measurement),
+                new.measurement(),
+            )?);
         }
     }
     let judged = Judgement::of(baseline.map(|path| path.display().to_string()), judged);
@@ -226,7 +231,7 @@ pub(crate) fn gate(
     done(if args.json {
         json(&judged, out)
     } else {
-        lines(&judged, out)
+        judge::lines(&judged, out)
     })?;
     Ok(match judged.verdict {
         Verdict::Regressed => EXIT_REGRESSED,
@@ -237,7 +242,7 @@ pub(crate) fn gate(
 
 /// The arms that were named, or all but the first; never none, for then nothing would be judged.
 fn arms_to_judge(named: &[String], new: &Stored) -> Result<Vec<String>, LabError> {
-    let known: Vec<&str> = new.arms().collect();
+    let known: Vec<&str> = new.measurement().arms().collect();
     if let Some(stranger) = named.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(LabError::Usage(format!(
             "the judged measurement has no arm {stranger}; it has {}",
@@ -258,109 +263,6 @@ fn arms_to_judge(named: &[String], new: &Stored) -> Result<Vec<String>, LabError
             "the judged measurement has no arm: nothing was measured".into(),
         )),
         false => Ok(arms),
-    }
-}
-
-/// The verdicts, one a line.
-pub(crate) fn lines(judged: &Judgement, out: &mut dyn Write) -> io::Result<()> {
-    judged.rules.iter().try_for_each(|one| {
-        let word = match (one.verdict, one.warn) {
-            (Verdict::Regressed, true) => "WARNING",
-            (verdict, _) => verdict.word(),
-        };
-        let arm = plain(&one.arm.replace('\n', " "));
-        writeln!(out, "{word:12} {arm}: {}: {}", one.rule, one.observed)
-    })
-}
-
-fn judge(rule: &Rule, arm: &str, base: Option<&Stored>, new: &Stored) -> Result<Judged, LabError> {
-    let after = quantity(rule, arm, new, "judged measurement")?;
-    let before = match base.filter(|_| rule.is_relative()) {
-        Some(base) => Some((quantity(rule, arm, base, "baseline")?, base.confidence())),
-        None => None,
-    };
-    let (verdict, observed, interval) = match (rule.limit, before) {
-        (Limit::Absolute { most }, _) => match after.interval(new.confidence()) {
-            Ok(interval) => {
-                let (verdict, observed) = absolute(&interval, most, rule.metric);
-                (verdict, observed, Some(interval))
-            }
-            Err(why) => (Verdict::Inconclusive, format!("-, {why}"), None),
-        },
-        (Limit::Relative { share }, Some((before, confidence))) => {
-            match before.change(after, confidence) {
-                Ok(change) => (
-                    change.verdict(share),
-                    percent(&change.interval()),
-                    Some(change.interval()),
-                ),
-                Err(why) => (Verdict::Inconclusive, format!("-, {why}"), None),
-            }
-        }
-        (Limit::Relative { .. }, None) => (Verdict::Inconclusive, "-, no baseline".into(), None),
-    };
-    Ok(Judged {
-        rule: rule.text.clone(),
-        warn: rule.warn,
-        arm: arm.to_owned(),
-        verdict,
-        observed,
-        interval,
-    })
-}
-
-/// What a rule is about. A measurement that can never have it is no measurement for that rule.
-fn quantity<'a>(
-    rule: &Rule,
-    arm: &str,
-    side: &'a Stored,
-    which: &str,
-) -> Result<&'a Quantity, LabError> {
-    side.quantity(arm, rule.metric).ok_or_else(|| {
-        LabError::Incomparable(format!(
-            "the {which} has no {} of {arm}, so that {} cannot be judged; leave the rule out, or name other arms with --arm",
-            rule.metric.name(),
-            rule.text
-        ))
-    })
-}
-
-/// Holds thresholds against the last phase of a load run; nothing without thresholds. All are absolute.
-pub(crate) fn judge_load(rules: &[Rule], load: &Load) -> Result<Option<Judgement>, LabError> {
-    if rules.is_empty() {
-        return Ok(None);
-    }
-    let stored = Stored::of_load(load);
-    let Some(arm) = stored.arms().last().map(str::to_owned) else {
-        return Ok(None);
-    };
-    let judged: Result<Vec<Judged>, LabError> = rules
-        .iter()
-        .map(|rule| judge(rule, &arm, None, &stored))
-        .collect();
-    Ok(Some(Judgement::of(None, judged?)))
-}
-
-impl Quantity {
-    /// The quantity with its interval, or why there is none.
-    fn interval(&self, confidence: f64) -> Result<Interval, String> {
-        match self {
-            Self::Launches(values) => Ok(Interval::over_launches(values, confidence)),
-            Self::Run(interval) => Ok(*interval),
-            Self::Missing(why) => Err(why.clone()),
-        }
-    }
-
-    /// The relative change to a later measurement, or why none can be told.
-    fn change(&self, after: &Self, confidence: f64) -> Result<Change, String> {
-        match (self, after) {
-            (Self::Launches(before), Self::Launches(after)) => {
-                Change::between(before, after, confidence)
-                    .ok_or_else(|| "too few launches, or values that are not positive".into())
-            }
-            (Self::Missing(why), _) | (_, Self::Missing(why)) => Err(why.clone()),
-            _ => Err("a run without launches has no relative change".into()),
-        }
     }
 }
 
@@ -396,19 +298,6 @@ fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     Ok(())
-}
-
-fn percent(change: &Interval) -> String {
-    let hundred = |share: f64| share * 100.0;
-    match (change.ci_low, change.ci_high) {
-        (Some(low), Some(high)) => format!(
-            "{:+.1} % [{:+.1}, {:+.1}]",
-            hundred(change.point),
-            hundred(low),
-            hundred(high)
-        ),
-        _ => format!("{:+.1} %, no interval", hundred(change.point)),
-    }
 }
 
 fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {

@@ -1,12 +1,11 @@
 //! A measurement read back, as far as comparing needs it: what makes it like another, and the value of each
 //! quantity in each launch.
 
-use super::rule::Metric;
 use crate::error::LabError;
-use crate::load::{self, Load, PhaseFigures, Times};
+use crate::judge::{ArmQuantities, Measurement, Metric, Quantity};
+use crate::load::{self, Load, PhaseFigures};
 use crate::overhead::{Analysis, ArmFigures, FORMAT, LaunchFigures};
 use crate::run;
-use crate::stats::Interval;
 use std::path::Path;
 
 /// A stored measurement.
@@ -14,32 +13,18 @@ use std::path::Path;
 pub(super) struct Stored {
     /// Names and values that must be the same on both sides.
     likeness: Vec<(&'static str, String)>,
-    confidence: f64,
     /// Why the generator was the limit, if it was.
     limited: Option<String>,
     /// Why it is not whole, if it is not.
     torn: Option<String>,
-    arms: Vec<StoredArm>,
-}
-
-#[derive(Debug)]
-struct StoredArm {
-    name: String,
-    quantities: Vec<(Metric, Quantity)>,
-}
-
-/// What is known of a quantity.
-#[derive(Debug, Clone)]
-pub(super) enum Quantity {
-    /// One value per launch.
-    Launches(Vec<f64>),
-    /// One value of a run that has no launches, with its own interval.
-    Run(Interval),
-    /// There were too few calls for it; why.
-    Missing(String),
+    measurement: Measurement,
 }
 
 impl Stored {
+    pub(super) fn measurement(&self) -> &Measurement {
+        &self.measurement
+    }
+
     /// Reads a run directory's summary, or a document by itself.
     pub(super) fn read(path: &Path) -> Result<Self, LabError> {
         let file = run::summary_file(path)?;
@@ -49,7 +34,7 @@ impl Stored {
         }
     }
 
-    pub(super) fn of_load(load: &Load) -> Self {
+    fn of_load(load: &Load) -> Self {
         let phases = load.phases.iter();
         let shape = |phase: &PhaseFigures| {
             format!(
@@ -67,10 +52,9 @@ impl Stored {
                 ("processor", load.host.processor.clone()),
                 ("cores", load.host.cores.to_string()),
             ],
-            confidence: 0.95,
             limited: load.generator.reasons.first().cloned(),
             torn: load.aborted.then(|| "it was stopped".to_owned()),
-            arms: phases.map(StoredArm::of_phase).collect(),
+            measurement: load.measurement(),
         }
     }
 
@@ -96,12 +80,14 @@ impl Stored {
                 ("processor", analysis.host.processor.clone()),
                 ("cores", analysis.host.cores.to_string()),
             ],
-            confidence: analysis.confidence,
-            arms: analysis
-                .arms
-                .iter()
-                .map(|arm| StoredArm::of(arm, analysis))
-                .collect(),
+            measurement: Measurement {
+                confidence: analysis.confidence,
+                arms: analysis
+                    .arms
+                    .iter()
+                    .map(|arm| figures(arm, analysis))
+                    .collect(),
+            },
         }
     }
 
@@ -135,101 +121,37 @@ impl Stored {
             _ => Ok(()),
         }
     }
-
-    pub(super) fn confidence(&self) -> f64 {
-        self.confidence
-    }
-
-    /// The names of the arms, the baseline first.
-    pub(super) fn arms(&self) -> impl Iterator<Item = &str> {
-        self.arms.iter().map(|arm| arm.name.as_str())
-    }
-
-    /// A quantity of an arm; nothing where a measurement of this kind has none such.
-    pub(super) fn quantity(&self, arm: &str, metric: Metric) -> Option<&Quantity> {
-        let found = self.arms.iter().find(|known| known.name == arm)?;
-        let mut quantities = found.quantities.iter();
-        quantities
-            .find(|(known, _)| *known == metric)
-            .map(|(_, q)| q)
-    }
 }
 
-impl StoredArm {
-    fn of_phase(phase: &PhaseFigures) -> Self {
-        let mut quantities = Vec::new();
-        let mut add = |of: &Times, named: &[(Metric, &str, Option<Interval>)]| {
-            for (metric, name, interval) in named {
-                let why = || of.missing.get(*name).cloned().unwrap_or_default();
-                let found = interval.map_or_else(|| Quantity::Missing(why()), Quantity::Run);
-                quantities.push((*metric, found));
-            }
-        };
-        let (service, response) = (&phase.service, &phase.response);
-        add(
-            service,
-            &[
-                (Metric::P50, "p50", service.p50_us),
-                (Metric::P90, "p90", service.p90_us),
-                (Metric::P95, "p95", service.p95_us),
-                (Metric::P99, "p99", service.p99_us),
-            ],
-        );
-        add(
-            response,
-            &[
-                (Metric::ResponseP50, "p50", response.p50_us),
-                (Metric::ResponseP95, "p95", response.p95_us),
-                (Metric::ResponseP99, "p99", response.p99_us),
-            ],
-        );
-        let none = || Quantity::Missing("no answer was streamed".into());
-        match &phase.ttft {
-            Some(ttft) => add(
-                ttft,
-                &[
-                    (Metric::TtftP50, "p50", ttft.p50_us),
-                    (Metric::TtftP95, "p95", ttft.p95_us),
-                ],
-            ),
-            None => quantities.extend([Metric::TtftP50, Metric::TtftP95].map(|m| (m, none()))),
-        }
-        quantities.push((Metric::ErrorRate, Quantity::Run(phase.error_rate)));
-        Self {
-            name: phase.name.clone(),
-            quantities,
-        }
+/// The quantities of one arm of an overhead run.
+fn figures(arm: &ArmFigures, analysis: &Analysis) -> ArmQuantities {
+    type Of = fn(&LaunchFigures) -> Option<f64>;
+    let per_launch: [(Metric, Of); 5] = [
+        (Metric::P50, |l| l.p50_us),
+        (Metric::P90, |l| l.p90_us),
+        (Metric::P95, |l| l.p95_us),
+        (Metric::P99, |l| l.p99_us),
+        (Metric::Mean, |l| Some(l.mean_us)),
+    ];
+    let name = arm.arm.name.clone();
+    let mut quantities = Vec::new();
+    let mut add = |metric, values: Option<Vec<f64>>| {
+        let few = || Quantity::Missing("a launch has too few calls for it".into());
+        quantities.push((metric, values.map_or_else(few, Quantity::Launches)));
+    };
+    for (metric, of) in per_launch {
+        add(metric, arm.per_launch.iter().map(of).collect());
     }
-
-    fn of(arm: &ArmFigures, analysis: &Analysis) -> Self {
-        type Of = fn(&LaunchFigures) -> Option<f64>;
-        let per_launch: [(Metric, Of); 5] = [
-            (Metric::P50, |l| l.p50_us),
-            (Metric::P90, |l| l.p90_us),
-            (Metric::P95, |l| l.p95_us),
-            (Metric::P99, |l| l.p99_us),
-            (Metric::Mean, |l| Some(l.mean_us)),
-        ];
-        let name = arm.arm.name.clone();
-        let mut quantities = Vec::new();
-        let mut add = |metric, values: Option<Vec<f64>>| {
-            let few = || Quantity::Missing("a launch has too few calls for it".into());
-            quantities.push((metric, values.map_or_else(few, Quantity::Launches)));
-        };
-        for (metric, of) in per_launch {
-            add(metric, arm.per_launch.iter().map(of).collect());
-        }
-        if let Some(found) = analysis.comparisons.iter().find(|c| c.arm == name) {
-            add(Metric::Overhead, Some(found.per_launch_overhead_us.clone()));
-        }
-        if let Some(stages) = &arm.stages {
-            let tails = stages.per_launch_unexplained_p95_us.iter().copied();
-            add(
-                Metric::UnexplainedP50,
-                Some(stages.per_launch_unexplained_p50_us.clone()),
-            );
-            add(Metric::UnexplainedP95, tails.collect());
-        }
-        Self { name, quantities }
+    if let Some(found) = analysis.comparisons.iter().find(|c| c.arm == name) {
+        add(Metric::Overhead, Some(found.per_launch_overhead_us.clone()));
     }
+    if let Some(stages) = &arm.stages {
+        let tails = stages.per_launch_unexplained_p95_us.iter().copied();
+        add(
+            Metric::UnexplainedP50,
+            Some(stages.per_launch_unexplained_p50_us.clone()),
+        );
+        add(Metric::UnexplainedP95, tails.collect());
+    }
+    ArmQuantities { name, quantities }
 }

@@ -3,9 +3,9 @@
 use super::pace::Pace;
 use super::target::Aim;
 use crate::arm::{Arm, Transport, check_name};
-use crate::compare::{Rule, parse};
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
+use crate::judge::{Rule, parse};
 use crate::profile::Way;
 use crate::telling::Telling;
 use serde_json::Value;

@@ -11,6 +11,7 @@
 mod args;
 mod drive;
 mod http;
+mod judged;
 mod pace;
 mod report;
 mod store;
@@ -23,9 +24,9 @@ use args::Plan;
 use drive::Driven;
 pub(crate) use summary::{FORMAT, Load, PhaseFigures, Times};
 
-use crate::compare::{self, EXIT_REGRESSED};
 use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
 use crate::interrupt::Interrupt;
+use crate::judge::EXIT_REGRESSED;
 use crate::progress::Progress;
 use crate::run::{Manifest, RunDirectory, Sampler, write_whole};
 use crate::stats::gate::Verdict;
@@ -59,7 +60,7 @@ pub(crate) fn run(
     drop(progress);
     sampler.map(Sampler::finish).transpose()?;
     let mut load = Load::of(&plan, &driven, &manifest);
-    load.thresholds = compare::judge_load(&args.threshold, &load)?;
+    load.thresholds = load.judge(&args.threshold)?;
     let mut lost = false;
     if let Some(run) = &run {
         let kept = keep(run, manifest, &plan, &load, &driven, started_ms);

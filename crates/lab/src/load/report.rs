@@ -1,7 +1,7 @@
 //! A load run for people, and as one JSON document.
 
 use super::summary::{Load, PhaseFigures, Times};
-use crate::compare;
+use crate::judge;
 use crate::stats::Interval;
 use std::io::{self, Write};
 
@@ -33,7 +33,7 @@ pub(super) fn text(load: &Load, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "warning: {warning}")?;
     }
     let judged = load.thresholds.as_ref();
-    judged.map_or(Ok(()), |judged| compare::lines(judged, out))
+    judged.map_or(Ok(()), |judged| judge::lines(judged, out))
 }
 
 fn one(phase: &PhaseFigures, out: &mut dyn Write) -> io::Result<()> {

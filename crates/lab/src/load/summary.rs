@@ -4,8 +4,8 @@ use super::args::{Phase, Plan};
 use super::drive::{Driven, Stretch};
 use super::pace::Pace;
 use super::worker::Done;
-use crate::compare::Judgement;
 use crate::host::{self, Host};
+use crate::judge::Judgement;
 use crate::run::{Manifest, Status};
 use crate::stats::{Interval, Sorted, mean, share, variance};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The name and version of the document.
 pub(crate) const FORMAT: &str = "durward-lab-load/1";
 /// Confidence of all intervals.
-const CONFIDENCE: f64 = 0.95;
+pub(super) const CONFIDENCE: f64 = 0.95;
 /// How late a free worker may leave, its p99 as a share of the median service time.
 const LATE_SHARE_MAX: f64 = 0.1;
 /// How much of a core the generator may use, in per cent.

@@ -2,7 +2,7 @@
 
 use super::page::{Case, Page};
 use super::svg::escape;
-use crate::compare::{Judged, Judgement};
+use crate::judge::{Judged, Judgement};
 use crate::stats::gate::Verdict;
 use std::fmt::{self, Write as _};
 

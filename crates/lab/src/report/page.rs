@@ -1,7 +1,7 @@
 //! What a page says, before it is Markdown, HTML or XML.
 
 use super::svg::Chart;
-use crate::compare::Judgement;
+use crate::judge::Judgement;
 
 /// A page.
 #[derive(Debug)]

@@ -15,10 +15,10 @@ mod stdio_rate;
 mod web;
 mod whence;
 
-use crate::compare::EXIT_REGRESSED;
 use crate::driver::Protocol;
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
+use crate::judge::EXIT_REGRESSED;
 use crate::overhead::{self, Analysis, Monitor, Plan};
 use crate::profile::{Calls, Way};
 use crate::progress::{Kind, Progress};

@@ -10,7 +10,7 @@ use super::under_way::CallGuard;
 use super::wait::Asking;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
-use crate::upstream::{Exchange, Frame, Unsent};
+use crate::upstream::{Exchange, Frame, Unsent, spared};
 
 /// What became of a request at once.
 pub(crate) enum Begun {
@@ -36,7 +36,9 @@ impl Asker {
             names,
             received_ns,
             step,
+            read,
         } = asked;
+        let carried = |bytes| Frame { bytes, read };
         let called = Called {
             marks,
             deadline_ns: received_ns.saturating_add(names.timeout_ns),
@@ -48,7 +50,7 @@ impl Asker {
             Step::Pass(kind, after, facts, origin) => {
                 let gate = &self.server.gate;
                 let to = self.server.peer();
-                match gate.admit_control(kind, &facts, &origin, &to, Frame(frame)) {
+                match gate.admit_control(kind, &facts, &origin, &to, carried(frame)) {
                     Ok(pass) => {
                         let sent = self.dispatch(pass, &called.marks, called.deadline_ns).await;
                         let sent = sent.map(|(exchange, ())| (exchange, after));
@@ -63,7 +65,7 @@ impl Asker {
                     facts: *facts,
                     origin: *origin,
                     targets: self.server.peer().into(),
-                    request: Frame(frame),
+                    request: carried(frame),
                 };
                 let admission = self.server.gate.admit(call).await;
                 self.decided(admission, called).await
@@ -76,7 +78,7 @@ impl Asker {
                 Err(stray) => {
                     let counted = self.server.gate.admit_stray(&facts, &origin);
                     self.client.note("request_state_unusable", stray.sentence());
-                    Begun::Answered(frames::stray(&called.names.id, stray, counted))
+                    Begun::Answered(stray.answer(&called.names.id, counted))
                 }
             },
         }
@@ -177,6 +179,7 @@ impl Asker {
                 Ok(sent) => return Ok(sent),
                 Err(Unsent::Elsewhere(_)) => return Err(UpstreamFault::Unreachable.into()),
                 Err(Unsent::Busy) => return Err(UpstreamFault::Busy.into()),
+                Err(Unsent::Spared(rejected)) => return Err(spared(rejected)),
                 Err(Unsent::Ended(unspent)) => pass = unspent,
             }
         }

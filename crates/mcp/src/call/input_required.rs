@@ -2,14 +2,14 @@
 //! it. What it carries meanwhile (`requestState`) only names the call, which is kept here.
 
 use gate::approval::{Channel, Question};
-use gate::{Gate, Reason, Ticket};
+use gate::{Gate, Reason, Refusal, Ticket};
 use serde_json::{Value, json};
 use wire::Bounds;
 use wire::jsonrpc::{member, string};
 use wire::scan::{Scan, scan_request};
 
 use super::form::{self, ID_PREFIX, Said};
-use crate::message::request;
+use crate::message::{frames, request};
 use crate::upstream::Frame;
 
 /// Under which key a client answers our question.
@@ -50,6 +50,15 @@ impl Stray {
                 "requestState is unknown, used or too old; send the request again without it"
             }
             Self::Other => "the request is not the one that was asked about",
+        }
+    }
+
+    /// The answer to a request that comes back so; `counted` refuses where its caller is beyond its limits.
+    #[must_use]
+    pub fn answer(self, id: &str, counted: Result<(), Box<Refusal>>) -> Vec<u8> {
+        match counted {
+            Ok(()) => frames::error(id, -32602, self.sentence(), None),
+            Err(refusal) => frames::refused(id, &refusal),
         }
     }
 }

@@ -126,10 +126,12 @@ impl Asker {
         id: &str,
     ) -> Result<Vec<u8>, Box<Ticket<Frame>>> {
         let may = self.is_modern() && ticket.approvers().contains(&Channel::Client);
-        let request = ticket.request().filter(|frame| may && elicits(&frame.0));
+        let request = ticket
+            .request()
+            .filter(|frame| may && elicits(&frame.bytes));
         let kept = request.and_then(|frame| {
-            let key = marks.spelled_id(&frame.0).map(|(_, key)| key);
-            Some((essence(&frame.0)?, key))
+            let key = marks.spelled_id(&frame.bytes).map(|(_, key)| key);
+            Some((essence(&frame.bytes)?, key))
         });
         let question = self.server.gate.approvals().question(ticket.id());
         let (Some((essence, key)), Some(question)) = (kept, question) else {

@@ -7,6 +7,7 @@ use gate::journal::Status;
 use gate::{Admission, Call, InFlight, Outcome, Reason, Refusal, Ticket};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
+use toolkit::reasons::mcp_error;
 use wire::jsonrpc::member;
 use wire::{Bounds, Era, scan_reply, scan_request};
 
@@ -103,7 +104,7 @@ impl Asker {
             place.ping();
             return Some(frame);
         }
-        match self.admit(&id, &method, Frame(frame)).await {
+        match self.admit(&id, &method, Frame::from(frame)).await {
             Admission::Pending(ticket) => {
                 let waiting = Waiting {
                     asker: self.clone(),
@@ -123,7 +124,7 @@ impl Asker {
     async fn admit(&self, id: &str, method: &str, request: Frame) -> Admission<Frame> {
         let gate = &self.server.gate;
         let facts = self.with_context(|context| describe::server_request(method, context));
-        let origin = self.origin(id, Some(gate.digest(&request.0)), gate.mono_ns());
+        let origin = self.origin(id, Some(gate.digest(&request.bytes)), gate.mono_ns());
         let call = Call {
             caller: self.caller.clone(),
             facts,
@@ -152,7 +153,7 @@ impl Asker {
             Admission::Permit(permit) => {
                 let (frame, flight) = taken(permit, &self.peer())?;
                 place.judged(flight);
-                return Some(frame.0);
+                return Some(frame.bytes);
             }
             Admission::Pending(ticket) => self.undecidable(*ticket),
             Admission::Refused(refusal) => refusal,
@@ -326,7 +327,7 @@ impl Run {
         };
         for (method, text) in wanted {
             let id = self.id().to_owned();
-            let frame = Frame(text.into_bytes());
+            let frame = Frame::from(text.into_bytes());
             let admission = self.asker.admit(&id, &method, frame).await;
             if let Err(said) = self.take(&mut judging, method, admission) {
                 return Err(Some(said));
@@ -359,7 +360,7 @@ impl Run {
         if let Some(After::Call(flight)) = self.take_after() {
             flight.finish(Outcome {
                 status: Status::Failure,
-                error_code: Some(i64::from(frames::REFUSED_CODE)),
+                error_code: Some(i64::from(mcp_error(refusal.reason))),
                 reason: Some(refusal.reason.into()),
                 ..Outcome::default()
             });

@@ -1,9 +1,11 @@
 //! What a request asks for, read from its frame.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use gate::facts::{Facts, ResourceType};
 use gate::{ControlKind, InFlight, Origin};
+use toolkit::server::SessionRef;
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 use wire::{Canonical, Id, WireError};
@@ -35,6 +37,8 @@ pub(crate) struct Asked {
     pub(super) names: Names,
     pub(super) received_ns: u64,
     pub(super) step: Step,
+    /// What it says to a built-in server.
+    pub(super) read: Option<Box<toolkit::mcp::Message>>,
 }
 
 /// A request's names as its client spelled them.
@@ -102,7 +106,8 @@ impl Asker {
             received_ns,
         } = *asked;
         let frame = canonical.text().as_bytes();
-        let step = self.step(asked);
+        let message = self.message(scan);
+        let step = self.step(asked, message.as_deref());
         let timeout_ns = if method::of(method).is_endless {
             // A subscription lasts as long as its client stays.
             u64::MAX
@@ -130,6 +135,25 @@ impl Asker {
             },
             received_ns,
             step,
+            read: message,
+        }
+    }
+
+    /// What a request says to a built-in server.
+    fn message(&self, scan: &Scan<'_>) -> Option<Box<toolkit::mcp::Message>> {
+        let builtin = self.server.builtin()?;
+        let by = SessionRef {
+            id: Arc::clone(&self.session_id),
+            caller: Arc::clone(&self.caller.subject),
+        };
+        Some(Box::new(builtin.read(scan, by)))
+    }
+
+    /// Has a built-in server state what a call is about.
+    pub(super) fn stated(&self, message: Option<&toolkit::mcp::Message>, facts: &mut Facts) {
+        if let (Some(builtin), Some(message)) = (self.server.builtin(), message) {
+            // One that cannot be described is answered with a failure, and judged by what is known.
+            let _ = builtin.describe(message, facts);
         }
     }
 
@@ -152,7 +176,7 @@ impl Asker {
     }
 
     /// What becomes of a request by its method and what it carries.
-    fn step(&self, asked: &ToRead<'_>) -> Step {
+    fn step(&self, asked: &ToRead<'_>, message: Option<&toolkit::mcp::Message>) -> Step {
         let ToRead {
             scan,
             id,
@@ -181,7 +205,7 @@ impl Asker {
                 let after = After::List(list, first);
                 Step::Pass(ControlKind::List, after, control(), origin())
             }
-            (Class::Judged(reaches_for), None) => match self.judged(asked, reaches_for) {
+            (Class::Judged(reaches_for), None) => match self.judged(asked, reaches_for, message) {
                 Ok(facts) => Step::Judge(facts, origin()),
                 Err(refusal) => Step::Refuse(refusal),
             },
@@ -193,6 +217,7 @@ impl Asker {
         &self,
         asked: &ToRead<'_>,
         reaches_for: Option<ResourceType>,
+        message: Option<&toolkit::mcp::Message>,
     ) -> Result<Box<Facts>, Vec<u8>> {
         let (id, method) = (asked.id.raw(), asked.method);
         let described = self.with_context(|context| {
@@ -207,6 +232,7 @@ impl Asker {
                 self.client.note(fault.kind.label(), fault.message);
                 frames::bad_frame(id, &fault)
             })?;
+        self.stated(message, &mut facts);
         Server::refresh_quarantine(&mut facts, &self.shown);
         Ok(Box::new(facts))
     }

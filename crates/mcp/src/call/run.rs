@@ -33,8 +33,9 @@ pub(crate) enum Said {
 /// A request under way. Dropped before its end, it is cancelled at the server and settled as such.
 pub(crate) struct Run {
     pub(super) asker: Asker,
-    pub(super) stage: Stage,
+    /// Dropped before the stage: once a call has left its place at the server, it is settled.
     after: Option<After>,
+    pub(super) stage: Stage,
     pub(super) names: Names,
     pub(super) guard: Option<CallGuard>,
     /// What a person let pass while the call went on; made with the server's first question.

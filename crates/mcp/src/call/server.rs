@@ -9,6 +9,7 @@ use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::pins::PinOptions;
 use gate::{Caller, Gate, PeerId};
+use toolkit::mcp::Builtin;
 use wire::canonical::NameTree;
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
@@ -21,7 +22,6 @@ use crate::descriptions::finding::{Event, Finding, Told, quoted};
 use crate::descriptions::listing::{self, Listed};
 use crate::message::method::List;
 use crate::message::mirrored::Declarations;
-use crate::message::reply;
 use crate::upstream::{Means, Pool, Share};
 
 /// Most callers without a session of whom it is known what they were shown.
@@ -44,6 +44,8 @@ pub struct ServerOptions {
     pub call_timeout_ms: u64,
     /// The same for single tools.
     pub tool_timeouts_ms: HashMap<String, u64>,
+    /// When it is spared because it fails, and for how long.
+    pub breaker: toolkit::breaker::Settings,
     /// The file system that it sees, where it is ours.
     pub view: Option<Arc<dyn PathView>>,
     /// What is done about its descriptions.
@@ -116,6 +118,7 @@ impl Server {
             options.share,
             options.processes_max,
             Arc::clone(&options.gate),
+            options.breaker,
         );
         let server = Self {
             name,
@@ -131,9 +134,27 @@ impl Server {
             memo: Arc::default(),
             shown: Mutex::default(),
         };
+        server.learn_builtin();
         let fault = server.nothing_shown().read().fault();
         server.tell(fault.into_iter().collect(), session_id);
         server
+    }
+
+    /// The server itself, where it is a built-in one.
+    pub fn builtin(&self) -> Option<&Arc<Builtin>> {
+        match self.pool.means() {
+            Means::Builtin(builtin) => Some(builtin),
+            Means::Command(_) | Means::Http(_) => None,
+        }
+    }
+
+    /// A built-in server's definitions are known before anybody lists them.
+    fn learn_builtin(&self) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for tool in self.builtin().into_iter().flat_map(|b| b.tools()) {
+            known.schemas.learn(tool.name, tool.input.json());
+            known.names.learn(tool.name, tool.input.json());
+        }
     }
 
     /// Its name as a destination.
@@ -195,7 +216,8 @@ impl Server {
             caller,
             view: self.view.as_deref(),
             schemas: &known.schemas,
-            definitions: Some(&shown.read()),
+            definitions: Some(&*shown.read()),
+            builtin: self.builtin().map(Arc::as_ref),
         })
     }
 
@@ -295,7 +317,7 @@ impl Asker {
         frame: &[u8],
         payload: &str,
     ) -> Result<Option<String>, &'static str> {
-        let Some(listed) = reply::list(list, frame, payload)? else {
+        let Some(listed) = listing::of_reply(list, frame, payload)? else {
             return Ok(None);
         };
         if let Some(under_way) = &self.under_way {

@@ -307,7 +307,7 @@ impl UnderWay {
             }
             AskKind::Judged(mut flight) => {
                 flight.reply_arrived();
-                if let Ok(flight) = link.send(flight.answer(Frame(frame))) {
+                if let Ok(flight) = link.send(flight.answer(Frame::from(frame))) {
                     flight.finish(Outcome {
                         status: Status::Success,
                         ..Outcome::default()

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gate::approval::Channel;
+use gate::approval::{Channel, Question};
 use gate::{Admission, Reason, Refusal, Ticket};
 use wire::id::IdKey;
 use wire::jsonrpc::{member, string};
@@ -22,7 +22,7 @@ use crate::message::{frames, request};
 use crate::upstream::Frame;
 
 /// How often a client that asked for progress hears that its call still waits, in milliseconds.
-const PROGRESS_MS: u64 = 10_000;
+const PROGRESS_MS: u64 = 5_000;
 
 /// Something that waits for a person.
 pub(super) struct Asking {
@@ -93,6 +93,18 @@ impl Waiting {
     }
 }
 
+/// Tells whoever reads standard error that a call waits, and how to answer.
+fn tell(question: &Question) {
+    tracing::info!(
+        target: "approval",
+        "{:?} on {} waits for approval for {} s; answer with: durward approvals allow {id} (or deny {id}, or watch)",
+        question.tool_name.as_deref().unwrap_or(&question.mcp_method),
+        question.backend_id,
+        question.timeout_seconds,
+        id = question.id,
+    );
+}
+
 /// What there is for the client of something that waits.
 pub(super) enum Next {
     Show(Vec<u8>),
@@ -123,6 +135,9 @@ impl Asking {
             return Err(gate.decline(*ticket, Reason::ApprovalUnreachable));
         }
         let question = gate.approvals().question(ticket.id());
+        if let Some(question) = &question {
+            tell(question);
+        }
         let form = under_way.zip(question).map(|(under_way, question)| {
             let (id, frame) = form::question(&question);
             Form {
@@ -210,11 +225,12 @@ impl Asker {
     /// Goes on with a call whose question has ended.
     pub(super) fn resumed(&self, ticket: Box<Ticket<Frame>>) -> Admission<Frame> {
         let now = ticket.request().and_then(|frame| {
-            let scan = scan_request(&frame.0, &Bounds::default()).ok()?;
+            let scan = scan_request(&frame.bytes, &Bounds::default()).ok()?;
             let method = string(member(&scan.members, "method")?)?;
             let described =
                 self.with_context(|context| request::described(&method, &scan, context));
             let mut facts = described?;
+            self.stated(frame.read.as_deref(), &mut facts);
             Server::refresh_quarantine(&mut facts, &self.shown);
             Some(facts)
         });

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use gate::Caller;
 use gate::facts::{Direction, Fact, Facts, ResourceType};
@@ -10,16 +11,28 @@ use gate::paths::{
     PathArgument, PathView, Role, is_content_key, is_file_uri, looks_like_path, meanings,
     role_of_key,
 };
+use gate::pins::Quarantine;
+use toolkit::mcp::Builtin;
 use wire::jsonrpc::{member, string};
 use wire::scan::{Bounds, Leaf, Scan, scan_request};
 use wire::text::unescape;
-
-use crate::descriptions::definitions::Definitions;
 
 mod completion;
 mod names;
 use completion::Completion;
 pub use names::ArgumentNames;
+
+/// What is known of the definitions that a session was shown.
+pub trait Defined {
+    /// The digest of a tool's definition, as its server listed it last.
+    fn definition_digest(&self, tool: &str) -> Option<Arc<str>>;
+
+    /// Whether a tool may not be shown or called.
+    fn quarantine(&self, tool: &str) -> Option<Quarantine>;
+
+    /// Whether what bears this name may not be reached, because the name cannot be seen.
+    fn unseen_name(&self, name: &str) -> Option<Quarantine>;
+}
 
 /// What describing needs to know beside the request.
 pub struct Context<'c> {
@@ -32,7 +45,9 @@ pub struct Context<'c> {
     /// Arguments that the tools' schemas say are paths.
     pub schemas: &'c PathSchemas,
     /// What a session learned of the tools' definitions, where there is a session.
-    pub definitions: Option<&'c Definitions>,
+    pub definitions: Option<&'c dyn Defined>,
+    /// The server itself, where it is a built-in one: it states what its tools do.
+    pub builtin: Option<&'c Builtin>,
 }
 
 /// Which arguments the tools' schemas say are paths.
@@ -169,6 +184,9 @@ fn define(facts: &mut Facts, tool: &str, context: &Context<'_>) {
         Some(digest) => Fact::Known(digest),
         None => Fact::Unknown,
     };
+    if let Some(builtin) = context.builtin {
+        builtin.define(tool, facts);
+    }
 }
 
 /// Every path-like string of a request that is no call, read, or prompt: it may stand anywhere.
@@ -334,6 +352,7 @@ mod tests {
             view: None,
             schemas: &schemas,
             definitions: None,
+            builtin: None,
         };
         for (method, params, places) in cases {
             let frame =

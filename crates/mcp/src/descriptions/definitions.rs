@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gate::names::{look, skeleton};
 use gate::pins::{self, Page, PinOptions, Pins, Quarantine};
 
+use crate::describe::Defined;
 use crate::descriptions::finding::{Event, Finding, quoted};
 use crate::descriptions::listing::Listed;
 use crate::descriptions::tree::Node;
@@ -78,6 +79,23 @@ pub struct Definitions {
     looks: HashMap<String, String>,
 }
 
+impl Defined for Definitions {
+    fn definition_digest(&self, tool: &str) -> Option<Arc<str>> {
+        self.tools.get(tool).map(|known| Arc::clone(&known.digest))
+    }
+
+    fn quarantine(&self, tool: &str) -> Option<Quarantine> {
+        let unseen = || self.tools.get(tool).is_some_and(|known| known.unseen_name);
+        self.unseen_name(tool)
+            .or_else(|| unseen().then_some(Quarantine::UnseenName))
+            .or_else(|| self.pins.quarantine(tool))
+    }
+
+    fn unseen_name(&self, name: &str) -> Option<Quarantine> {
+        (self.options.invisible && hidden::any(name)).then_some(Quarantine::UnseenName)
+    }
+}
+
 impl Definitions {
     /// Begins with what is pinned for a server.
     #[must_use]
@@ -103,28 +121,7 @@ impl Definitions {
         &self.options
     }
 
-    /// The digest of a tool's definition, as its server listed it last in this session.
-    #[must_use]
-    pub fn definition_digest(&self, tool: &str) -> Option<Arc<str>> {
-        self.tools.get(tool).map(|known| Arc::clone(&known.digest))
-    }
-
-    /// Whether a tool may not be shown or called.
-    #[must_use]
-    pub fn quarantine(&self, tool: &str) -> Option<Quarantine> {
-        let unseen = || self.tools.get(tool).is_some_and(|known| known.unseen_name);
-        self.unseen_name(tool)
-            .or_else(|| unseen().then_some(Quarantine::UnseenName))
-            .or_else(|| self.pins.quarantine(tool))
-    }
-
-    /// Whether what bears this name may not be reached, because the name cannot be seen.
-    #[must_use]
-    pub fn unseen_name(&self, name: &str) -> Option<Quarantine> {
-        (self.options.invisible && hidden::any(name)).then_some(Quarantine::UnseenName)
-    }
-
-    /// As [`Definitions::quarantine`], after another look at the pins, which may have been approved
+    /// As [`Defined::quarantine`], after another look at the pins, which may have been approved
     /// meanwhile.
     pub fn quarantine_now(&mut self, tool: &str) -> Option<Quarantine> {
         self.pins.refresh();

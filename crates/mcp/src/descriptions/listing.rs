@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gate::Gate;
 use gate::facts::{Facts, ResourceType};
 use serde_json::value::RawValue;
+use wire::{Bounds, scan_request};
 
 use crate::describe::{self, Context};
 use crate::descriptions::definitions;
@@ -29,6 +30,20 @@ pub struct Row<'a> {
     pub label: String,
     /// A tool's input schema.
     pub input_schema: serde_json::Value,
+}
+
+/// The list of a reply, checked as strictly as a request: what is shown must be what was judged. `None`
+/// where the result holds no list.
+///
+/// # Errors
+/// A sentence, where the reply is not a list of this kind: it is then not passed on.
+pub fn of_reply<'p>(
+    list: List,
+    frame: &[u8],
+    payload: &'p str,
+) -> Result<Option<Listed<'p>>, &'static str> {
+    scan_request(frame, &Bounds::default()).map_err(|fault| fault.message)?;
+    read(list, payload)
 }
 
 /// Reads a list's result. `None` where it holds no list: a Modern result may ask for input instead,

@@ -24,6 +24,7 @@ pub use gate::Caller;
 use gate::Gate;
 use net::http::server::{Request, Response};
 use tokio::sync::watch;
+use toolkit::breaker::BreakerEvent;
 
 use crate::call::{Lot, Server, ServerOptions};
 use crate::notes::Notes;
@@ -65,6 +66,9 @@ pub struct Counts {
     /// Server processes, and sessions with servers over HTTP.
     pub servers: usize,
 }
+
+/// What a breaker has counted.
+pub type Counted = [(BreakerEvent, u64); BreakerEvent::ALL.len()];
 
 /// The servers by name.
 type Servers = HashMap<String, Arc<Server>>;
@@ -166,6 +170,18 @@ impl Face {
             sessions: self.sessions.count(),
             servers: self.servers().values().map(|s| s.pool.running()).sum(),
         }
+    }
+
+    /// What the breaker of each server has counted, by its name.
+    #[must_use]
+    pub fn breakers(&self) -> Vec<(String, Counted)> {
+        let servers = self.servers();
+        let counted = |(name, server): (&String, &Arc<Server>)| {
+            (name.clone(), server.pool.breaker().counts())
+        };
+        let mut all: Vec<_> = servers.iter().map(counted).collect();
+        all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        all
     }
 
     /// Answers a request for the server of this name.

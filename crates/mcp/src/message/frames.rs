@@ -2,14 +2,11 @@
 
 use gate::{ClosedSet, Refusal};
 use serde_json::json;
+use toolkit::reasons::mcp_error;
 use wire::WireError;
 use wire::jsonrpc::member;
 use wire::scan::Scan;
 
-use crate::call::input_required::Stray;
-
-/// JSON-RPC error code of a refusal by the gate.
-pub const REFUSED_CODE: i32 = -32001;
 /// JSON-RPC error code where the server did not do its part.
 pub const UPSTREAM_CODE: i32 = -32603;
 
@@ -50,6 +47,8 @@ pub enum UpstreamFault {
     SessionLost,
     /// No process of the server became free in time.
     NoPlace,
+    /// The server failed so often in a row that it is left alone for a while; nothing was sent.
+    CircuitOpen,
     /// The client and the server speak different eras of the protocol.
     EraMismatch,
     /// We end, and the call had not ended in time.
@@ -58,7 +57,7 @@ pub enum UpstreamFault {
 
 impl UpstreamFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Died,
         Self::Timeout,
         Self::Garbage,
@@ -76,6 +75,7 @@ impl UpstreamFault {
         Self::NoAnswer,
         Self::SessionLost,
         Self::NoPlace,
+        Self::CircuitOpen,
         Self::EraMismatch,
         Self::Stopping,
     ];
@@ -101,6 +101,7 @@ impl UpstreamFault {
             Self::NoAnswer => "upstream_no_answer",
             Self::SessionLost => "upstream_session_lost",
             Self::NoPlace => "too_many_servers",
+            Self::CircuitOpen => "circuit_open",
             Self::EraMismatch => "era_mismatch",
             Self::Stopping => "stopping",
         }
@@ -145,6 +146,9 @@ impl UpstreamFault {
             Self::NoPlace => {
                 "all processes of the server are in use; try again when a session has ended"
             }
+            Self::CircuitOpen => {
+                "the server failed too often in a row and is left alone for a while; nothing was sent"
+            }
             Self::EraMismatch => {
                 "the client and the server speak different eras of the protocol, one with initialize, the other 2026-07-28 without; use a client or server of the other's era"
             }
@@ -162,6 +166,7 @@ impl UpstreamFault {
             | Self::NoPlace
             | Self::Unreachable
             | Self::Overloaded
+            | Self::CircuitOpen
             | Self::SessionLost => true,
             Self::Died
             | Self::Timeout
@@ -188,6 +193,8 @@ pub struct Failure {
     pub fault: UpstreamFault,
     /// What exactly, in words that leak nothing; for the caller.
     pub detail: Option<String>,
+    /// The status of HTTP that it came with.
+    pub status: Option<u16>,
 }
 
 impl From<UpstreamFault> for Failure {
@@ -195,6 +202,7 @@ impl From<UpstreamFault> for Failure {
         Self {
             fault,
             detail: None,
+            status: None,
         }
     }
 }
@@ -214,6 +222,7 @@ impl UpstreamFault {
         Failure {
             fault: self,
             detail: Some(detail.into()),
+            status: None,
         }
     }
 }
@@ -241,17 +250,8 @@ pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
                 .map(|ms| ("retry_after_ms".into(), ms.into())),
         );
     }
-    error(id, REFUSED_CODE, &refusal.to_string(), Some(&data))
-}
-
-/// The answer to a request that comes back with a state under which nothing of it is kept; `counted`
-/// refuses where its caller is beyond its limits.
-#[must_use]
-pub fn stray(id: &str, stray: Stray, counted: Result<(), Box<Refusal>>) -> Vec<u8> {
-    match counted {
-        Ok(()) => error(id, -32602, stray.sentence(), None),
-        Err(refusal) => refused(id, &refusal),
-    }
+    let code = mcp_error(refusal.reason);
+    error(id, code, &refusal.to_string(), Some(&data))
 }
 
 /// News for a client whose call waits for a person. `told` counts them: progress may only grow, and a
@@ -259,7 +259,7 @@ pub fn stray(id: &str, stray: Stray, counted: Result<(), Box<Refusal>>) -> Vec<u
 #[must_use]
 pub fn waiting(token: &str, told: u32, left_s: u64) -> Vec<u8> {
     format!(
-        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{},\"message\":\"waiting for a person's approval, {left_s} s left\"}}}}",
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{},\"message\":\"waiting for a person's approval, {left_s} s left; answer with: durward approvals watch\"}}}}",
         f64::from(told) / 1e6
     )
     .into_bytes()

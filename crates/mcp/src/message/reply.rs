@@ -5,12 +5,10 @@ use std::ops::Range;
 use gate::journal::{ResponseSummary, Status};
 use gate::{ClosedSet, Gate, Outcome};
 use wire::jsonrpc::{Envelope, Kind, member};
-use wire::{Bounds, scan_reply, scan_request};
+use wire::{Bounds, scan_reply};
 
 use super::splice;
-use crate::descriptions::listing::{self, Listed};
 use crate::message::frames::{self, Failure, UpstreamFault};
-use crate::message::method::List;
 
 /// An answer and where its parts are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,20 +142,6 @@ pub fn within_bound(gate: &Gate, frame: &[u8]) -> Result<(), (Failure, ResponseS
         body_hash: None,
     };
     Err((failure, summary))
-}
-
-/// A list, checked as strictly as a request: what is shown must be what was judged. `None` where
-/// the result holds no list.
-///
-/// # Errors
-/// A sentence, where the reply is not a list of this kind: it is then not passed on.
-pub fn list<'p>(
-    list: List,
-    frame: &[u8],
-    payload: &'p str,
-) -> Result<Option<Listed<'p>>, &'static str> {
-    scan_request(frame, &Bounds::default()).map_err(|fault| fault.message)?;
-    listing::read(list, payload)
 }
 
 /// Whether a tool's result says of itself that it is an error.

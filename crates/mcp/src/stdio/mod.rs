@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use gate::{Caller, Gate};
 use net::stdio::{FrameReader, FrameWriter};
+use toolkit::server::SessionRef;
 use wire::{Canonical, FrameEvent, Id, WireError, WireErrorKind};
 
 use crate::call::{Asked, Asker};
@@ -100,7 +101,10 @@ impl Stdio {
         let gate = Arc::clone(&server.gate);
         let session_id = Arc::clone(&options.session_id);
         let server = Arc::new(Server::new(server, &session_id));
-        let (slot, driver) = server.pool.sole(Arc::clone(&session_id))?;
+        let (slot, driver) = server.pool.sole(SessionRef {
+            id: Arc::clone(&session_id),
+            caller: Arc::clone(&options.caller.subject),
+        })?;
         let link = slot
             .current()
             .ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;

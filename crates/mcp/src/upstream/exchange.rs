@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
 use super::link::Link;
+use super::verdict;
 use super::way::Reading;
+use toolkit::breaker::BreakerPass;
 use wire::id::IdKey;
 
 use crate::message::frames::Failure;
@@ -114,6 +116,8 @@ pub struct Exchange {
     number: u64,
     mailbox: Arc<Mailbox>,
     reading: Reading,
+    /// Its server's breaker hears how it ends; dropped before, it was given up.
+    leave: Option<BreakerPass>,
     ended: bool,
 }
 
@@ -123,12 +127,14 @@ impl Exchange {
         number: u64,
         mailbox: Arc<Mailbox>,
         reading: Reading,
+        leave: BreakerPass,
     ) -> Self {
         Self {
             link,
             number,
             mailbox,
             reading,
+            leave: Some(leave),
             ended: false,
         }
     }
@@ -139,9 +145,19 @@ impl Exchange {
         let incoming = match &mut self.reading {
             Reading::Link => self.mailbox.next().await,
             Reading::Own(http) => self.link.next_of(self.number, &self.mailbox, http).await,
+            Reading::Inside(inside) => {
+                let (number, mailbox) = (self.number, &self.mailbox);
+                self.link.next_inside(number, mailbox, inside).await
+            }
         };
         self.ended = incoming.is_end();
+        if let Some(verdict) = verdict::of(&incoming)
+            && let Some(leave) = self.leave.take()
+        {
+            leave.settle(verdict, self.link.gate().mono_ns());
+        }
         if self.ended
+            && matches!(self.reading, Reading::Own(_))
             && let Reading::Own(http) = std::mem::replace(&mut self.reading, Reading::Link)
             && matches!(incoming, Incoming::Response(_))
         {

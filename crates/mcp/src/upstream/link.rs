@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::{ControlKind, Gate, Pass, PeerId};
+use toolkit::breaker::{Breaker, Rejected};
 use wire::id::IdKey;
 use wire::{Id, Revision};
 
@@ -39,6 +40,8 @@ pub(super) struct Making {
     pub gate: Arc<Gate>,
     pub naming: Naming,
     pub peer: Arc<dyn Peer>,
+    /// Of the server, whichever its links.
+    pub breaker: Arc<Breaker>,
     pub notes: Arc<Mutex<Notes>>,
     /// The session that notes are about; empty where there is none.
     pub session_id: Arc<str>,
@@ -94,6 +97,8 @@ pub enum Unsent<P> {
     Ended(P),
     /// Too much is under way.
     Busy,
+    /// The server fails so often that it is spared for a while.
+    Spared(Rejected),
     /// The pass is made out to another server.
     Elsewhere(P),
 }
@@ -121,7 +126,7 @@ impl Link {
 
     /// A pass for the protocol's own traffic to this server.
     pub fn control(&self, kind: ControlKind, frame: Vec<u8>) -> gate::Control<Frame> {
-        self.made.gate.control(kind, self.id(), Frame(frame))
+        self.made.gate.control(kind, self.id(), Frame::from(frame))
     }
 
     /// Tells the server that its request does not pass. One that is gone needs no answer.
@@ -219,7 +224,7 @@ impl Link {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mailbox = Arc::new(Mailbox::default());
         let own = self.made.naming != Naming::AsSpelled;
-        let (spent, open) = {
+        let (spent, open, leave) = {
             let mut table = self.table();
             if table.ended {
                 return Err(Unsent::Ended(pass));
@@ -227,8 +232,10 @@ impl Link {
             if table.open.len() >= IN_FLIGHT_MAX {
                 return Err(Unsent::Busy);
             }
+            let now_ns = self.made.gate.mono_ns();
+            let leave = self.made.breaker.admit(now_ns).map_err(Unsent::Spared)?;
             let (spent, open) = pass.spend(self.id()).map_err(Unsent::Elsewhere)?;
-            let spelled = (!own).then(|| marks.spelled_id(&spent.request().0));
+            let spelled = (!own).then(|| marks.spelled_id(&spent.request().bytes));
             let spelled = spelled.flatten();
             if let Some((_, key)) = &spelled {
                 table.spelled.insert(key.clone(), number);
@@ -239,18 +246,22 @@ impl Link {
                 spelled,
             };
             table.open.insert(number, entry);
-            (spent, open)
+            (spent, open, leave)
         };
         let text = own.then(|| number.to_string());
         let reading = match self.made.peer.request(spent, marks, text.as_deref()) {
             Ok(reading) => reading,
-            Err(_) => {
-                // Some of it may have left: nobody may send it again.
-                self.close(number, Incoming::Fault(UpstreamFault::Died.into()));
+            Err(error) => {
+                let fault = match error.kind() {
+                    io::ErrorKind::WouldBlock => UpstreamFault::Busy,
+                    // Some of it may have left: nobody may send it again.
+                    _ => UpstreamFault::Died,
+                };
+                self.close(number, Incoming::Fault(fault.into()));
                 Reading::Link
             }
         };
-        let exchange = Exchange::new(Arc::clone(self), number, mailbox, reading);
+        let exchange = Exchange::new(Arc::clone(self), number, mailbox, reading, leave);
         Ok((exchange, open))
     }
 

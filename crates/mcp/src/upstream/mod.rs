@@ -9,6 +9,7 @@ mod link;
 mod pool;
 mod route;
 mod slot;
+mod verdict;
 mod way;
 
 use std::borrow::Cow;
@@ -27,6 +28,7 @@ pub use link::{IN_FLIGHT_MAX, Link, Naming, Unsent};
 pub use pool::{CHILDREN_MAX, Means, Pool, QUEUE_MAX, QUEUE_WAIT_MS_MAX, SESSIONS_MAX, Share};
 pub(crate) use slot::Lasting;
 pub use slot::Slot;
+pub(crate) use verdict::spared;
 pub use way::http;
 pub(crate) use way::{Driver, Turn};
 pub use way::{Peer, Reading};
@@ -38,14 +40,25 @@ fn message_bytes_max(gate: &Gate) -> usize {
     reply.max(FRAME_BYTES_MAX)
 }
 
-/// A frame on its way, as bytes without their newline.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame(pub Vec<u8>);
+/// A frame on its way.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// Its bytes, without a newline.
+    pub bytes: Vec<u8>,
+    /// What it says to a built-in server, read from the bytes that were judged.
+    pub read: Option<Box<toolkit::mcp::Message>>,
+}
+
+impl From<Vec<u8>> for Frame {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes, read: None }
+    }
+}
 
 impl Shown for Frame {
     /// The arguments of a tool or prompt; else all that the method is given.
     fn arguments(&self) -> Option<Cow<'_, str>> {
-        let scan = scan_request(&self.0, &Bounds::default()).ok()?;
+        let scan = scan_request(&self.bytes, &Bounds::default()).ok()?;
         let all = || Envelope::of(&scan).ok()?.payload;
         member(&scan.params, "arguments")
             .or_else(all)

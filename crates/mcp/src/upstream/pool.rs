@@ -1,6 +1,7 @@
 //! Links to one server: opened when first needed, shared as configured, opened again when they end.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::pin::pin;
@@ -10,11 +11,16 @@ use std::time::Duration;
 
 use gate::{ControlKind, Gate, PeerId, Transport};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use toolkit::breaker::{Breaker, Settings};
+use toolkit::mcp::Builtin;
+use toolkit::server::SessionRef;
 use wire::{Era, Revision};
 
 use super::ServerCommand;
 use super::link::{Link, Making, Naming};
 use super::slot::{Hello, Slot, ask};
+use super::verdict;
+use super::way::builtin::Inside;
 use super::way::http::{HttpUpstream, Remote};
 use super::way::{Driver, child};
 
@@ -35,14 +41,28 @@ pub const QUEUE_WAIT_MS_MAX: u64 = 10_000;
 const GIVEN_UP_IDLE_MS_MIN: u64 = 1_000;
 /// How often whoever waits looks for such a process, in milliseconds.
 const GIVE_UP_EVERY_MS: u64 = 250;
+/// How long the calls of a built-in server may take to be settled at the end, in milliseconds.
+const SETTLE_WAIT_MS_MAX: u64 = 2_000;
 
 /// How a server is started or reached.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Means {
     /// As a process of ours.
     Command(Box<ServerCommand>),
     /// Over HTTP.
     Http(Arc<HttpUpstream>),
+    /// In this process.
+    Builtin(Arc<Builtin>),
+}
+
+impl fmt::Debug for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(command) => f.debug_tuple("Command").field(command).finish(),
+            Self::Http(upstream) => f.debug_tuple("Http").field(upstream).finish(),
+            Self::Builtin(builtin) => f.debug_tuple("Builtin").field(builtin.id()).finish(),
+        }
+    }
 }
 
 impl Means {
@@ -50,8 +70,16 @@ impl Means {
     fn places_max(&self, processes_max: usize) -> usize {
         match self {
             Self::Command(_) => processes_max,
-            Self::Http(_) => SESSIONS_MAX,
+            Self::Http(_) | Self::Builtin(_) => SESSIONS_MAX,
         }
+    }
+
+    fn is_builtin(&self) -> bool {
+        matches!(self, Self::Builtin(_))
+    }
+
+    fn is_process(&self) -> bool {
+        matches!(self, Self::Command(_))
     }
 
     /// What records say of it.
@@ -60,6 +88,7 @@ impl Means {
         match self {
             Self::Command(_) => Transport::Stdio,
             Self::Http(_) => Transport::Http,
+            Self::Builtin(_) => Transport::Builtin,
         }
     }
 }
@@ -91,6 +120,8 @@ pub struct Pool {
     means: Means,
     share: Share,
     gate: Arc<Gate>,
+    /// Spares the server where it fails.
+    breaker: Arc<Breaker>,
     places: Arc<Semaphore>,
     places_max: usize,
     queued: AtomicUsize,
@@ -114,12 +145,19 @@ impl Pool {
         share: Share,
         processes_max: usize,
         gate: Arc<Gate>,
+        breaker: Settings,
     ) -> Self {
+        let share = match means {
+            // There is no process to share, and its sessions keep callers apart.
+            Means::Builtin(_) => Share::Session,
+            Means::Command(_) | Means::Http(_) => share,
+        };
         let places_max = means.places_max(processes_max);
         Self {
             name,
             share,
             gate,
+            breaker: Breaker::new(breaker),
             places: Arc::new(Semaphore::new(places_max)),
             places_max,
             means,
@@ -134,6 +172,17 @@ impl Pool {
     #[must_use]
     pub fn means(&self) -> &Means {
         &self.means
+    }
+
+    /// What spares it where it fails.
+    #[must_use]
+    pub fn breaker(&self) -> &Arc<Breaker> {
+        &self.breaker
+    }
+
+    fn worth_trying(&self) -> Result<(), Failure> {
+        let worth = self.breaker.worth_trying(self.gate.mono_ns());
+        worth.map_err(verdict::spared)
     }
 
     /// How many processes run, or sessions are open.
@@ -171,8 +220,12 @@ impl Pool {
                 Some(_) => Naming::Exclusive,
                 None => Naming::Shared,
             };
-            let is_remote = matches!(self.means, Means::Http(_));
-            Arc::new(Slot::new(naming, key.modern, is_remote))
+            let owner = SessionRef {
+                id: key.session.clone().unwrap_or_default(),
+                caller: Arc::clone(caller),
+            };
+            let is_process = self.means.is_process();
+            Arc::new(Slot::new(naming, key.modern, owner, is_process))
         });
         slot.used_ns.store(self.gate.mono_ns(), Ordering::Relaxed);
         Arc::clone(slot)
@@ -199,7 +252,7 @@ impl Pool {
         self.slots().retain(|key, slot| {
             let used_ns = slot.used_ns.load(Ordering::Relaxed);
             let link = slot.current();
-            if let (Some(link), Means::Http(_)) = (&link, &self.means) {
+            if let (Some(link), false) = (&link, self.means.is_process()) {
                 // A process has a task that does.
                 link.look_after();
             }
@@ -233,7 +286,13 @@ impl Pool {
             slot.end();
         }
         let all = u32::try_from(self.places_max).unwrap_or(u32::MAX);
-        drop(self.places.acquire_many(all).await);
+        let ended = self.places.acquire_many(all);
+        if self.means.is_builtin() {
+            let wait = Duration::from_millis(SETTLE_WAIT_MS_MAX);
+            drop(tokio::time::timeout(wait, ended).await);
+        } else {
+            drop(ended.await);
+        }
     }
 
     /// The running process of a slot, started where there is none.
@@ -255,6 +314,7 @@ impl Pool {
         if let Some(link) = slot.current() {
             return Ok(link);
         }
+        self.worth_trying()?;
         let link = self.start(slot).await?;
         if slot.modern {
             self.probe(&link).await?;
@@ -281,6 +341,7 @@ impl Pool {
         if let (Some(result), Some(_)) = (known, slot.current()) {
             return Ok(Ok(result));
         }
+        self.worth_trying()?;
         let link = self.start(slot).await?;
         let reply = ask(&link, ControlKind::Handshake, initialize.clone()).await?;
         if reply.is_error {
@@ -303,10 +364,12 @@ impl Pool {
         if self.closed.load(Ordering::Acquire) {
             return Err(UpstreamFault::Died);
         }
-        let (link, driver) = self.make(slot.naming, "".into(), place).map_err(|error| {
-            tracing::error!(server = %self.name, "cannot start the server: {error}");
-            UpstreamFault::Died
-        })?;
+        let (link, driver) = self
+            .make(slot.naming, &slot.owner, "".into(), place)
+            .map_err(|error| {
+                tracing::error!(server = %self.name, "cannot start the server: {error}");
+                UpstreamFault::Died
+            })?;
         if let Some(driver) = driver {
             tokio::spawn(driver.run());
         }
@@ -316,6 +379,7 @@ impl Pool {
     fn make(
         &self,
         naming: Naming,
+        owner: &SessionRef,
         session_id: Arc<str>,
         place: OwnedSemaphorePermit,
     ) -> io::Result<(Arc<Link>, Option<Driver>)> {
@@ -324,6 +388,7 @@ impl Pool {
             gate: Arc::clone(&self.gate),
             naming,
             peer,
+            breaker: Arc::clone(&self.breaker),
             notes: Arc::default(),
             session_id,
         };
@@ -339,6 +404,10 @@ impl Pool {
                 let peer = Remote::new(id, upstream, &self.gate, place);
                 Ok((Arc::new(Link::new(making(Arc::new(peer)))), None))
             }
+            Means::Builtin(builtin) => {
+                let peer = Inside::new(builtin, owner.clone(), place);
+                Ok((Arc::new(Link::new(making(Arc::new(peer)))), None))
+            }
         }
     }
 
@@ -347,13 +416,13 @@ impl Pool {
     ///
     /// # Errors
     /// Where the process cannot be started.
-    pub(crate) fn sole(&self, session_id: Arc<str>) -> io::Result<(Arc<Slot>, Option<Driver>)> {
+    pub(crate) fn sole(&self, owner: SessionRef) -> io::Result<(Arc<Slot>, Option<Driver>)> {
         let place = Arc::clone(&self.places)
             .try_acquire_owned()
             .map_err(io::Error::other)?;
-        let (link, driver) = self.make(Naming::AsSpelled, session_id, place)?;
-        let is_remote = matches!(self.means, Means::Http(_));
-        let slot = Slot::new(Naming::AsSpelled, false, is_remote);
+        let session_id = Arc::clone(&owner.id);
+        let (link, driver) = self.make(Naming::AsSpelled, &owner, session_id, place)?;
+        let slot = Slot::new(Naming::AsSpelled, false, owner, self.means.is_process());
         slot.set(&link);
         Ok((Arc::new(slot), driver))
     }
@@ -392,7 +461,7 @@ impl Pool {
     /// Ends the process that has had nothing to do for the longest time; `false` where there is none. Its session
     /// remains: its next call starts the process again.
     fn give_up_idle(&self) -> bool {
-        if matches!(self.means, Means::Http(_)) {
+        if !matches!(self.means, Means::Command(_)) {
             return false;
         }
         let now_ns = self.gate.mono_ns();
@@ -428,7 +497,7 @@ impl Pool {
             Err(failure) => return Err(failure),
         };
         // Over HTTP it may be another server the next time.
-        if known == SPEAKS || matches!(self.means, Means::Command(_)) {
+        if known == SPEAKS || !matches!(self.means, Means::Http(_)) {
             self.speaks_modern.store(known, Ordering::Release);
         }
         if known == SPEAKS {

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use gate::ControlKind;
 use tokio::sync::Notify;
+use toolkit::server::SessionRef;
 use wire::{Bounds, scan_request};
 
 use super::exchange::Incoming;
 use super::link::{Link, Naming, Unsent};
+use super::verdict;
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::splice::Marks;
@@ -26,8 +28,10 @@ const SUBSCRIPTIONS_MAX: usize = 256;
 pub struct Slot {
     pub(super) naming: Naming,
     pub(super) modern: bool,
-    /// Its server is reached over HTTP, where sessions come and go by themselves.
-    is_remote: bool,
+    /// Whose it is.
+    pub(super) owner: SessionRef,
+    /// Its server is a process; other sessions come and go by themselves.
+    is_process: bool,
     link: Mutex<Option<Arc<Link>>>,
     /// Held while a process is being started, so that it is started once.
     pub(super) starting: tokio::sync::Mutex<()>,
@@ -69,11 +73,12 @@ pub(super) struct Hello {
 }
 
 impl Slot {
-    pub(super) fn new(naming: Naming, modern: bool, is_remote: bool) -> Self {
+    pub(super) fn new(naming: Naming, modern: bool, owner: SessionRef, is_process: bool) -> Self {
         Self {
             naming,
             modern,
-            is_remote,
+            owner,
+            is_process,
             link: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
             hello: Mutex::default(),
@@ -212,7 +217,7 @@ impl Slot {
             told.map_err(|_| UpstreamFault::Died)?;
             self.ask_again(link).await?;
         }
-        if !self.is_remote {
+        if self.is_process {
             link.note(
                 "server_restarted",
                 "the server had ended and was started again",
@@ -243,9 +248,10 @@ async fn answer(link: &Arc<Link>, kind: ControlKind, frame: Vec<u8>) -> Result<R
     let (mut exchange, ()) =
         link.request(pass, &marks, u64::MAX)
             .map_err(|unsent| match unsent {
-                Unsent::Ended(_) => UpstreamFault::Died,
-                Unsent::Busy => UpstreamFault::Busy,
-                Unsent::Elsewhere(_) => UpstreamFault::Unreachable,
+                Unsent::Ended(_) => UpstreamFault::Died.into(),
+                Unsent::Busy => UpstreamFault::Busy.into(),
+                Unsent::Spared(rejected) => verdict::spared(rejected),
+                Unsent::Elsewhere(_) => UpstreamFault::Unreachable.into(),
             })?;
     loop {
         match exchange.next().await {

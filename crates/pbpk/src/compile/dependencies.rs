@@ -8,7 +8,7 @@ use crate::model::{Kind, Model, Reference, Source};
 use crate::read::cycle;
 
 /// Dependency graph over all quantities of a model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Dependencies {
     /// Quantities with a formula, each after all it uses.
     pub(crate) order: Vec<u32>,

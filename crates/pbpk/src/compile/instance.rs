@@ -10,7 +10,7 @@ use super::fold::Folder;
 use super::structure::Structure;
 use super::variant::{Key, Replacement};
 use crate::error::SetError;
-use crate::model::{Kind, Source};
+use crate::model::{Kind, START, Source};
 
 /// A vector with one number per quantity: values of what is constant, start values of the rest.
 #[derive(Debug, Clone)]
@@ -58,9 +58,7 @@ impl Instance {
         };
         let live = vec![false; self.values.len()];
         let mut folder = Folder::new(&self.structure.model);
-        let shown = folder.evaluate(f, crate::run::START, &self.values, &live, |q, _| {
-            self.formula_of(q)
-        });
+        let shown = folder.evaluate(f, START, &self.values, &live, |q, _| self.formula_of(q));
         Some(if shown.is_nan() { shown } else { value })
     }
 
@@ -96,13 +94,10 @@ impl Instance {
         for &q in order {
             let q = q as usize;
             if let Some(f) = self.formula_of(q) {
-                self.values[q] = folder.evaluate(
-                    f,
-                    crate::run::START,
-                    &self.values,
-                    &self.constants,
-                    |q, _| self.formula_of(q),
-                );
+                self.values[q] =
+                    folder.evaluate(f, START, &self.values, &self.constants, |q, _| {
+                        self.formula_of(q)
+                    });
             }
         }
     }

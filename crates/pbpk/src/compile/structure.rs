@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::dependencies::{self, Dependencies};
 use super::variant::{Key, Variant};
 use crate::formula::Expr;
-use crate::model::{Formula, FormulaKind, Model, Reference};
+use crate::model::{Formula, FormulaKind, Model, Reference, Table};
 
 /// Most variants kept; beyond it the oldest is forgotten and compiled again when needed.
 const VARIANTS_MAX: usize = 64;
@@ -52,7 +52,7 @@ pub struct Structure {
     /// Quantities that become code of their own when the user sets them: those with a formula that varies or that an event
     /// can make vary, and those on which logic in varying formulas depends.
     pub(crate) needs_code: Vec<bool>,
-    /// Formulas, conditions of events apart, that compare the time with something: their values may jump there.
+    /// Formulas of values, rates and assignments that compare the time with something: their values may jump there.
     pub(crate) time_comparisons: Vec<usize>,
     variants: Mutex<HashMap<Key, Arc<Variant>>>,
 }
@@ -157,6 +157,12 @@ impl Structure {
         Ok(fresh)
     }
 
+    /// Whether the code may read this table during a run: it does so from the start, or an event may make it so.
+    pub(crate) fn may_read(&self, table: &Arc<Table>) -> bool {
+        let mut assignments = self.model.events.iter().flat_map(|e| &e.assignments);
+        assignments.any(|a| !a.as_value) || self.base.tables.iter().any(|t| Arc::ptr_eq(t, table))
+    }
+
     /// Paths of quantities, for messages.
     pub(crate) fn paths(&self, positions: &[usize]) -> Vec<String> {
         paths(&self.model, positions)
@@ -178,9 +184,18 @@ fn time_comparisons(model: &Model) -> Vec<usize> {
         }
         _ => false,
     };
-    let formulas = model.formulas.iter().enumerate();
-    let mut found: Vec<usize> = formulas.filter(|f| compares(f.1)).map(|f| f.0).collect();
-    found.retain(|f| model.events.iter().all(|e| e.condition != *f));
+    let sources = model.quantities.iter();
+    let sources = sources.filter_map(|q| dependencies::formula(q.source));
+    let rates = model.quantities.iter().flat_map(|q| &q.rhs);
+    let assignments = model.events.iter().flat_map(|e| &e.assignments);
+    let used = sources
+        .chain(rates.map(|term| term.formula))
+        .chain(assignments.map(|a| a.formula));
+    let mut found: Vec<usize> = used
+        .filter(|f| model.formulas.get(*f).is_some_and(compares))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
     found
 }
 

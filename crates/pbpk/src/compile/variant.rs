@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::dependencies::{self, Dependencies};
 use super::derivative;
-use super::graph::Id;
+use super::graph::{Graph, Id};
 use super::lower::{Lowering, Mode};
 use super::program::{Emitter, Program};
 use crate::model::{Kind, Model, Reference, Table};
@@ -50,7 +50,7 @@ pub(crate) struct AssignmentCode {
 }
 
 /// Compiled code and what belongs to it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Variant {
     pub(crate) classes: Vec<Class>,
     /// The formula that defines a quantity; nothing for states, variables and numbers.
@@ -90,30 +90,31 @@ impl Variant {
         let formulas = formulas(model, states, key);
         let dependencies = Dependencies::new(model, |q| formulas[q])?;
         let classes = classes(model, states, &formulas, &dependencies);
-        let mut set = vec![false; classes.len()];
-        for (q, _) in key.iter().filter(|(_, r)| *r == Replacement::Set) {
-            set[*q] = true;
-        }
-        let mut changed = dependencies::targets(model);
-        changed.iter_mut().zip(&set).for_each(|(c, s)| *c |= s);
-        let constants = dependencies::constants(model, &dependencies.order, &changed);
+        let (set, constants) = constants(model, &dependencies, key);
         let mut lowering = Lowering::new(model, &classes, &formulas, &constants, &set);
-        let rhs_roots = rates(&mut lowering, model, states);
-        let gradients = derivative::gradients(&mut lowering.graph, &rhs_roots);
-        let (pattern, jacobian_roots) = by_column(&gradients);
-        let (condition_roots, assignment_roots) = event_roots(&mut lowering, model);
-        let output_roots: Vec<Id> = outputs
-            .iter()
-            .map(|q| lowering.quantity(*q, Mode::Faithful))
-            .collect();
-
+        let roots = Roots::new(&mut lowering, model, states, outputs);
         let Lowering {
             graph,
             tables,
             in_logic,
             ..
         } = lowering;
-        let mut emitter = Emitter::new(&graph, states.len() as u32);
+        let is_static = static_assignments(model, &classes, &dependencies);
+        let mut variant = Self {
+            tables,
+            in_logic,
+            formulas,
+            classes,
+            dependencies,
+            ..Self::default()
+        };
+        variant.emit(&graph, roots, is_static);
+        Ok(variant)
+    }
+
+    /// Writes the code of all roots; what does not vary comes last, into the prologue.
+    fn emit(&mut self, graph: &Graph, roots: Roots, is_static: Vec<Vec<bool>>) {
+        let mut emitter = Emitter::new(graph, roots.rates.len() as u32);
         let mut code = |roots: &[Id]| {
             let program = emitter.program(roots);
             (
@@ -121,10 +122,9 @@ impl Variant {
                 roots.iter().map(|r| emitter.slot(*r)).collect::<Vec<u32>>(),
             )
         };
-        let (rhs, rhs_slots) = code(&rhs_roots);
-        let (jacobian, jacobian_slots) = code(&jacobian_roots);
-        let (conditions, condition_slots) = code(&condition_roots);
-        let is_static = static_assignments(model, &classes, &dependencies);
+        (self.rhs, self.rhs_slots) = code(&roots.rates);
+        (self.jacobian, self.jacobian_slots) = code(&roots.jacobian);
+        (self.conditions, self.condition_slots) = code(&roots.conditions);
         let one = |(root, is_static): (&Id, bool)| {
             let (program, slots) = code(std::slice::from_ref(root));
             AssignmentCode {
@@ -133,32 +133,63 @@ impl Variant {
                 is_static,
             }
         };
-        let assignments = grouped(&assignment_roots, is_static, one);
-        let (outputs, output_slots) = code(&output_roots);
-        let prologue = emitter.prologue();
-        Ok(Self {
-            slots: emitter.slots(),
-            literals: std::mem::take(&mut emitter.literals),
-            inputs: std::mem::take(&mut emitter.inputs),
-            tables,
-            prologue,
-            rhs,
-            rhs_slots,
+        self.assignments = grouped(&roots.assignments, is_static, one);
+        (self.outputs, self.output_slots) = code(&roots.outputs);
+        self.prologue = emitter.prologue();
+        self.slots = emitter.slots();
+        self.literals = emitter.literals;
+        self.inputs = emitter.inputs;
+        self.pattern = roots.pattern;
+    }
+}
+
+/// The expressions of which a variant's code is made.
+struct Roots {
+    rates: Vec<Id>,
+    /// In the order of the pattern.
+    jacobian: Vec<Id>,
+    pattern: Pattern,
+    conditions: Vec<Id>,
+    assignments: Vec<Vec<Id>>,
+    outputs: Vec<Id>,
+}
+
+impl Roots {
+    fn new(
+        lowering: &mut Lowering<'_>,
+        model: &Model,
+        states: &[usize],
+        outputs: &[usize],
+    ) -> Self {
+        let rates = rates(lowering, model, states);
+        let gradients = derivative::gradients(&mut lowering.graph, &rates);
+        let (pattern, jacobian) = by_column(&gradients);
+        let (conditions, assignments) = event_roots(lowering, model);
+        let outputs = outputs
+            .iter()
+            .map(|q| lowering.quantity(*q, Mode::Faithful))
+            .collect();
+        Self {
+            rates,
             jacobian,
-            jacobian_slots,
             pattern,
             conditions,
-            condition_slots,
             assignments,
             outputs,
-            output_slots,
-            symbolic: OnceLock::new(),
-            in_logic,
-            formulas,
-            classes,
-            dependencies,
-        })
+        }
     }
+}
+
+/// What the user set, and the constants of the file that are left.
+fn constants(model: &Model, dependencies: &Dependencies, key: &Key) -> (Vec<bool>, Vec<bool>) {
+    let mut set = vec![false; model.quantities.len()];
+    for (q, _) in key.iter().filter(|(_, r)| *r == Replacement::Set) {
+        set[*q] = true;
+    }
+    let mut changed = dependencies::targets(model);
+    changed.iter_mut().zip(&set).for_each(|(c, s)| *c |= s);
+    let constants = dependencies::constants(model, &dependencies.order, &changed);
+    (set, constants)
 }
 
 /// Conditions and assignments, event by event, exactly as written.

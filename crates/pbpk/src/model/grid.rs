@@ -1,5 +1,8 @@
 //! Output times: intervals and single times, in minutes.
 
+/// Where every run starts, in minutes, whatever the first output time is.
+pub const START: f64 = 0.0;
+
 /// An equidistant interval, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {

@@ -12,7 +12,7 @@ mod table;
 
 pub use event::{Assignment, Event};
 pub use formula::{Formula, FormulaKind, Reference};
-pub use grid::{Grid, Interval, Precision};
+pub use grid::{Grid, Interval, Precision, START};
 pub use quantity::{Kind, Quantity, RhsTerm, Source};
 pub use settings::SolverSettings;
 pub use table::Table;

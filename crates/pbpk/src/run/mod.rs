@@ -16,6 +16,7 @@ mod system;
 
 use crate::compile::{Engine, Instance};
 use crate::model::Precision;
+pub use crate::model::START;
 use crate::solve::{Bdf, Interrupt, Options, SolveError};
 
 pub use error::{RunError, RunFailure};
@@ -23,9 +24,6 @@ use events::State;
 pub use results::Results;
 use schedule::{Point, Schedule};
 use system::Running;
-
-/// Where every run starts, in minutes.
-pub const START: f64 = 0.0;
 
 /// Tolerances of the second attempt after the solver failed.
 const REL_TOL_TIGHT: f64 = 1e-9;

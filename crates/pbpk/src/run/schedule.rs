@@ -4,6 +4,8 @@
     reason = "numeric kernel: operands precede their users in a body"
 )]
 
+use std::sync::Arc;
+
 use super::{RunOptions, START};
 use crate::compile::{Instance, table};
 use crate::formula::{
@@ -24,6 +26,15 @@ pub(super) struct Point {
     /// The solver must not step over it.
     pub(super) stop: bool,
 }
+
+/// A point at which events are tested and nothing else happens.
+const PLAIN: Point = Point {
+    time: START,
+    store: false,
+    test: true,
+    restart: false,
+    stop: false,
+};
 
 impl Point {
     pub(super) fn time_fraction(&self, times: &[f64]) -> f64 {
@@ -61,69 +72,38 @@ impl Schedule {
             ));
         }
         let at_start = |times: &[f64]| times.contains(&START);
-        let mut points: Vec<Point> = Vec::new();
-        let mut add = |times: &[f64], point: Point| {
-            let times = times.iter().filter(|t| inside(t));
-            points.extend(times.map(|&time| Point { time, ..point }));
+        let outputs = Point {
+            store: true,
+            ..PLAIN
         };
-        let plain = Point {
-            time: START,
-            store: false,
-            test: true,
-            restart: false,
-            stop: false,
+        let stop = Point {
+            stop: true,
+            ..PLAIN
         };
-        add(
-            times,
-            Point {
-                store: true,
-                ..plain
-            },
-        );
-        add(
-            &switches,
-            Point {
-                stop: true,
-                ..plain
-            },
-        );
         let restart = Point {
             restart: true,
-            stop: true,
-            ..plain
+            ..stop
         };
-        add(&restarts, restart);
-        add(
-            &kinks,
-            Point {
-                test: false,
-                ..restart
-            },
-        );
-        points.sort_by(|a, b| a.time.total_cmp(&b.time));
-        points.dedup_by(|later, first| {
-            let same = later.time == first.time;
-            if same {
-                first.store |= later.store;
-                first.test |= later.test;
-                first.restart |= later.restart;
-                first.stop |= later.stop;
-            }
-            same
+        let kink = Point {
+            test: false,
+            ..restart
+        };
+        let all = [
+            (times, outputs),
+            (&switches, stop),
+            (&restarts, restart),
+            (&kinks, kink),
+        ];
+        let points = all.into_iter().flat_map(|(times, point)| {
+            let times = times.iter().filter(|t| inside(t));
+            times.map(move |&time| Point { time, ..point })
         });
-        let mut stops = vec![None; points.len()];
-        let mut next = None;
-        for (stop, point) in stops.iter_mut().zip(&points).rev() {
-            if point.stop {
-                next = Some(point.time);
-            }
-            *stop = next;
-        }
+        let points = merged(points.collect());
         Self {
             stores_start: at_start(times),
             tests_start_again: at_start(&switches) || at_start(&restarts),
+            stops: stops(&points),
             points,
-            stops,
         }
     }
 
@@ -131,6 +111,35 @@ impl Schedule {
     pub(super) fn stop_from(&self, i: usize) -> Option<f64> {
         self.stops.get(i).copied().flatten()
     }
+}
+
+/// In order of time, those of the same time as one.
+fn merged(mut points: Vec<Point>) -> Vec<Point> {
+    points.sort_by(|a, b| a.time.total_cmp(&b.time));
+    points.dedup_by(|later, first| {
+        let same = later.time == first.time;
+        if same {
+            first.store |= later.store;
+            first.test |= later.test;
+            first.restart |= later.restart;
+            first.stop |= later.stop;
+        }
+        same
+    });
+    points
+}
+
+/// For each point, the first stop at or after it.
+fn stops(points: &[Point]) -> Vec<Option<f64>> {
+    let mut stops = vec![None; points.len()];
+    let mut next = None;
+    for (stop, point) in stops.iter_mut().zip(points).rev() {
+        if point.stop {
+            next = Some(point.time);
+        }
+        *stop = next;
+    }
+    stops
 }
 
 /// Output times given by a caller: finite, ascending, once each.
@@ -156,13 +165,15 @@ pub(super) fn settings(model: &Model, options: &RunOptions<'_>) -> SolverSetting
 }
 
 /// Restart times of all tables over time, at their own x and shifted by the offsets with which they are read, and
-/// the kinks in between.
+/// the kinks in between of those that are read.
 fn restarts(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
     let values = instance.values();
     let (mut restarts, mut kinks) = (Vec::new(), Vec::new());
-    let mut add = |table: &Table, shift: f64| {
+    let mut add = |table: &Arc<Table>, shift: f64| {
         restarts.extend(table.restarts().iter().map(|x| x + shift));
-        kinks.extend(table.kinks().iter().map(|x| x + shift));
+        if instance.structure().may_read(table) {
+            kinks.extend(table.kinks().iter().map(|x| x + shift));
+        }
     };
     for formula in &model.formulas {
         match &formula.kind {

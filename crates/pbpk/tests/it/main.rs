@@ -15,6 +15,7 @@ mod cli;
 mod common;
 mod csv_tables;
 mod differential;
+mod export_elements;
 mod export_sbml;
 mod export_simmodel;
 mod parity;

@@ -5,11 +5,24 @@
 
 mod route;
 
+use std::sync::Arc;
+
 use gate::Caller;
 use gate::identity::IdentityFault;
 
 use crate::server::BoxFuture;
 pub use route::{Clash, ROUTES_MAX, Route, Routes};
+
+/// Who may ask at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'p> {
+    /// Everybody: nobody looks who it is.
+    Open,
+    /// Whoever is known.
+    Keyed,
+    /// Whoever is known and may use this server.
+    Server(&'p str),
+}
 
 /// One dialect over HTTP: it owns paths and answers what comes there, refusals included.
 pub trait Face<Q, S>: Send + Sync {
@@ -19,11 +32,22 @@ pub trait Face<Q, S>: Send + Sync {
     /// The paths that it claims; always the same.
     fn routes(&self) -> &[Route];
 
+    /// Who may ask at this path, which is one of its own.
+    fn scope<'p>(&self, path: &'p str) -> Scope<'p> {
+        let _ = path;
+        Scope::Keyed
+    }
+
     /// Answers a request. Who was not identified is refused by the face, in its own dialect, except where it
     /// answers everybody.
     fn handle(&self, who: Result<Caller, IdentityFault>, request: Q) -> BoxFuture<'_, S>;
 
-    /// Time has passed: what is too old goes. Called about once a second.
+    /// This caller's key is good no longer: what it had opened ends.
+    fn expel(&self, caller: &Arc<str>) {
+        let _ = caller;
+    }
+
+    /// Time has passed: what is too old goes. Called a few times a second.
     fn tick(&self) {}
 
     /// The end is near: nothing new is begun, what is under way may end.

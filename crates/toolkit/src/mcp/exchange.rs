@@ -1,10 +1,12 @@
 //! What comes back on one request.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use wire::id::IdKey;
@@ -23,7 +25,52 @@ pub enum Arrival {
     /// A notification; more is to come.
     News(Vec<u8>),
     /// The answer; nothing comes after it.
-    Reply(Vec<u8>),
+    Reply(Reply),
+}
+
+/// An answer, and where its parts are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The whole frame.
+    pub bytes: Vec<u8>,
+    /// Where its id stands.
+    pub id: Range<usize>,
+    /// Where the result or the error stands.
+    pub payload: Range<usize>,
+    /// Whether it is an error of the protocol.
+    pub is_error: bool,
+}
+
+impl Reply {
+    /// Writes it; `id` is raw JSON, `kind` is `result` or `error`.
+    pub(super) fn new(id: &str, kind: &str, payload: &Value) -> Self {
+        let mut text = String::from(r#"{"jsonrpc":"2.0","id":"#);
+        let id_from = text.len();
+        text.push_str(id);
+        let id = id_from..text.len();
+        text.push_str(&format!(r#","{kind}":"#));
+        let from = text.len();
+        text.push_str(&payload.to_string());
+        let payload = from..text.len();
+        text.push('}');
+        Self {
+            bytes: text.into_bytes(),
+            id,
+            payload,
+            is_error: kind == "error",
+        }
+    }
+}
+
+impl Arrival {
+    /// The frame.
+    #[must_use]
+    pub fn frame(&self) -> &[u8] {
+        match self {
+            Self::News(frame) => frame,
+            Self::Reply(reply) => &reply.bytes,
+        }
+    }
 }
 
 /// A request under way. It goes on only while somebody waits for [`Exchange::next`]; dropped, it is cancelled.
@@ -38,7 +85,7 @@ pub struct Exchange {
 enum Work {
     Calling(Box<Calling>),
     /// Nothing ever comes until the session ends; then this reply.
-    Listening(Cancel, Vec<u8>),
+    Listening(Cancel, Option<Reply>),
     Over,
 }
 
@@ -80,7 +127,7 @@ impl Exchange {
         }
     }
 
-    pub(super) fn answered(reply: Vec<u8>) -> Self {
+    pub(super) fn answered(reply: Reply) -> Self {
         Self {
             work: Work::Over,
             ready: VecDeque::from([Arrival::Reply(reply)]),
@@ -96,9 +143,9 @@ impl Exchange {
         }
     }
 
-    pub(super) fn listening(first: Vec<u8>, last: Vec<u8>, place: Place) -> Self {
+    pub(super) fn listening(first: Vec<u8>, last: Reply, place: Place) -> Self {
         Self {
-            work: Work::Listening(place.cancel.clone(), last),
+            work: Work::Listening(place.cancel.clone(), Some(last)),
             ready: VecDeque::from([Arrival::News(first)]),
             place: Some(place),
         }
@@ -118,7 +165,7 @@ impl Exchange {
                 }
                 Work::Listening(cancel, last) => {
                     cancel.cancelled().await;
-                    self.ready.push_back(Arrival::Reply(std::mem::take(last)));
+                    self.ready.extend(last.take().map(Arrival::Reply));
                     self.work = Work::Over;
                 }
                 Work::Calling(calling) => {

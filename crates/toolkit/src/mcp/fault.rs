@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use wire::{Revision, WireError};
 
 use super::Dialect;
+use super::exchange::Reply;
 
 /// The revision of the Modern era that is spoken.
 pub(super) const MODERN: Revision = Revision::V2026_07_28;
@@ -48,19 +49,19 @@ impl Fault {
     }
 
     /// The whole error response; `id` is raw JSON.
-    pub(super) fn frame(&self, id: &str) -> Vec<u8> {
+    pub(super) fn frame(&self, id: &str) -> Reply {
         let mut error = json!({"code": self.code(), "message": self.message()});
         if let (Self::Revision(asked), Some(members)) = (self, error.as_object_mut()) {
             let data = json!({"supported": [MODERN.name()], "requested": asked});
             members.insert("data".into(), data);
         }
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into_bytes()
+        Reply::new(id, "error", &error)
     }
 }
 
 /// A whole response with this result; `id` is raw JSON.
-pub(super) fn result(id: &str, result: &Value) -> Vec<u8> {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into_bytes()
+pub(super) fn result(id: &str, result: &Value) -> Reply {
+    Reply::new(id, "result", result)
 }
 
 impl Dialect {

@@ -21,11 +21,12 @@ use wire::{Revision, id::IdKey};
 use crate::cancel::Cancel;
 use crate::server::{
     Args, DefinitionFault, DynToolServer, Failure, Identity, Outcome, ReplySink, SessionRef,
-    ToolCall, ToolDef, Unfit, check_tools, read_arguments,
+    ToolCall, ToolDef, Unfit, check_tools,
 };
-pub use exchange::{Arrival, CANCEL_WAIT_MS_MAX, Exchange};
+pub use exchange::{Arrival, CANCEL_WAIT_MS_MAX, Exchange, Reply};
 use exchange::{Calling, Place};
-use request::{Message, Request, Wanted};
+pub use request::Message;
+use request::{Content, Request, ToolAsked, Wanted};
 pub use results::{META_FAILURE, RESULT_BYTES_MAX};
 
 /// Most requests of one session that are under way.
@@ -61,6 +62,18 @@ struct Open {
 /// Too many requests are under way; nothing was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Busy;
+
+/// What passes for a built-in server carry: a frame, read where it was judged.
+pub trait Carries {
+    /// What was read; `None` where nobody has read the frame yet.
+    fn message(&self) -> Option<&Message>;
+
+    /// The frame.
+    fn frame(&self) -> &[u8];
+
+    /// Takes out what was read.
+    fn into_message(self) -> Option<Message>;
+}
 
 /// A frame that was not taken; nothing was done, and the spent pass is still good where it belongs.
 #[derive(Debug)]
@@ -112,29 +125,36 @@ impl Builtin {
         self.server.tools()
     }
 
-    /// States what a call is about, before it is judged. `arguments` is the raw JSON of the call.
+    /// States what the definition of a tool says of every call of it, where there is such a tool.
+    pub fn define(&self, tool: &str, facts: &mut Facts) {
+        if let Some(tool) = self.tool(tool) {
+            tool.define(facts);
+        }
+    }
+
+    /// States what a call is about, before it is judged. Says nothing of what is no call of a tool.
     ///
     /// # Errors
     /// [`Unfit`] where the call will be answered with a failure whatever is decided, so that nothing more can
     /// be said of it; the facts then stay as they were.
-    pub fn describe(
-        &self,
-        tool: &str,
-        arguments: Option<&str>,
-        session: &SessionRef,
-        facts: &mut Facts,
-    ) -> Result<(), Unfit> {
-        let known = self.tools().iter().find(|known| known.name == tool);
-        let Some(tool) = known else {
-            return Err(Unfit::member("", format!("unknown tool {tool}")));
+    pub fn describe(&self, message: &Message, facts: &mut Facts) -> Result<(), Unfit> {
+        let Some((call, tool)) = message
+            .call()
+            .and_then(|call| Some((call, self.tool(call.tool)?)))
+        else {
+            return Ok(());
         };
-        let members = read_arguments(arguments, &tool.input)?;
+        let members = call.arguments.as_ref().map_err(Clone::clone)?;
         let mut stated = facts.clone();
-        tool.state(Args::new(&members), &mut stated);
+        tool.state(Args::new(members), &mut stated);
         self.server
-            .describe(tool, Args::new(&members), session, &mut stated)?;
+            .describe(tool, Args::new(members), &message.by, &mut stated)?;
         *facts = stated;
         Ok(())
+    }
+
+    fn tool(&self, name: &str) -> Option<&ToolDef> {
+        self.tools().iter().find(|known| known.name == name)
     }
 
     /// A session for one client.
@@ -197,127 +217,130 @@ impl BuiltinSession {
     ///
     /// # Errors
     /// [`Unsent`] with the frame, where it is for another peer or too many requests are under way.
-    pub fn request<F: AsRef<[u8]>>(&self, frame: Spent<F>) -> Result<Exchange, Unsent<F>> {
+    pub fn request<F: Carries>(&self, frame: Spent<F>) -> Result<Exchange, Unsent<F>> {
+        let unsent = |frame, why| Err(Unsent { frame, why });
         if frame.at() != &self.builtin.id {
-            let why = UnsentReason::Elsewhere;
-            return Err(Unsent { frame, why });
+            return unsent(frame, UnsentReason::Elsewhere);
         }
-        match self.take(frame.request().as_ref(), frame.op()) {
-            Ok(exchange) => Ok(exchange),
-            Err(Busy) => Err(Unsent {
-                frame,
-                why: UnsentReason::Busy,
-            }),
-        }
+        let parsed = match frame.request().message() {
+            Some(_) => None,
+            None => Some(
+                self.builtin
+                    .parse(frame.request().frame(), self.session.clone()),
+            ),
+        };
+        let read = parsed.as_ref().or_else(|| frame.request().message());
+        let place = match read.and_then(Message::stays).map(|key| self.place(key)) {
+            Some(Err(Busy)) => return unsent(frame, UnsentReason::Busy),
+            Some(Ok(place)) => Some(place),
+            None => None,
+        };
+        let op = frame.op();
+        let message = match parsed {
+            Some(message) => Some(message),
+            None => match frame.take(&self.builtin.id) {
+                Ok(carried) => carried.into_message(),
+                Err(frame) => return unsent(frame, UnsentReason::Elsewhere),
+            },
+        };
+        Ok(message.map_or_else(Exchange::silent, |message| self.take(message, op, place)))
     }
 
-    fn take(&self, frame: &[u8], op: OpId) -> Result<Exchange, Busy> {
-        let settled = *self.settled();
-        match Message::read(frame, settled) {
-            Message::Request(id, request) => self.answer(id, *request, op),
-            Message::Cancelled(id) => {
-                self.cancel(&id.key());
-                Ok(Exchange::silent())
+    fn take(&self, message: Message, op: OpId, place: Option<Place>) -> Exchange {
+        match message.content {
+            Content::Request(request) => self.answer(*request, message.by, op, place),
+            Content::Cancelled(id) => {
+                self.cancel(&id);
+                Exchange::silent()
             }
-            Message::Silent => Ok(Exchange::silent()),
-            Message::Unreadable(fault) => Ok(Exchange::answered(fault.frame("null"))),
+            Content::Silent => Exchange::silent(),
+            Content::Unreadable(error) => {
+                Exchange::answered(fault::Fault::Unreadable(error).frame("null"))
+            }
         }
     }
 
-    fn answer(&self, id: wire::Id<'_>, request: Request, op: OpId) -> Result<Exchange, Busy> {
-        let dialect = request.dialect;
-        let wanted = match request.wanted {
+    fn answer(&self, request: Request, by: SessionRef, op: OpId, place: Option<Place>) -> Exchange {
+        let settled = *self.settled();
+        let dialect = request.dialect(settled);
+        let progress_token = request.progress_token();
+        let id = request.id.clone();
+        let wanted = match request.wanted(settled) {
             Ok(wanted) => wanted,
-            Err(fault) => return Ok(Exchange::answered(fault.frame(id.raw()))),
+            Err(fault) => return Exchange::answered(fault.frame(&id)),
         };
         let builtin = &self.builtin;
-        let reply = match wanted {
-            Wanted::Initialize(revision) => {
+        let reply = match (wanted, place) {
+            (Wanted::Initialize(revision), _) => {
                 *self.settled() = Some(revision);
-                results::initialized(builtin, id.raw(), revision)
+                results::initialized(builtin, &id, revision)
             }
-            Wanted::Ping => results::empty(builtin, id.raw(), dialect),
-            Wanted::Discover => results::discovered(builtin, id.raw()),
-            Wanted::ListTools => results::listed(builtin, id.raw(), dialect),
-            Wanted::Listen => {
-                let place = self.place(id.key(), Cancel::default())?;
-                let last = results::empty(builtin, id.raw(), dialect);
-                return Ok(Exchange::listening(
-                    results::listening(id.raw()),
-                    last,
-                    place,
-                ));
+            (Wanted::Ping, _) => results::empty(builtin, &id, dialect),
+            (Wanted::Discover, _) => results::discovered(builtin, &id),
+            (Wanted::ListTools, _) => results::listed(builtin, &id, dialect),
+            (Wanted::Listen(tools), Some(place)) => {
+                let last = results::empty(builtin, &id, dialect);
+                return Exchange::listening(results::listening(&id, tools), last, place);
             }
-            Wanted::Call {
-                tool,
-                arguments,
-                progress_token,
-            } => {
+            (Wanted::Call(call), Some(place)) => {
                 let asked = Asked {
                     id,
                     dialect,
                     progress_token,
                     op,
+                    by,
                 };
-                return self.call(&tool, arguments.as_deref(), asked);
+                return self.call(call, asked, place);
             }
+            // What stays under way has got its place before.
+            (Wanted::Listen(_) | Wanted::Call(_), None) => return Exchange::silent(),
         };
-        Ok(Exchange::answered(reply))
+        Exchange::answered(reply)
     }
 
-    fn call(
-        &self,
-        tool: &str,
-        arguments: Option<&str>,
-        asked: Asked<'_>,
-    ) -> Result<Exchange, Busy> {
+    fn call(&self, call: ToolAsked, asked: Asked, place: Place) -> Exchange {
         let builtin = &self.builtin;
-        let id = asked.id;
-        let Some(tool) = builtin.tools().iter().find(|known| known.name == tool) else {
-            let fault = fault::Fault::UnknownTool(tool.to_owned());
-            return Ok(Exchange::answered(fault.frame(id.raw())));
-        };
-        let arguments = match read_arguments(arguments, &tool.input) {
+        let arguments = match call.arguments {
             Ok(arguments) => arguments,
             Err(unfit) => {
                 let outcome = Outcome::Failed(Failure::from(unfit));
-                let reply = results::called(builtin, tool.name, id.raw(), asked.dialect, outcome);
-                return Ok(Exchange::answered(reply));
+                let reply = results::called(builtin, call.tool, &asked.id, asked.dialect, outcome);
+                return Exchange::answered(reply);
             }
         };
-        let (sink, news) = ReplySink::new(asked.progress_token.is_some());
-        let cancel = sink.cancel().clone();
-        let place = self.place(id.key(), cancel.clone())?;
-        let call = ToolCall {
-            tool: tool.name,
+        let cancel = place.cancel.clone();
+        let (sink, news) = ReplySink::new(asked.progress_token.is_some(), cancel.clone());
+        let made = ToolCall {
+            tool: call.tool,
             arguments,
-            session: self.session.clone(),
+            session: asked.by,
             op: asked.op,
         };
         let calling = Calling {
             builtin: Arc::clone(builtin),
-            tool: tool.name,
-            id: id.raw().to_owned(),
+            tool: call.tool,
+            id: asked.id,
             dialect: asked.dialect,
             progress_token: asked.progress_token,
-            outcome: Arc::clone(&builtin.server).call_boxed(call, sink),
+            outcome: Arc::clone(&builtin.server).call_boxed(made, sink),
             news,
             cancel,
             giving_up: None,
         };
-        Ok(Exchange::calling(calling, place))
+        Exchange::calling(calling, place)
     }
 
-    fn place(&self, key: IdKey, cancel: Cancel) -> Result<Place, Busy> {
+    fn place(&self, key: &IdKey) -> Result<Place, Busy> {
+        let cancel = Cancel::default();
         self.builtin.enter()?;
-        if let Err(busy) = self.open.note(&key, &cancel) {
+        if let Err(busy) = self.open.note(key, &cancel) {
             self.builtin.leave();
             return Err(busy);
         }
         Ok(Place {
             open: Arc::clone(&self.open),
             builtin: Arc::clone(&self.builtin),
-            key,
+            key: key.clone(),
             cancel,
         })
     }
@@ -355,11 +378,13 @@ impl Drop for BuiltinSession {
 }
 
 /// How a call is to be answered.
-struct Asked<'a> {
-    id: wire::Id<'a>,
+struct Asked {
+    /// Raw JSON.
+    id: String,
     dialect: Dialect,
     progress_token: Option<String>,
     op: OpId,
+    by: SessionRef,
 }
 
 #[cfg(test)]

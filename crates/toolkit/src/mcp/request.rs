@@ -1,16 +1,71 @@
-//! Reading a request that the gate has let through.
+//! Reading what a client sends: once, where it is judged, into what is then carried out.
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use wire::jsonrpc::{Envelope, Kind, member, string};
 use wire::revision::META_PROTOCOL_VERSION;
-use wire::{Bounds, Id, Revision, Scan, scan_request};
+use wire::{Bounds, Id, Revision, Scan, WireError, id::IdKey, scan_request};
 
-use super::Dialect;
 use super::fault::{Fault, MODERN};
+use super::{Builtin, Dialect};
+use crate::server::{SessionRef, ToolDef, Unfit, read_arguments};
 
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// What a request wants.
+/// A frame of a client for a built-in server, read: what it wants, and on whose behalf. Its arguments have
+/// been held against the tool's schema.
+#[derive(Debug, Clone)]
+pub struct Message {
+    pub(super) content: Content,
+    pub(super) by: SessionRef,
+}
+
+/// What a frame is.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    Request(Box<Request>),
+    /// Nobody waits any more for the request with this id.
+    Cancelled(IdKey),
+    /// Anything else that wants no answer.
+    Silent,
+    Unreadable(WireError),
+}
+
+/// A request as it was sent.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    /// Raw JSON.
+    pub(super) id: String,
+    pub(super) key: IdKey,
+    meta: Meta,
+    asked: Asked,
+}
+
+/// What a request asks for, and what is wrong with it; whether its session may ask is another matter.
+#[derive(Debug, Clone)]
+enum Asked {
+    /// With the revision that the client would like.
+    Initialize(Result<String, Fault>),
+    Ping,
+    Discover,
+    Listen(Result<bool, Fault>),
+    ListTools(Result<(), Fault>),
+    Call {
+        /// It says that it continues a call, and no state is ever given out here.
+        continues: bool,
+        call: Result<ToolAsked, Fault>,
+    },
+    Other(String),
+}
+
+/// A call of a tool that there is.
+#[derive(Debug, Clone)]
+pub(super) struct ToolAsked {
+    pub(super) tool: &'static str,
+    pub(super) arguments: Result<Map<String, Value>, Unfit>,
+}
+
+/// What is to be done about a request.
 #[derive(Debug)]
 pub(super) enum Wanted {
     /// A legacy session, with the revision that is settled on.
@@ -18,33 +73,9 @@ pub(super) enum Wanted {
     Ping,
     Discover,
     ListTools,
-    /// To hear of changes, of which there are none.
-    Listen,
-    Call {
-        tool: String,
-        /// Raw JSON.
-        arguments: Option<String>,
-        /// Raw JSON: a string or a number.
-        progress_token: Option<String>,
-    },
-}
-
-/// A request and how it is to be answered.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) wanted: Result<Wanted, Fault>,
-    pub(super) dialect: Dialect,
-}
-
-/// What a frame is.
-#[derive(Debug)]
-pub(super) enum Message<'a> {
-    Request(Id<'a>, Box<Request>),
-    /// Nobody waits any more for the request with this id.
-    Cancelled(Id<'a>),
-    /// Anything else that wants no answer.
-    Silent,
-    Unreadable(Fault),
+    /// To hear of changes; whether of those of the tools.
+    Listen(bool),
+    Call(ToolAsked),
 }
 
 #[derive(Deserialize)]
@@ -53,58 +84,125 @@ struct Named<'a> {
     request_id: Option<&'a serde_json::value::RawValue>,
 }
 
-impl<'a> Message<'a> {
-    /// Reads a frame of a session that settled on this revision, if it did.
-    pub(super) fn read(frame: &'a [u8], settled: Option<Revision>) -> Self {
-        let scanned = scan_request(frame, &Bounds::default());
-        let read = scanned.and_then(|scan| Ok((Envelope::of(&scan)?, scan)));
-        let (envelope, scan) = match read {
-            Ok(read) => read,
-            Err(error) => return Self::Unreadable(Fault::Unreadable(error)),
+impl Builtin {
+    /// Reads a scanned frame that was sent on behalf of `by`.
+    #[must_use]
+    pub fn read(&self, scan: &Scan<'_>, by: SessionRef) -> Message {
+        let content = match Envelope::of(scan) {
+            Err(error) => Content::Unreadable(error),
+            Ok(envelope) => match envelope.kind {
+                Kind::Request { id, method } => {
+                    Content::Request(Box::new(Request::of(id, &method, scan, self.tools())))
+                }
+                Kind::Notification { method } if method == "notifications/cancelled" => envelope
+                    .payload
+                    .and_then(|params| serde_json::from_str::<Named<'_>>(params).ok()?.request_id)
+                    .and_then(|id| Id::from_raw(id.get()))
+                    .map_or(Content::Silent, |id| Content::Cancelled(id.key())),
+                Kind::Notification { .. } | Kind::Response { .. } => Content::Silent,
+            },
         };
-        match envelope.kind {
-            Kind::Request { id, method } => {
-                Self::Request(id, Box::new(Request::of(&method, &scan, settled)))
-            }
-            Kind::Notification { method } if method == "notifications/cancelled" => envelope
-                .payload
-                .and_then(|params| serde_json::from_str::<Named<'_>>(params).ok()?.request_id)
-                .and_then(|id| Id::from_raw(id.get()))
-                .map_or(Self::Silent, Self::Cancelled),
-            Kind::Notification { .. } | Kind::Response { .. } => Self::Silent,
+        Message { content, by }
+    }
+
+    /// Reads a frame that nobody has read before.
+    #[must_use]
+    pub fn parse(&self, frame: &[u8], by: SessionRef) -> Message {
+        match scan_request(frame, &Bounds::default()) {
+            Ok(scan) => self.read(&scan, by),
+            Err(error) => Message {
+                content: Content::Unreadable(error),
+                by,
+            },
+        }
+    }
+}
+
+impl Message {
+    /// The tool that it calls, where there is one of that name.
+    pub(super) fn call(&self) -> Option<&ToolAsked> {
+        match &self.content {
+            Content::Request(request) => match &request.asked {
+                Asked::Call { call, .. } => call.as_ref().ok(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The id under which it can be cancelled, where it stays under way.
+    pub(super) fn stays(&self) -> Option<&IdKey> {
+        match &self.content {
+            Content::Request(request) => match &request.asked {
+                Asked::Call { call: Ok(_), .. } | Asked::Listen(Ok(_)) => Some(&request.key),
+                _ => None,
+            },
+            _ => None,
         }
     }
 }
 
 impl Request {
-    fn of(method: &str, scan: &Scan<'_>, settled: Option<Revision>) -> Self {
-        let meta = Meta::of(scan);
-        let modern = meta.version.is_some();
-        let dialect = match (modern, settled) {
-            (true, _) => Dialect(MODERN),
-            (false, settled) => Dialect(settled.unwrap_or(Revision::V2025_11_25)),
-        };
-        let wanted = if modern {
-            meta.modern().and_then(|()| modern_method(method, scan))
-        } else {
-            legacy_method(method, scan, settled)
-        };
-        let wanted = wanted.map(|wanted| match wanted {
-            Wanted::Call {
-                tool, arguments, ..
-            } => Wanted::Call {
-                tool,
-                arguments,
-                progress_token: meta.progress_token.clone(),
-            },
-            other => other,
-        });
-        Self { wanted, dialect }
+    fn of(id: Id<'_>, method: &str, scan: &Scan<'_>, tools: &[ToolDef]) -> Self {
+        Self {
+            id: id.raw().to_owned(),
+            key: id.key(),
+            meta: Meta::of(scan),
+            asked: asked(method, scan, tools),
+        }
+    }
+
+    /// The client's progress token, as raw JSON.
+    pub(super) fn progress_token(&self) -> Option<String> {
+        self.meta.progress_token.clone()
+    }
+
+    /// In whose words it is answered, in a session that settled on this revision, if it did.
+    pub(super) fn dialect(&self, settled: Option<Revision>) -> Dialect {
+        match self.meta.version {
+            Some(_) => Dialect(MODERN),
+            None => Dialect(settled.unwrap_or(Revision::V2025_11_25)),
+        }
+    }
+
+    /// What is to be done about it in such a session.
+    pub(super) fn wanted(self, settled: Option<Revision>) -> Result<Wanted, Fault> {
+        let unknown = |method: &str| Err(Fault::UnknownMethod(method.to_owned()));
+        if self.meta.version.is_some() {
+            self.meta.modern()?;
+            return match self.asked {
+                Asked::Initialize(_) => unknown("initialize"),
+                Asked::Ping => unknown("ping"),
+                Asked::Discover => Ok(Wanted::Discover),
+                Asked::Listen(tools) => tools.map(Wanted::Listen),
+                Asked::ListTools(fit) => fit.map(|()| Wanted::ListTools),
+                Asked::Call {
+                    continues: true, ..
+                } => Err(Fault::Params(
+                    "params.requestState was not issued here".into(),
+                )),
+                Asked::Call { call, .. } => call.map(Wanted::Call),
+                Asked::Other(method) => unknown(&method),
+            };
+        }
+        match self.asked {
+            Asked::Initialize(asked) => {
+                let known = Revision::parse(&asked?).filter(|known| *known < MODERN);
+                Ok(Wanted::Initialize(known.unwrap_or(Revision::V2025_11_25)))
+            }
+            Asked::Ping => Ok(Wanted::Ping),
+            Asked::Discover => unknown("server/discover"),
+            Asked::Listen(_) => unknown("subscriptions/listen"),
+            Asked::ListTools(_) | Asked::Call { .. } if settled.is_none() => Err(Fault::NotOpened),
+            Asked::ListTools(fit) => fit.map(|()| Wanted::ListTools),
+            Asked::Call { call, .. } => call.map(Wanted::Call),
+            Asked::Other(method) => unknown(&method),
+        }
     }
 }
 
 /// The members of `_meta` that matter here.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 struct Meta {
     version: Option<String>,
     has_capabilities: bool,
@@ -139,66 +237,51 @@ impl Meta {
     }
 }
 
-fn modern_method(method: &str, scan: &Scan<'_>) -> Result<Wanted, Fault> {
-    match method {
-        "server/discover" => Ok(Wanted::Discover),
-        "subscriptions/listen" => match member(&scan.params, "notifications") {
-            Some(raw) if raw.starts_with('{') => Ok(Wanted::Listen),
-            _ => Err(Fault::Params("params.notifications is missing".into())),
-        },
-        "tools/call" if member(&scan.params, "requestState").is_some() => Err(Fault::Params(
-            "params.requestState was not issued here".into(),
-        )),
-        "tools/call" | "tools/list" => tools(method, scan),
-        other => Err(Fault::UnknownMethod(other.to_owned())),
-    }
-}
-
-fn legacy_method(
-    method: &str,
-    scan: &Scan<'_>,
-    settled: Option<Revision>,
-) -> Result<Wanted, Fault> {
+fn asked(method: &str, scan: &Scan<'_>, tools: &[ToolDef]) -> Asked {
+    let get = |name| member(&scan.params, name);
+    let wrong = |what: &str| Fault::Params(what.to_owned());
     match method {
         "initialize" => {
-            let asked = member(&scan.params, "protocolVersion").and_then(string);
-            let Some(asked) = asked else {
-                return Err(Fault::Params(
-                    "params.protocolVersion is not a string".into(),
-                ));
-            };
-            let known = Revision::parse(&asked).filter(|known| *known < MODERN);
-            Ok(Wanted::Initialize(known.unwrap_or(Revision::V2025_11_25)))
+            let version = get("protocolVersion").and_then(string);
+            let version = version.map(std::borrow::Cow::into_owned);
+            Asked::Initialize(
+                version.ok_or_else(|| wrong("params.protocolVersion is not a string")),
+            )
         }
-        "ping" => Ok(Wanted::Ping),
-        "tools/call" | "tools/list" if settled.is_none() => Err(Fault::NotOpened),
-        "tools/call" | "tools/list" => tools(method, scan),
-        other => Err(Fault::UnknownMethod(other.to_owned())),
+        "ping" => Asked::Ping,
+        "server/discover" => Asked::Discover,
+        "subscriptions/listen" => Asked::Listen(match get("notifications") {
+            Some(raw) if raw.starts_with('{') => Ok(serde_json::from_str::<Value>(raw)
+                .is_ok_and(|wanted| wanted.get("toolsListChanged") == Some(&Value::Bool(true)))),
+            _ => Err(wrong("params.notifications is missing")),
+        }),
+        "tools/list" => Asked::ListTools(match get("cursor") {
+            // There is one page, so no cursor was ever given out.
+            Some(cursor) if cursor != "null" => Err(wrong("params.cursor was not issued here")),
+            _ => Ok(()),
+        }),
+        "tools/call" => Asked::Call {
+            continues: get("requestState").is_some(),
+            call: call(scan, tools),
+        },
+        other => Asked::Other(other.to_owned()),
     }
 }
 
-fn tools(method: &str, scan: &Scan<'_>) -> Result<Wanted, Fault> {
+fn call(scan: &Scan<'_>, tools: &[ToolDef]) -> Result<ToolAsked, Fault> {
     let get = |name| member(&scan.params, name);
-    if method == "tools/list" {
-        return match get("cursor") {
-            // There is one page, so no cursor was ever given out.
-            Some(cursor) if cursor != "null" => {
-                Err(Fault::Params("params.cursor was not issued here".into()))
-            }
-            _ => Ok(Wanted::ListTools),
-        };
-    }
-    let Some(tool) = get("name").and_then(string) else {
+    let Some(name) = get("name").and_then(string) else {
         return Err(Fault::Params("params.name is not a string".into()));
     };
-    match get("arguments") {
-        Some(raw) if !raw.starts_with('{') => {
-            Err(Fault::Params("params.arguments is not an object".into()))
-        }
-        arguments => Ok(Wanted::Call {
-            tool: tool.into_owned(),
-            arguments: arguments.map(str::to_owned),
-            progress_token: None,
-        }),
+    let arguments = get("arguments");
+    if arguments.is_some_and(|raw| !raw.starts_with('{')) {
+        return Err(Fault::Params("params.arguments is not an object".into()));
     }
+    let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
+        return Err(Fault::UnknownTool(name.into_owned()));
+    };
+    Ok(ToolAsked {
+        tool: tool.name,
+        arguments: read_arguments(arguments, &tool.input),
+    })
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use wire::Revision;
 
+use super::exchange::Reply;
 use super::fault::{self, MODERN};
 use super::{Builtin, Dialect};
 use crate::server::{Answer, Content, Failure, Identity, Outcome, Progress};
@@ -53,11 +54,16 @@ fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
         .collect()
 }
 
-pub(super) fn initialized(builtin: &Builtin, id: &str, revision: Revision) -> Vec<u8> {
+/// The tools stay the same, but the rules before them may let others be listed after a reload.
+fn capabilities() -> Value {
+    json!({"tools": {"listChanged": true}})
+}
+
+pub(super) fn initialized(builtin: &Builtin, id: &str, revision: Revision) -> Reply {
     let identity = builtin.identity();
     let mut members = object([
         ("protocolVersion", revision.name().into()),
-        ("capabilities", json!({"tools": {}})),
+        ("capabilities", capabilities()),
         (
             "serverInfo",
             server_info(identity, Dialect(revision).is_structured()),
@@ -69,10 +75,10 @@ pub(super) fn initialized(builtin: &Builtin, id: &str, revision: Revision) -> Ve
     fault::result(id, &Value::Object(members))
 }
 
-pub(super) fn discovered(builtin: &Builtin, id: &str) -> Vec<u8> {
+pub(super) fn discovered(builtin: &Builtin, id: &str) -> Reply {
     let mut members = object([
         ("supportedVersions", json!([MODERN.name()])),
-        ("capabilities", json!({"tools": {}})),
+        ("capabilities", capabilities()),
     ]);
     if !builtin.identity().instructions.is_empty() {
         let instructions = builtin.identity().instructions;
@@ -81,7 +87,7 @@ pub(super) fn discovered(builtin: &Builtin, id: &str) -> Vec<u8> {
     fault::result(id, &dressed(builtin, Dialect(MODERN), members, true))
 }
 
-pub(super) fn listed(builtin: &Builtin, id: &str, dialect: Dialect) -> Vec<u8> {
+pub(super) fn listed(builtin: &Builtin, id: &str, dialect: Dialect) -> Reply {
     let tools = builtin.tools().iter();
     let tools: Vec<Value> = tools
         .map(|tool| tool.listed(dialect.is_structured(), dialect.is_annotated()))
@@ -91,14 +97,19 @@ pub(super) fn listed(builtin: &Builtin, id: &str, dialect: Dialect) -> Vec<u8> {
 }
 
 /// A result without members.
-pub(super) fn empty(builtin: &Builtin, id: &str, dialect: Dialect) -> Vec<u8> {
+pub(super) fn empty(builtin: &Builtin, id: &str, dialect: Dialect) -> Reply {
     fault::result(id, &dressed(builtin, dialect, Map::new(), false))
 }
 
-/// The acknowledgement of a request to hear of changes: there are none to hear of.
-pub(super) fn listening(id: &str) -> Vec<u8> {
+/// The acknowledgement of a request to hear of changes: of those of the tools, where that is wanted.
+pub(super) fn listening(id: &str, tools: bool) -> Vec<u8> {
+    let heard = if tools {
+        r#""toolsListChanged":true"#
+    } else {
+        ""
+    };
     format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"{META_SUBSCRIPTION}":{id}}},"notifications":{{}}}}}}"#
+        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"{META_SUBSCRIPTION}":{id}}},"notifications":{{{heard}}}}}}}"#
     )
     .into_bytes()
 }
@@ -122,7 +133,7 @@ pub(super) fn called(
     id: &str,
     dialect: Dialect,
     outcome: Outcome,
-) -> Vec<u8> {
+) -> Reply {
     let checked = match outcome {
         Outcome::Done(answer) => fitting(builtin, tool, answer),
         Outcome::Failed(failure) => Err(failure),
@@ -141,12 +152,12 @@ pub(super) fn called(
         }
         Err(failure) => return failed(builtin, id, dialect, &failure),
     };
-    if frame.len() > RESULT_BYTES_MAX {
+    if frame.bytes.len() > RESULT_BYTES_MAX {
         let failure = Failure::new(
             "result_too_large",
             format!(
                 "the result has {} bytes, at most {RESULT_BYTES_MAX} are sent at a time; ask for less, or for parts of it",
-                frame.len()
+                frame.bytes.len()
             ),
         );
         return failed(builtin, id, dialect, &failure);
@@ -154,7 +165,7 @@ pub(super) fn called(
     frame
 }
 
-fn failed(builtin: &Builtin, id: &str, dialect: Dialect, failure: &Failure) -> Vec<u8> {
+fn failed(builtin: &Builtin, id: &str, dialect: Dialect, failure: &Failure) -> Reply {
     let members = object([
         (
             "content",

@@ -106,8 +106,8 @@ async fn opened(trial: &Trial) -> BuiltinSession {
 async fn all(trial: &Trial, session: &BuiltinSession, frame: &str) -> Vec<Value> {
     let mut exchange = trial.send(session, frame).unwrap();
     let mut out = Vec::new();
-    while let Some(Arrival::News(frame) | Arrival::Reply(frame)) = exchange.next().await {
-        out.push(serde_json::from_slice(&frame).unwrap());
+    while let Some(arrival) = exchange.next().await {
+        out.push(serde_json::from_slice(arrival.frame()).unwrap());
     }
     out
 }
@@ -401,7 +401,8 @@ async fn who_listens_is_told_of_nothing_until_the_end() {
     };
     let first: Value = serde_json::from_slice(&first).unwrap();
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
-    assert_eq!(first["params"]["notifications"], json!({}));
+    let heard = json!({"toolsListChanged": true});
+    assert_eq!(first["params"]["notifications"], heard);
     assert_eq!(
         first["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
         "m"
@@ -412,7 +413,7 @@ async fn who_listens_is_told_of_nothing_until_the_end() {
     let Some(Arrival::Reply(last)) = exchange.next().await else {
         panic!("no result at the end");
     };
-    let last: Value = serde_json::from_slice(&last).unwrap();
+    let last: Value = serde_json::from_slice(&last.bytes).unwrap();
     assert_eq!(last["result"]["resultType"], "complete");
     assert_eq!(exchange.next().await, None);
 }

@@ -7,11 +7,11 @@
 mod grep;
 mod read;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use state::{KvError, Spool, SpoolError, directory, spool};
 
@@ -96,6 +96,16 @@ pub struct Outputs {
     directory: PathBuf,
     /// Bytes of all streams together.
     kept: Arc<AtomicU64>,
+    /// The outputs that are being written, by name; those whose writers are gone stay until they are removed.
+    written: Mutex<HashMap<String, Weak<Mutex<Ledger>>>>,
+}
+
+/// What of an output is counted in the bytes of all.
+#[derive(Debug, Default)]
+struct Ledger {
+    bytes: u64,
+    /// It was removed: nothing more of it is kept.
+    is_over: bool,
 }
 
 /// The writing end of one output.
@@ -105,6 +115,7 @@ pub struct OutputWriter {
     stream_bytes_max: u64,
     bytes_max: u64,
     kept: Arc<AtomicU64>,
+    ledger: Arc<Mutex<Ledger>>,
 }
 
 #[derive(Debug)]
@@ -143,6 +154,7 @@ impl Outputs {
             bounds,
             directory,
             kept: Arc::default(),
+            written: Mutex::default(),
         };
         outputs.tidy()?;
         Ok(outputs)
@@ -171,8 +183,12 @@ impl Outputs {
                 Ok(Stream { spool, dropped: 0 })
             })
             .collect();
+        let ledger = Arc::new(Mutex::new(Ledger::default()));
+        let streams = streams?;
+        self.written().insert(name, Arc::downgrade(&ledger));
         let writer = OutputWriter {
-            streams: streams?,
+            ledger,
+            streams,
             stream_bytes_max: self.bounds.stream_bytes_max,
             bytes_max: self.bounds.bytes_max,
             kept: Arc::clone(&self.kept),
@@ -227,6 +243,11 @@ impl Outputs {
 
     fn remove(&self, ended: &[Target]) -> Result<(), OutputError> {
         for target in ended.iter().filter(|target| target.kind == KIND) {
+            let ledger = self.written().remove(&target.name);
+            if let Some(ledger) = ledger.and_then(|ledger| ledger.upgrade()) {
+                self.remove_while_written(target, &mut locked(&ledger))?;
+                continue;
+            }
             for stream in 0..STREAMS_MAX {
                 let path = self.path(&target.name, stream);
                 let bytes = std::fs::metadata(&path).map_or(0, |found| found.len());
@@ -235,6 +256,25 @@ impl Outputs {
             }
         }
         Ok(())
+    }
+
+    /// What its writer adds from now on is dropped.
+    fn remove_while_written(
+        &self,
+        target: &Target,
+        ledger: &mut Ledger,
+    ) -> Result<(), OutputError> {
+        ledger.is_over = true;
+        let bytes = std::mem::take(&mut ledger.bytes);
+        self.kept.fetch_sub(bytes, Ordering::Relaxed);
+        for stream in 0..STREAMS_MAX {
+            spool::remove(&self.path(&target.name, stream))?;
+        }
+        Ok(())
+    }
+
+    fn written(&self) -> MutexGuard<'_, HashMap<String, Weak<Mutex<Ledger>>>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts what is there, and removes what a crash left without a handle.
@@ -261,19 +301,25 @@ impl Outputs {
     }
 }
 
+fn locked(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl OutputWriter {
     /// Appends bytes to a stream; what is beyond a bound is counted instead of kept.
     ///
     /// # Errors
     /// [`OutputError::NoStream`] or [`OutputError::File`].
     pub fn append(&mut self, stream: usize, bytes: &[u8]) -> Result<Written, OutputError> {
+        // Held while it is written, so that it is not removed meanwhile.
+        let mut ledger = locked(&self.ledger);
         let all_left = self
             .bytes_max
             .saturating_sub(self.kept.load(Ordering::Relaxed));
         let stream = self.streams.get_mut(stream).ok_or(OutputError::NoStream)?;
         let left = self.stream_bytes_max.saturating_sub(stream.spool.length());
         // Once something was dropped nothing is kept: an output has no gaps.
-        let left = if stream.dropped > 0 {
+        let left = if stream.dropped > 0 || ledger.is_over {
             0
         } else {
             left.min(all_left)
@@ -282,6 +328,7 @@ impl OutputWriter {
         let (kept, dropped) = bytes.split_at(fits);
         if !kept.is_empty() {
             stream.spool.append(kept)?;
+            ledger.bytes += kept.len() as u64;
             self.kept.fetch_add(kept.len() as u64, Ordering::Relaxed);
         }
         stream.dropped += dropped.len() as u64;

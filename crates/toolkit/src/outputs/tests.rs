@@ -26,6 +26,26 @@ fn reader(place: &Place, bytes: &[u8]) -> OutputReader {
 }
 
 #[test]
+fn what_is_written_to_an_output_after_it_was_removed_is_not_counted() {
+    let place = Place::new();
+    let outputs = open(&place, 100, 1000);
+    let (_, mut writer) = outputs.create("ada", 1, NOW).unwrap();
+    let (_, mut other) = outputs.create("bob", 1, NOW + 1_000).unwrap();
+    writer.append(0, b"before").unwrap();
+    other.append(0, b"other").unwrap();
+    assert_eq!(outputs.bytes_kept(), 11);
+    assert_eq!(outputs.sweep(NOW + 1_000).unwrap(), 1);
+    assert_eq!(outputs.bytes_kept(), 5);
+    let written = writer.append(0, b"after").unwrap();
+    assert_eq!(written.dropped, 5, "nobody can read it any more");
+    drop(writer);
+    assert_eq!(outputs.bytes_kept(), 5);
+    drop(other);
+    assert_eq!(outputs.sweep(NOW + 2_000).unwrap(), 1);
+    assert_eq!(outputs.bytes_kept(), 0);
+}
+
+#[test]
 fn an_output_is_read_while_it_is_written_and_after_a_restart() {
     let place = Place::new();
     let outputs = open(&place, 100, 1000);

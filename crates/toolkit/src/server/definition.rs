@@ -133,10 +133,15 @@ impl ToolDef {
         Value::Object(listed)
     }
 
-    /// States what the definition knows of a call: what it does, and which of its arguments are paths.
-    pub(crate) fn state(&self, args: Args<'_>, facts: &mut Facts) {
+    /// States what the definition says of every call: what it does.
+    pub(crate) fn define(&self, facts: &mut Facts) {
         facts.operation = Some(self.operation);
         facts.side_effects = Some(self.side_effects);
+    }
+
+    /// States what the definition knows of a call: what it does, and which of its arguments are paths.
+    pub(crate) fn state(&self, args: Args<'_>, facts: &mut Facts) {
+        self.define(facts);
         for (name, role) in self.roles {
             let texts = match args.get(name) {
                 Some(Value::String(text)) => vec![text.as_str()],

@@ -33,13 +33,14 @@ pub struct ReplySink {
 }
 
 impl ReplySink {
-    /// A sink, and where its news come out. Without `wanted`, news go nowhere.
+    /// A sink, and where its news come out. Without `wanted`, news go nowhere. `cancel` is set when nobody
+    /// waits any more.
     #[must_use]
-    pub fn new(wanted: bool) -> (Self, mpsc::Receiver<Progress>) {
+    pub fn new(wanted: bool, cancel: Cancel) -> (Self, mpsc::Receiver<Progress>) {
         let (sender, receiver) = mpsc::channel(NEWS_MAX);
         let sink = Self {
             news: wanted.then_some(sender),
-            cancel: Cancel::default(),
+            cancel,
             done: f64::NEG_INFINITY,
         };
         (sink, receiver)
@@ -241,7 +242,7 @@ mod tests {
 
     #[test]
     fn progress_grows_is_bounded_and_never_waits() {
-        let (mut sink, mut news) = ReplySink::new(true);
+        let (mut sink, mut news) = ReplySink::new(true, Cancel::default());
         for done in [1.0, 1.0, f64::NAN, 0.5, 2.0, f64::INFINITY] {
             sink.progress(
                 done,
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn without_a_listener_progress_goes_nowhere() {
-        let (mut sink, mut news) = ReplySink::new(false);
+        let (mut sink, mut news) = ReplySink::new(false, Cancel::default());
         sink.progress(1.0, None, None);
         assert!(!sink.wants_progress());
         assert!(news.try_recv().is_err());

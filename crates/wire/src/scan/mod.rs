@@ -22,6 +22,9 @@ use sink::Slices;
 pub(crate) use tokens::JsonString;
 pub(crate) use walk::{Rules, Walker};
 
+/// The members of JSON-RPC 2.0's messages, of every kind and in every revision of MCP.
+pub const MEMBERS: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
+
 /// Named limits of one pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {

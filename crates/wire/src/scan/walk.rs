@@ -6,7 +6,7 @@ use super::sink::Sink;
 use super::tokens::{self, Fault, JsonString};
 use super::{Bounds, NotedLeaf, NotedObject, Notes, is_unique};
 use crate::error::{WireError, WireErrorKind as K};
-use crate::{fold, jsonrpc, text};
+use crate::{fold, text};
 
 /// What is asked of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -271,7 +271,7 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         let zone = self.stack.last().map_or(Zone::Other, |level| level.zone);
         if self.rules == Rules::Canonical
             && zone == Zone::Message
-            && let Some(known) = fold::mistaken_for(&name, jsonrpc::MEMBERS)
+            && let Some(known) = fold::mistaken_for(&name, super::MEMBERS)
         {
             return Err(WireError::ambiguous_member(at, &name, known));
         }

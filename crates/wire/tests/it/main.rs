@@ -9,4 +9,5 @@
     reason = "a test fails where its helpers do"
 )]
 
+mod canonical;
 mod properties;

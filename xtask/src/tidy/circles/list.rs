@@ -9,7 +9,7 @@ use crate::finding::Finding;
 pub(super) const FILE: &str = "xtask/circles.txt";
 
 /// How many entries the list may hold. Lower it whenever one goes; nobody raises it unnoticed.
-const ENTRIES_MAX: usize = 6;
+const ENTRIES_MAX: usize = 0;
 
 /// The entries, with their lines, and what was wrong with the text.
 #[derive(Debug, Default)]

@@ -39,14 +39,6 @@ pub(crate) struct Cell {
     pub(crate) peer: Peer,
 }
 
-/// Why a peer has no cells yet. Remove the arm once `builtin: echo` can be configured.
-pub(crate) fn not_built(peer: Peer) -> Option<&'static str> {
-    match peer {
-        Peer::Child | Peer::Http => None,
-        Peer::Builtin => Some("`builtin: echo` is not built yet"),
-    }
-}
-
 impl Cell {
     /// Every cell of a row, in the order of the printed table.
     pub(crate) fn all() -> Vec<Self> {

@@ -38,6 +38,8 @@ pub(crate) enum Behind<'a> {
     Command(&'a [String]),
     /// The URL of an endpoint.
     Url(&'a str),
+    /// A configuration in which the server `peer` is built in.
+    Configuration(&'a str),
 }
 
 /// Starts `durward` and does the handshake.

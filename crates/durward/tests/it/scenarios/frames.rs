@@ -1,6 +1,6 @@
 //! How the table writes frames: what an era adds to every message, and what differs from run to run, by name.
 
-use super::cell::{Cell, Edge, Era};
+use super::cell::{Cell, Edge, Era, Peer};
 use super::row::Row;
 
 /// The capabilities that every client of the table declares, as the raw clients do.
@@ -10,11 +10,13 @@ const MODERN_META: &str = r#""io.modelcontextprotocol/clientCapabilities":{"elic
 ///
 /// - `{meta}`: what the era adds at the end of a request's `params`: in the Modern era its `_meta`.
 /// - `{meta+token}`: the same with the progress token `p`, in both eras; `{meta+sent}`: as the server sees it.
+/// - `{echoed:X}`: the result that says X back.
 /// - `{done}`: what the era adds at the end of a result of the row's mock; `{done+cached}`: of a list;
-///   `{asks}`: of a result that asks the client.
+///   `{asks}`: of a result that asks the client; `{inside}` and `{complete}`: in one of the built-in server.
 /// - `{id:X}`: the id of a request as the server sees it: the client's spelling over stdio, a number of
 ///   ours over HTTP, where clients may share a server.
 pub(crate) fn fill(text: &str, row: &Row, cell: Cell) -> String {
+    let text = &stated(&echoed(&said(text, row, cell), row, cell), cell);
     let modern = cell.era == Era::Modern;
     let meta = |members: &str| match (modern, members) {
         (true, "") => format!(r#","_meta":{{{MODERN_META}}}"#),
@@ -41,6 +43,10 @@ pub(crate) fn fill(text: &str, row: &Row, cell: Cell) -> String {
             false => String::new(),
         }
     };
+    let (inside, complete) = match modern {
+        true => (format!("{INSIDE_META},"), r#""resultType":"complete","#),
+        false => (String::new(), ""),
+    };
     let cached = r#""ttlMs":60000,"cacheScope":"private","#;
     let text = text
         .replace("{meta}", &meta(""))
@@ -48,30 +54,96 @@ pub(crate) fn fill(text: &str, row: &Row, cell: Cell) -> String {
         .replace("{meta+sent}", &meta(sent))
         .replace("{done}", &done("complete", ""))
         .replace("{done+cached}", &done("complete", cached))
-        .replace("{asks}", &done("input_required", ""));
+        .replace("{asks}", &done("input_required", ""))
+        .replace("{inside}", &inside)
+        .replace("{complete}", complete);
     ids(&text, cell)
 }
 
-/// `{id:X}` for the cell's edge.
-fn ids(text: &str, cell: Cell) -> String {
+/// A text of the table in the words of the cell's server.
+pub(crate) fn said(text: &str, row: &Row, cell: Cell) -> String {
+    let swaps = match cell.peer {
+        Peer::Child | Peer::Http => &[][..],
+        Peer::Builtin => row.inside,
+    };
+    swaps
+        .iter()
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// What the built-in server adds at the beginning of a result in the Modern era.
+pub(crate) const INSIDE_META: &str = concat!(
+    r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"echo","title":"Echo","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""}}"#
+);
+
+/// `{echoed:X}` in the words of the cell's server.
+fn echoed(text: &str, row: &Row, cell: Cell) -> String {
+    replaced(text, "{echoed:", |said| match (cell.peer, cell.era) {
+        (Peer::Child | Peer::Http, _) => {
+            format!(r#"{{"content":[{{"type":"text","text":"{said}"}}],"isError":false{{done}}}}"#)
+        }
+        (Peer::Builtin, era) => {
+            let content = format!(r#""content":[{{"text":"{said}","type":"text"}}]"#);
+            let data = format!(r#""structuredContent":{{"text":"{said}"}}"#);
+            match era {
+                Era::Legacy if row.legacy < "2025-06-18" => format!("{{{content}}}"),
+                Era::Legacy => format!("{{{content},{data}}}"),
+                Era::Modern => {
+                    format!(r#"{{{INSIDE_META},{content},"resultType":"complete",{data}}}"#)
+                }
+            }
+        }
+    })
+}
+
+/// What a tool does is inferred from its name, and stated by a server that is built in: a decision about a
+/// tool that there is says so.
+fn stated(text: &str, cell: Cell) -> String {
+    let is_tool = |tool: &&str| text.contains(&format!(" tool_name={tool} "));
+    let is_known = ["echo", "add", "wait"].iter().any(is_tool);
+    if cell.peer == Peer::Builtin && text.starts_with("decision ") && is_known {
+        let kind = " resource_type=tool";
+        return text.replace(kind, &format!(r#" operations=["read"]{kind}"#));
+    }
+    text.to_owned()
+}
+
+/// A text with something else for each `{NAME:X}`.
+fn replaced(text: &str, open: &str, with: impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("{id:") {
-        let (id, after) = behind.split_once('}').expect("{id:X} is closed");
+    while let Some((before, behind)) = rest.split_once(open) {
+        let (inner, after) = behind.split_once('}').expect("{NAME:X} is closed");
         out.push_str(before);
-        out.push_str(match cell.edge {
-            Edge::Stdio => id,
-            Edge::Http => "OURS",
-        });
+        out.push_str(&with(inner));
         rest = after;
     }
     out.push_str(rest);
     out
 }
 
+/// `{id:X}` for the cell's edge.
+fn ids(text: &str, cell: Cell) -> String {
+    replaced(text, "{id:", |id| match cell.edge {
+        Edge::Stdio => id.to_owned(),
+        Edge::Http => "OURS".to_owned(),
+    })
+}
+
 /// A frame that the client received, without what differs from run to run.
 pub(crate) fn of_client(frame: &str) -> String {
-    nameless(frame)
+    // How long the built-in server has waited is as long as it took.
+    const WAITED: &str = "waited_ms\\\":";
+    let frame = nameless(frame);
+    match frame.split_once(WAITED) {
+        Some((before, behind)) => {
+            let rest = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+            without_number(&format!("{before}{WAITED}N{rest}"), r#""waited_ms":"#)
+        }
+        None => frame,
+    }
 }
 
 /// A frame that the server received, without what differs from run to run.

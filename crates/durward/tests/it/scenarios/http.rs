@@ -47,11 +47,17 @@ struct Exchange {
 impl Http {
     pub(crate) fn open(place: &Place, row: &Row, cell: Cell, behind: &Behind<'_>) -> Self {
         let server = match behind {
-            Behind::Command(words) => format!("peer={}", words.join(" ")),
-            Behind::Url(url) => format!("peer={url}"),
+            Behind::Command(words) => {
+                vec!["--server".to_owned(), format!("peer={}", words.join(" "))]
+            }
+            Behind::Url(url) => vec!["--server".to_owned(), format!("peer={url}")],
+            Behind::Configuration(_) => Vec::new(),
+        };
+        let configuration = match behind {
+            Behind::Configuration(file) => vec!["--config", file],
+            Behind::Command(_) | Behind::Url(_) => vec!["--no-config"],
         };
         let fixed = [
-            "--no-config",
             "--state-dir",
             "state",
             "serve",
@@ -59,10 +65,16 @@ impl Http {
             "127.0.0.1:0",
             "--policy",
             "policy.json",
-            "--server",
-            &server,
         ];
-        let args = [&fixed[..], &raised::RAISED_LIMITS, row.flags].concat();
+        let server: Vec<&str> = server.iter().map(String::as_str).collect();
+        let args = [
+            &configuration[..],
+            &fixed,
+            &server,
+            &raised::RAISED_LIMITS,
+            row.flags,
+        ]
+        .concat();
         let mut process = Process::spawn(binary().as_ref(), args, &place.options()).unwrap();
         let line = String::from_utf8(process.read_line().unwrap()).unwrap();
         let (_, url) = line.split_once("listening at ").unwrap();

@@ -51,6 +51,7 @@ scenarios! {
     allow
     deny
     server_progress
+    builtin_progress
     batch
     batch_refused
     hitl_person_allows

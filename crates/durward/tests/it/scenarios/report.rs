@@ -44,10 +44,6 @@ pub(crate) fn print() {
                     reasons.insert(format!("lacks: {}: {why}", row.name));
                     ("lacks", "lacks".to_owned())
                 }
-                Verdict::NotBuilt(why) => {
-                    reasons.insert(format!("not built: {why}"));
-                    ("not built", "not built".to_owned())
-                }
                 Verdict::RedToday(defects) => ("red today", format!("red {}", defects.join(" "))),
                 Verdict::Wrong(why) => {
                     reasons.insert(format!("WRONG: {} in {cell}\n{why}", row.name));

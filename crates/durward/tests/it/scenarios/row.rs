@@ -27,6 +27,8 @@ pub(crate) struct Row {
     /// How long a cell that is known to be red waits for a frame that is not to come, in seconds: longer than
     /// a right build takes.
     pub(crate) red_wait_s: u64,
+    /// What stands in the place of the mock's words in the cells of the built-in server: tools that it has.
+    pub(crate) inside: &'static [(&'static str, &'static str)],
     /// Where a cell differs, and why that is right.
     pub(crate) except: &'static [Except],
     /// Cells that cannot exist, and why.
@@ -47,6 +49,7 @@ pub(crate) const PLAIN: Row = Row {
     journal: &[],
     unordered: false,
     red_wait_s: 4,
+    inside: &[],
     except: &[],
     lacks: &[],
 };

@@ -21,6 +21,7 @@ impl Stdio {
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 place.guard_command(&flags, &words)
             }
+            Behind::Configuration(file) => place.guard_configured(file, row.flags, "peer"),
             Behind::Url(url) => place.guard_reached(&[&flags[..], &["--url", url]].concat()),
         };
         client.handshake(era(row, cell)).unwrap();

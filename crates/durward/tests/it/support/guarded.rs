@@ -68,6 +68,14 @@ impl Place {
         fs::write(self.path("policy.json"), text).unwrap();
     }
 
+    /// Configures a server that is asked on and on, however often it fails.
+    pub fn never_spare(&self, name: &str, url: &str) {
+        let text = format!(
+            "servers: {{ {name}: {{ url: \"{url}\" }} }}\nbreaker: {{ failures: 1000000 }}\n"
+        );
+        fs::write(self.path("durward.yaml"), text).unwrap();
+    }
+
     /// The journal's folder.
     pub fn journal_dir(&self) -> PathBuf {
         self.path("state/journal")
@@ -142,6 +150,16 @@ impl Place {
     pub fn guard_reached(&self, flags: &[&str]) -> Client {
         let mut args = self.run_args(flags, &[]);
         args.pop();
+        Client::spawn_with(binary(), args, &self.options()).unwrap()
+    }
+
+    /// Guards a server of a configuration, with further flags of `durward run`.
+    pub fn guard_configured(&self, file: &str, flags: &[&str], name: &str) -> Client {
+        let mut args = self.run_args(flags, &[]);
+        args.pop();
+        args.push(name.to_owned());
+        let at = args.iter().position(|arg| arg == "--no-config").unwrap();
+        args.splice(at..=at, ["--config".to_owned(), file.to_owned()]);
         Client::spawn_with(binary(), args, &self.options()).unwrap()
     }
 

@@ -50,6 +50,19 @@ pub struct Filter {
     pub session_id: Option<String>,
     /// About this part of the program, or of the configuration.
     pub component: Option<String>,
+    /// Refusals alone, of every kind: calls that a rule, a limit or a person refused or that nobody answered for, and
+    /// credentials that were not accepted.
+    pub refused: bool,
+    /// Of this caller.
+    pub subject_id: Option<String>,
+    /// About this tool.
+    pub tool_name: Option<String>,
+    /// About this server.
+    pub backend_id: Option<String>,
+    /// Decided by this rule.
+    pub rule: Option<String>,
+    /// With this reason, or this outcome of a question to a person.
+    pub reason: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -66,6 +79,32 @@ struct Facts<'a> {
     session_id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     component: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    subject_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    tool_name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    backend_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    final_rule: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    reason: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    hitl_outcome: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    status: Option<Cow<'a, str>>,
+}
+
+impl Facts<'_> {
+    fn is_refusal(&self) -> bool {
+        match (&*self.kind, self.decision.as_deref()) {
+            (_, Some("deny")) => true,
+            // Asked, and nobody said yes: denied, timed out, withdrawn, or nobody could be asked.
+            (_, Some("hitl")) => self.hitl_outcome.as_deref() != Some("user_allowed"),
+            ("auth", _) => self.status.as_deref() == Some("Failure"),
+            _ => false,
+        }
+    }
 }
 
 impl Filter {
@@ -88,7 +127,13 @@ impl Filter {
                 && is(&self.decision, &facts.decision)
                 && is(&self.op, &facts.op)
                 && is(&self.session_id, &facts.session_id)
-                && is(&self.component, &facts.component),
+                && is(&self.component, &facts.component)
+                && (!self.refused || facts.is_refusal())
+                && is(&self.subject_id, &facts.subject_id)
+                && is(&self.tool_name, &facts.tool_name)
+                && is(&self.backend_id, &facts.backend_id)
+                && is(&self.rule, &facts.final_rule)
+                && (is(&self.reason, &facts.reason) || is(&self.reason, &facts.hitl_outcome)),
         )
     }
 }

@@ -21,39 +21,48 @@ pub struct Finding {
 }
 
 /// The ways in which a journal can be wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "problem", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Problem {
     /// The first line is not a header.
+    #[error("the first line is not a segment header")]
     HeaderUnreadable,
     /// The header states another segment than the file's name.
+    #[error("the header states segment {segment}, the file's name another")]
     Misnamed {
         /// What the header states.
         segment: SegmentId,
     },
     /// The file's name states another time than the one that the segment was given.
+    #[error("the file's name states another time than its header")]
     Redated,
     /// Another file states the same segment.
+    #[error("segment {segment} is there twice")]
     Duplicate {
         /// The segment.
         segment: SegmentId,
     },
     /// A line is not in the format.
+    #[error("the line is not a journal record")]
     Malformed,
     /// A line is longer than any that is written.
+    #[error("the line is longer than any that is written")]
     LineTooLong,
     /// A record does not have the hash that it states.
+    #[error("record {sequence} was changed: its hash does not match")]
     Changed {
         /// Where the record stands.
         sequence: u64,
     },
     /// A record does not follow the one before it.
+    #[error("record {sequence} does not follow the record before it")]
     BrokenLink {
         /// The record.
         sequence: u64,
     },
     /// Records are missing.
+    #[error("{}", deleted(*first, *last))]
     Deleted {
         /// The first that is missing.
         first: u64,
@@ -61,43 +70,54 @@ pub enum Problem {
         last: u64,
     },
     /// A record stands where its sequence had already been.
+    #[error("a record was inserted: sequence {sequence} is there twice")]
     Inserted {
         /// The sequence that is there twice.
         sequence: u64,
     },
     /// A record stands behind a later one.
+    #[error("record {sequence} was moved behind a later one")]
     Reordered {
         /// The record.
         sequence: u64,
     },
     /// A record's body lacks its time or kind, or is not JSON.
+    #[error("record {sequence} has no readable body")]
     BodyUnreadable {
         /// The record.
         sequence: u64,
     },
     /// The segment claims a key that is not trusted.
+    #[error("signed with the key {public_key}, which is not trusted")]
     KeyUntrusted {
         /// That key.
         public_key: String,
     },
     /// A signature is not that of the trusted key over what stands before it.
+    #[error("the signature of record {sequence} is wrong")]
     SignatureBad {
         /// The signed record.
         sequence: u64,
     },
     /// A checkpoint should stand before this record.
+    #[error("a checkpoint is missing before record {sequence}")]
     CheckpointMissing {
         /// The record.
         sequence: u64,
     },
     /// Something stands behind the closing record.
+    #[error("something was added behind the closing record")]
     AfterClose,
     /// The segment that this one continues is not there, and no signed record says that it was let go.
+    #[error("the continued segment {segment} is missing")]
     ContinuedMissing {
         /// The missing segment.
         segment: SegmentId,
     },
     /// The segment that this one continues does not end as this one states.
+    #[error(
+        "the continued segment {segment} was replaced or cut: it does not end with record {sequence}"
+    )]
     ContinuedDiffers {
         /// The continued segment.
         segment: SegmentId,
@@ -107,11 +127,13 @@ pub enum Problem {
         hash: EntryHash,
     },
     /// The segment that this one continues is not closed.
+    #[error("the continued segment {segment} is not closed")]
     ContinuedOpen {
         /// The continued segment.
         segment: SegmentId,
     },
     /// Two segments continue the same one.
+    #[error("fork: {other} continues segment {segment} too")]
     Fork {
         /// The continued segment.
         segment: SegmentId,
@@ -119,14 +141,19 @@ pub enum Problem {
         other: String,
     },
     /// Segments continue one another in a circle.
+    #[error("segments continue one another in a circle")]
     Circle,
     /// The journal names heads, and none is there.
+    #[error("the head was removed: the journal was written with one")]
     HeadMissing,
     /// What is in the head's place is none.
+    #[error("the file is no head of a journal")]
     HeadDamaged,
     /// The head is not signed with a trusted key.
+    #[error("the head was changed: it is not signed with a trusted key")]
     HeadUnsigned,
     /// The head is older than one that the journal or the witness knows.
+    #[error("the head was put back to number {serial}: number {known} was there already")]
     HeadRolledBack {
         /// Serial of the head that is there.
         serial: u64,
@@ -134,8 +161,10 @@ pub enum Problem {
         known: u64,
     },
     /// A line of the witness is no head of a trusted key.
+    #[error("the line of the witness is not a head signed with a trusted key")]
     WitnessForged,
     /// A segment is not there, and no signed record says that it was let go.
+    #[error("segment {segment} is missing: {} names its record {sequence}", .by.words())]
     SegmentMissing {
         /// The segment.
         segment: SegmentId,
@@ -145,6 +174,7 @@ pub enum Problem {
         by: By,
     },
     /// A segment ends before a record that it is known to have held.
+    #[error("segment {segment} was cut: {} names its record {sequence}, which is not there", .by.words())]
     Cut {
         /// The segment.
         segment: SegmentId,
@@ -154,6 +184,7 @@ pub enum Problem {
         by: By,
     },
     /// A segment holds another record than it is known to have held.
+    #[error("record {sequence} was written anew: {} names another in its place", .by.words())]
     Rewritten {
         /// The record.
         sequence: u64,
@@ -161,11 +192,13 @@ pub enum Problem {
         by: By,
     },
     /// A segment is there that the head does not name and nothing continues.
+    #[error("segment {segment} is not known: the head does not name it and nothing continues it")]
     SegmentUnknown {
         /// The segment.
         segment: SegmentId,
     },
     /// An operation was recorded for which nothing was decided before.
+    #[error("record {sequence} is the outcome of {op}, for which no decision was recorded")]
     OperationWithoutDecision {
         /// The operation.
         op: OpId,
@@ -182,123 +215,45 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Problem::HeaderUnreadable => f.write_str("the first line is not a segment header"),
-            Problem::Misnamed { segment } => write!(
-                f,
-                "the header states segment {segment}, the file's name another"
-            ),
-            Problem::Redated => f.write_str("the file's name states another time than its header"),
-            Problem::Duplicate { segment } => write!(f, "segment {segment} is there twice"),
-            Problem::Malformed => f.write_str("the line is not a journal record"),
-            Problem::LineTooLong => f.write_str("the line is longer than any that is written"),
-            Problem::Changed { sequence } => {
-                write!(f, "record {sequence} was changed: its hash does not match")
-            }
-            Problem::BrokenLink { sequence } => {
-                write!(f, "record {sequence} does not follow the record before it")
-            }
-            Problem::Deleted { first, last } if first == last => {
-                write!(f, "record {first} was deleted")
-            }
-            Problem::Deleted { first, last } => write!(f, "records {first} to {last} were deleted"),
-            Problem::Inserted { sequence } => write!(
-                f,
-                "a record was inserted: sequence {sequence} is there twice"
-            ),
-            Problem::Reordered { sequence } => {
-                write!(f, "record {sequence} was moved behind a later one")
-            }
-            Problem::BodyUnreadable { sequence } => {
-                write!(f, "record {sequence} has no readable body")
-            }
-            Problem::KeyUntrusted { public_key } => {
-                write!(f, "signed with the key {public_key}, which is not trusted")
-            }
-            Problem::SignatureBad { sequence } => {
-                write!(f, "the signature of record {sequence} is wrong")
-            }
-            Problem::CheckpointMissing { sequence } => {
-                write!(f, "a checkpoint is missing before record {sequence}")
-            }
-            Problem::AfterClose => f.write_str("something was added behind the closing record"),
-            Problem::ContinuedMissing { segment } => {
-                write!(f, "the continued segment {segment} is missing")
-            }
-            Problem::ContinuedDiffers {
-                segment, sequence, ..
-            } => {
-                write!(
-                    f,
-                    "the continued segment {segment} was replaced or cut: it does not end with record {sequence}"
-                )
-            }
-            Problem::ContinuedOpen { segment } => {
-                write!(f, "the continued segment {segment} is not closed")
-            }
-            Problem::Fork { segment, other } => {
-                write!(f, "fork: {other} continues segment {segment} too")
-            }
-            Problem::Circle => f.write_str("segments continue one another in a circle"),
-            Problem::HeadMissing => {
-                f.write_str("the head was removed: the journal was written with one")
-            }
-            Problem::HeadDamaged => f.write_str("the file is no head of a journal"),
-            Problem::HeadUnsigned => {
-                f.write_str("the head was changed: it is not signed with a trusted key")
-            }
-            Problem::HeadRolledBack { serial, known } => write!(
-                f,
-                "the head was put back to number {serial}: number {known} was there already"
-            ),
-            Problem::WitnessForged => {
-                f.write_str("the line of the witness is not a head signed with a trusted key")
-            }
-            Problem::SegmentMissing {
-                segment,
-                sequence,
-                by,
-            } => write!(
-                f,
-                "segment {segment} is missing: {} names its record {sequence}",
-                by.words()
-            ),
-            Problem::Cut {
-                segment,
-                sequence,
-                by,
-            } => write!(
-                f,
-                "segment {segment} was cut: {} names its record {sequence}, which is not there",
-                by.words()
-            ),
-            Problem::Rewritten { sequence, by } => write!(
-                f,
-                "record {sequence} was written anew: {} names another in its place",
-                by.words()
-            ),
-            Problem::SegmentUnknown { segment } => write!(
-                f,
-                "segment {segment} is not known: the head does not name it and nothing continues it"
-            ),
-            Problem::OperationWithoutDecision { op, sequence } => {
-                write!(
-                    f,
-                    "record {sequence} is the outcome of {op}, for which no decision was recorded"
-                )
-            }
+fn deleted(first: u64, last: u64) -> String {
+    match first == last {
+        true => format!("record {first} was deleted"),
+        false => format!("records {first} to {last} were deleted"),
+    }
+}
+
+fn torn(last: Option<u64>, bytes: u64) -> String {
+    match last {
+        Some(last) => format!("{bytes} bytes behind record {last}, the last good one"),
+        None => format!("{bytes} bytes and no whole record"),
+    }
+}
+
+fn unclosed(last: Option<u64>, uncovered: u64) -> String {
+    match last {
+        Some(last) => {
+            format!(": ends with record {last}, the last {uncovered} under no signature")
         }
+        None => ", no whole record".to_owned(),
+    }
+}
+
+/// The first of the calls, as a list behind a colon.
+fn first(ops: &[OpId]) -> String {
+    let shown: Vec<_> = ops.iter().take(8).map(OpId::to_string).collect();
+    match shown.is_empty() {
+        true => String::new(),
+        false => format!(": {}", shown.join(", ")),
     }
 }
 
 /// Something worth knowing that is no sign of a change: a crash leaves it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "note", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Note {
     /// The last line is cut off; all before it stands.
+    #[error("{file}: torn tail: {}", torn(*last_good_sequence, *torn_bytes))]
     TornTail {
         /// The file.
         file: String,
@@ -309,6 +264,7 @@ pub enum Note {
         torn_bytes: u64,
     },
     /// The segment has no closing record: it is being written, or its writer died.
+    #[error("{file}: not closed{}", unclosed(*last_sequence, *uncovered_records))]
     NotClosed {
         /// The file.
         file: String,
@@ -319,6 +275,9 @@ pub enum Note {
         uncovered_records: u64,
     },
     /// The writer of a segment died, and a signed record states how the segment ended.
+    #[error(
+        "{file}: not closed: its writer died; a signed record states its end, the last {uncovered_records} records were under no signature until then"
+    )]
     Abandoned {
         /// The file.
         file: String,
@@ -326,11 +285,13 @@ pub enum Note {
         uncovered_records: u64,
     },
     /// The head names a segment that was announced and never begun: its writer died in between.
+    #[error("segment {segment} was announced and never begun")]
     NeverBegun {
         /// The segment.
         segment: SegmentId,
     },
     /// The witness has been given fewer heads than there were: it was out of reach, or is on its way.
+    #[error("the witness was last given head {serial}, and head {head} is in place")]
     WitnessBehind {
         /// Serial of the latest head that it has.
         serial: u64,
@@ -338,11 +299,13 @@ pub enum Note {
         head: u64,
     },
     /// Segments that the head or the witness names were let go by retention.
+    #[error("{count} segments that are named were let go by retention")]
     LetGo {
         /// How many.
         count: u64,
     },
     /// The continued segment was let go; a signed record says so.
+    #[error("{file}: continues {segment}, which was let go by a signed record")]
     Retired {
         /// The file that continues it.
         file: String,
@@ -350,6 +313,7 @@ pub enum Note {
         segment: SegmentId,
     },
     /// The continued segment is not part of what was verified.
+    #[error("{file}: continues {segment}, which was not looked at")]
     ContinuedElsewhere {
         /// The file that continues it.
         file: String,
@@ -357,6 +321,10 @@ pub enum Note {
         segment: SegmentId,
     },
     /// Calls were let through and no outcome is recorded: under way, or the program died before they ended.
+    #[error(
+        "missing outcome: {count} permitted calls have no outcome{}",
+        first(ops)
+    )]
     MissingOutcome {
         /// How many.
         count: u64,
@@ -364,101 +332,17 @@ pub enum Note {
         ops: Vec<OpId>,
     },
     /// Outcomes whose decisions lie in a segment that was not looked at, or among what is missing or could not be read.
+    #[error("{count} outcomes belong to decisions that were not looked at or could not be read")]
     DecisionElsewhere {
         /// How many.
         count: u64,
     },
     /// More calls are open at once than are tracked, so decisions and outcomes could not all be joined.
+    #[error("{dropped} open calls were too many to track")]
     JoinIncomplete {
         /// Calls no longer tracked.
         dropped: u64,
     },
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Note::TornTail {
-                file,
-                last_good_sequence: Some(last),
-                torn_bytes,
-            } => {
-                write!(
-                    f,
-                    "{file}: torn tail: {torn_bytes} bytes behind record {last}, the last good one"
-                )
-            }
-            Note::TornTail {
-                file,
-                last_good_sequence: None,
-                torn_bytes,
-            } => {
-                write!(
-                    f,
-                    "{file}: torn tail: {torn_bytes} bytes and no whole record"
-                )
-            }
-            Note::NotClosed {
-                file,
-                last_sequence: Some(last),
-                uncovered_records,
-            } => {
-                write!(
-                    f,
-                    "{file}: not closed: ends with record {last}, the last {uncovered_records} under no signature"
-                )
-            }
-            Note::NotClosed {
-                file,
-                last_sequence: None,
-                ..
-            } => write!(f, "{file}: not closed, no whole record"),
-            Note::Abandoned {
-                file,
-                uncovered_records,
-            } => write!(
-                f,
-                "{file}: not closed: its writer died; a signed record states its end, the last {uncovered_records} records were under no signature until then"
-            ),
-            Note::NeverBegun { segment } => {
-                write!(f, "segment {segment} was announced and never begun")
-            }
-            Note::WitnessBehind { serial, head } => write!(
-                f,
-                "the witness was last given head {serial}, and head {head} is in place"
-            ),
-            Note::LetGo { count } => {
-                write!(
-                    f,
-                    "{count} segments that are named were let go by retention"
-                )
-            }
-            Note::Retired { file, segment } => write!(
-                f,
-                "{file}: continues {segment}, which was let go by a signed record"
-            ),
-            Note::ContinuedElsewhere { file, segment } => {
-                write!(f, "{file}: continues {segment}, which was not looked at")
-            }
-            Note::MissingOutcome { count, ops } => {
-                write!(
-                    f,
-                    "missing outcome: {count} permitted calls have no outcome"
-                )?;
-                ops.iter()
-                    .take(8)
-                    .enumerate()
-                    .try_for_each(|(at, op)| write!(f, "{}{op}", if at == 0 { ": " } else { ", " }))
-            }
-            Note::DecisionElsewhere { count } => write!(
-                f,
-                "{count} outcomes belong to decisions that were not looked at or could not be read"
-            ),
-            Note::JoinIncomplete { dropped } => {
-                write!(f, "{dropped} open calls were too many to track")
-            }
-        }
-    }
 }
 
 /// Something of which it cannot be said whether it is whole. It is no sign of a change, and no sign of the lack of one.

@@ -1,14 +1,17 @@
 //! Showing records: the latest that meet a filter, and those that come.
 
-use std::collections::{HashMap, VecDeque};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{BufReader, Seek as _, SeekFrom};
+use std::io::{BufReader, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
 
 use super::filter::Filter;
 use super::lines::{Ended, Lines};
 use super::verify::{AuditError, failed, files};
-use crate::journal::Line;
+use crate::journal::{Line, parse_utc};
 
 /// Lines that could not be read and were passed over.
 pub type Skipped = u64;
@@ -16,8 +19,14 @@ pub type Skipped = u64;
 /// Bytes that one look at one file takes in, at most.
 const POLL_BYTES_MAX: u64 = 8 << 20;
 
-/// The latest `limit` bodies that the filter takes, oldest first, and how many lines were unreadable. Segments are taken in the
-/// order of their names, so records of instances that ran at once stand segment by segment.
+/// Bytes at the end of a segment in which its last record is looked for.
+const TAIL_BYTES_MAX: u64 = 64 << 10;
+
+/// A record among others: its time, and where it was found, which decides between records of one millisecond.
+type Place = (i64, usize, u64);
+
+/// The latest `limit` bodies that the filter takes, oldest first, and how many lines were unreadable. Records are in the order of
+/// their times, also where several instances wrote at once.
 ///
 /// # Errors
 /// [`AuditError::Read`] and [`AuditError::NotASegment`].
@@ -26,33 +35,84 @@ pub fn latest(
     filter: &Filter,
     limit: usize,
 ) -> Result<(Vec<Vec<u8>>, Skipped), AuditError> {
-    let mut parts: Vec<VecDeque<Vec<u8>>> = Vec::new();
-    let (mut found, mut skipped) = (0_usize, 0_u64);
-    for path in files(path)?.iter().rev() {
-        if found >= limit {
-            break;
+    let mut kept: BTreeMap<Place, Vec<u8>> = BTreeMap::new();
+    let mut skipped = 0_u64;
+    // The newest segments first, so that those which ended before all that is kept need not be read.
+    for (at, path) in files(path)?.iter().enumerate().rev() {
+        let Some(mut file) = open(path)? else {
+            continue;
+        };
+        let full = (kept.len() >= limit).then(|| kept.first_key_value());
+        if let Some(Some(((oldest_ms, ..), _))) = full
+            && last_ms(path, &mut file)?.is_some_and(|ms| ms < *oldest_ms)
+        {
+            continue;
         }
-        let room = limit.saturating_sub(found);
-        let mut part = VecDeque::new();
-        let file = File::open(path).map_err(failed(path))?;
-        let mut lines = Lines::new(BufReader::with_capacity(1 << 18, file));
-        let mut bytes = Vec::new();
-        while let Some(ended) = lines.next(&mut bytes).map_err(failed(path))? {
-            match body(&bytes, ended, filter) {
-                None => skipped = skipped.saturating_add(1),
-                Some(None) => {}
-                Some(Some(body)) => {
-                    if part.len() == room {
-                        part.pop_front();
-                    }
-                    part.push_back(body.to_vec());
-                }
+        let mut number = 0_u64;
+        let unreadable = lines_of(path, file, filter, &mut |body| {
+            number = number.saturating_add(1);
+            kept.insert((time_ms(body), at, number), body.to_vec());
+            if kept.len() > limit {
+                kept.pop_first();
             }
-        }
-        found = found.saturating_add(part.len());
-        parts.push(part);
+        })?;
+        skipped = skipped.saturating_add(unreadable);
     }
-    Ok((parts.into_iter().rev().flatten().collect(), skipped))
+    Ok((kept.into_values().collect(), skipped))
+}
+
+/// A segment's file; nothing where retention let it go after the directory was listed.
+fn open(path: &Path) -> Result<Option<File>, AuditError> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(path)(error)),
+    }
+}
+
+/// The time of a segment's last record, in milliseconds since 1970; nothing where it can't be read at once.
+fn last_ms(path: &Path, file: &mut File) -> Result<Option<i64>, AuditError> {
+    let length = file.metadata().map_err(failed(path))?.len();
+    let start = length.saturating_sub(TAIL_BYTES_MAX);
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(start)).map_err(failed(path))?;
+    let mut end = std::io::Read::take(&mut *file, TAIL_BYTES_MAX);
+    end.read_to_end(&mut tail).map_err(failed(path))?;
+    file.rewind().map_err(failed(path))?;
+    let mut lines = tail.split(|byte| *byte == b'\n').rev();
+    let is_whole = lines.next().is_some_and(<[u8]>::is_empty);
+    let line = lines.next().filter(|_| is_whole).and_then(Line::parse);
+    Ok(line.map(|line| time_ms(line.body)).filter(|ms| *ms > 0))
+}
+
+/// The time of a record, in milliseconds since 1970; 0 where it has none.
+fn time_ms(body: &[u8]) -> i64 {
+    #[derive(Deserialize)]
+    struct Timed<'a> {
+        #[serde(borrow)]
+        time: Cow<'a, str>,
+    }
+    let timed = serde_json::from_slice::<Timed<'_>>(body).ok();
+    timed.and_then(|of| parse_utc(&of.time)).unwrap_or_default()
+}
+
+/// Calls `each` with every body of one file that the filter takes; returns how many lines were unreadable.
+fn lines_of(
+    path: &Path,
+    file: File,
+    filter: &Filter,
+    each: &mut dyn FnMut(&[u8]),
+) -> Result<Skipped, AuditError> {
+    let mut lines = Lines::new(BufReader::with_capacity(1 << 18, file));
+    let (mut bytes, mut skipped) = (Vec::new(), 0_u64);
+    while let Some(ended) = lines.next(&mut bytes).map_err(failed(path))? {
+        match body(&bytes, ended, filter) {
+            None => skipped = skipped.saturating_add(1),
+            Some(None) => {}
+            Some(Some(body)) => each(body),
+        }
+    }
+    Ok(skipped)
 }
 
 /// Calls `each` with every body that the filter takes, segment by segment in the order of their names, and counts the lines that
@@ -73,15 +133,8 @@ pub fn each(
     }
     let mut skipped = 0_u64;
     for path in files {
-        let file = File::open(&path).map_err(failed(&path))?;
-        let mut lines = Lines::new(BufReader::with_capacity(1 << 18, file));
-        let mut bytes = Vec::new();
-        while let Some(ended) = lines.next(&mut bytes).map_err(failed(&path))? {
-            match body(&bytes, ended, filter) {
-                None => skipped = skipped.saturating_add(1),
-                Some(None) => {}
-                Some(Some(body)) => each(body),
-            }
+        if let Some(file) = open(&path)? {
+            skipped = skipped.saturating_add(lines_of(&path, file, filter, each)?);
         }
     }
     Ok(skipped)
@@ -113,8 +166,10 @@ impl Follower {
     pub fn new(path: &Path, filter: Filter) -> Result<Follower, AuditError> {
         let mut seen_bytes = HashMap::new();
         for file in files(path)? {
-            let length = std::fs::metadata(&file).map_err(failed(&file))?.len();
-            seen_bytes.insert(file, length);
+            if let Some(opened) = open(&file)? {
+                let length = opened.metadata().map_err(failed(&file))?.len();
+                seen_bytes.insert(file, length);
+            }
         }
         Ok(Follower {
             path: path.to_path_buf(),
@@ -123,8 +178,8 @@ impl Follower {
         })
     }
 
-    /// Calls `each` with every body that was added and that the filter takes; a line still being written waits for the next
-    /// poll. Returns how many lines were unreadable.
+    /// Calls `each` with every body that was added and that the filter takes, in the order of their times; a line still being
+    /// written waits for the next poll. Returns how many lines were unreadable.
     ///
     /// # Errors
     /// [`AuditError::Read`] and [`AuditError::NotASegment`].
@@ -132,10 +187,13 @@ impl Follower {
         let mut skipped = 0_u64;
         let present = files(&self.path)?;
         self.seen_bytes.retain(|file, _| present.contains(file));
+        let mut added: Vec<(i64, Vec<u8>)> = Vec::new();
         for path in present {
+            let Some(mut file) = open(&path)? else {
+                continue;
+            };
             let seen_bytes = self.seen_bytes.entry(path.clone()).or_default();
             let start_bytes = *seen_bytes;
-            let mut file = File::open(&path).map_err(failed(&path))?;
             file.seek(SeekFrom::Start(start_bytes))
                 .map_err(failed(&path))?;
             let mut lines = Lines::new(BufReader::new(std::io::Read::take(file, POLL_BYTES_MAX)));
@@ -148,10 +206,12 @@ impl Follower {
                 match body(&bytes, ended, &self.filter) {
                     None => skipped = skipped.saturating_add(1),
                     Some(None) => {}
-                    Some(Some(body)) => each(body),
+                    Some(Some(body)) => added.push((time_ms(body), body.to_vec())),
                 }
             }
         }
+        added.sort_by_key(|(time_ms, _)| *time_ms);
+        added.iter().for_each(|(_, body)| each(body));
         Ok(skipped)
     }
 }

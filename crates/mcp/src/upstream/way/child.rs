@@ -104,15 +104,15 @@ impl Peer for Process {
     ) -> io::Result<Reading> {
         let frame = frame_at(&self.id, frame)?;
         match name {
-            Some(name) => self.write(|w| w.send_parts(&marks.renamed(&frame.0, name)))?,
-            None => self.write(|w| w.send_owned(frame.0))?,
+            Some(name) => self.write(|w| w.send_parts(&marks.renamed(&frame.bytes, name)))?,
+            None => self.write(|w| w.send_owned(frame.bytes))?,
         }
         Ok(Reading::Link)
     }
 
     fn send(&self, frame: Spent<Frame>, _: &Arc<Mutex<Notes>>) -> io::Result<()> {
         let frame = frame_at(&self.id, frame)?;
-        self.write(|w| w.send_owned(frame.0))
+        self.write(|w| w.send_owned(frame.bytes))
     }
 
     fn initialized<'p>(
@@ -121,7 +121,7 @@ impl Peer for Process {
         _: &'p Arc<Link>,
     ) -> Going<'p, io::Result<()>> {
         let frame = frame_at(&self.id, frame);
-        let sent = frame.and_then(|frame| self.write(|w| w.send_owned(frame.0)));
+        let sent = frame.and_then(|frame| self.write(|w| w.send_owned(frame.bytes)));
         Box::pin(std::future::ready(sent))
     }
 

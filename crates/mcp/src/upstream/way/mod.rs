@@ -1,8 +1,10 @@
 //! The kinds of servers: how frames leave for each, and how what they say comes back.
 
+pub(super) mod builtin;
 pub(super) mod child;
 pub mod http;
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -21,12 +23,23 @@ pub(crate) use child::{Driver, Turn};
 pub type Going<'g, T> = Pin<Box<dyn Future<Output = T> + Send + 'g>>;
 
 /// Where the answer to a request comes from.
-#[derive(Debug)]
 pub enum Reading {
     /// It arrives at the link.
     Link,
     /// Whoever waits for it reads it from its own connection.
     Own(Box<http::Exchange>),
+    /// Whoever waits for it carries on with what makes it, in this process.
+    Inside(Box<builtin::Under>),
+}
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Link => "Link",
+            Self::Own(_) => "Own",
+            Self::Inside(_) => "Inside",
+        })
+    }
 }
 
 /// A server of whatever kind, as a link speaks to it. It takes what a pass became at its destination, and
@@ -38,7 +51,8 @@ pub trait Peer: Send + Sync {
     /// Sends a request; `name` stands in the place of its own names where one is given.
     ///
     /// # Errors
-    /// Where some of it may have left and the rest cannot, or it is for another peer.
+    /// `WouldBlock` where too much is under way, and nothing of it has left; anything else where some of it
+    /// may have left and the rest cannot, or it is for another peer.
     fn request(
         &self,
         frame: Spent<Frame>,

@@ -7,11 +7,11 @@ use quick_xml::events::{BytesStart, Event};
 
 /// An element with what stands in it.
 #[derive(Debug, Default)]
-struct Element {
-    name: String,
+pub struct Element {
+    pub name: String,
     attributes: Vec<(String, String)>,
-    children: Vec<Element>,
-    text: String,
+    pub children: Vec<Element>,
+    pub text: String,
     comment: bool,
 }
 
@@ -30,25 +30,25 @@ impl Element {
         }
     }
 
-    fn attribute(&self, key: &str) -> Option<&str> {
+    pub fn attribute(&self, key: &str) -> Option<&str> {
         let found = self.attributes.iter().find(|a| a.0 == key);
         found.map(|a| a.1.as_str())
     }
 
-    fn child(&self, name: &str) -> Option<&Element> {
+    pub fn child(&self, name: &str) -> Option<&Element> {
         self.children.iter().find(|c| c.name == name)
     }
 
-    fn items(&self, list: &str) -> &[Element] {
+    pub fn items(&self, list: &str) -> &[Element] {
         self.child(list).map_or(&[], |l| l.children.as_slice())
     }
 
-    fn number(&self, name: &str) -> Option<f64> {
+    pub fn number(&self, name: &str) -> Option<f64> {
         self.child(name)?.text.trim().parse().ok()
     }
 }
 
-fn parse(xml: &str) -> Result<Element, String> {
+pub fn parse(xml: &str) -> Result<Element, String> {
     let mut reader = Reader::from_str(xml);
     let mut open = vec![Element::default()];
     loop {

@@ -15,9 +15,7 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             Receive(1),
         ],
-        client: &[
-            r#"{"jsonrpc":"2.0","id":7.0,"result":{"content":[{"type":"text","text":"xA"}],"isError":false{done}}}"#,
-        ],
+        client: &[r#"{"jsonrpc":"2.0","id":7.0,"result":{echoed:xA}}"#],
         server_got: &[
             r#"{"jsonrpc":"2.0","id":{id:7.0},"method":"tools/call","params":{"name":"echo","arguments":{"text":"xA"}{meta}}}"#,
         ],
@@ -71,6 +69,40 @@ pub(crate) const ROWS: &[Row] = &[
             r#"{"jsonrpc":"2.0","id":{id:7},"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}{meta+sent}}}"#,
         ],
         journal: &[ALLOWED, SUCCESS],
+        lacks: &[Lack {
+            cells: "*/*/builtin",
+            why: "the built-in server tells of its progress once a second: the row below",
+        }],
+        ..PLAIN
+    },
+    Row {
+        name: "builtin_progress",
+        about: "a built-in server's progress reaches the client under the token that the client chose, before the answer",
+        policy: ALLOW,
+        script: &[
+            Send(
+                r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"wait","arguments":{"ms":1000}{meta+token}}}"#,
+            ),
+            Receive(2),
+        ],
+        client: &[
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1,"total":1,"message":"waiting, in seconds"}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{{inside}"content":[{"text":"{\"waited_ms\":N}","type":"text"}],{complete}"structuredContent":{"waited_ms":OURS}}}"#,
+        ],
+        journal: &[
+            "decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=wait direction=to_server request_id=7 resource_type=tool",
+            "operation 1 status=Success method=tools/call tool_name=wait request_id=7",
+        ],
+        lacks: &[
+            Lack {
+                cells: "*/*/child",
+                why: "the mock's progress is the row above",
+            },
+            Lack {
+                cells: "*/*/http",
+                why: "the mock's progress is the row above",
+            },
+        ],
         ..PLAIN
     },
     Row {
@@ -85,7 +117,7 @@ pub(crate) const ROWS: &[Row] = &[
             Receive(1),
         ],
         client: &[
-            r#"[{"jsonrpc":"2.0","id":"b","error":{"code":-32001,"message":"refused by the policy: no rule allows this call","data":{"decision":"deny","final_rule":"default","matched_rules":[],"path":null,"reason":"no_rule_allows","retryable":false,"tool_name":"sized"}}},{"jsonrpc":"2.0","id":70,"result":{}},{"jsonrpc":"2.0","id":71,"result":{"content":[{"type":"text","text":"one"}],"isError":false}}]"#,
+            r#"[{"jsonrpc":"2.0","id":"b","error":{"code":-32001,"message":"refused by the policy: no rule allows this call","data":{"decision":"deny","final_rule":"default","matched_rules":[],"path":null,"reason":"no_rule_allows","retryable":false,"tool_name":"sized"}}},{"jsonrpc":"2.0","id":70,"result":{}},{"jsonrpc":"2.0","id":71,"result":{echoed:one}}]"#,
         ],
         server_got: &[
             r#"{"jsonrpc":"2.0","id":{id:70},"method":"ping"}"#,

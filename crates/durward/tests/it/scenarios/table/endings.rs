@@ -4,7 +4,7 @@ use super::super::row::Step::{Cancel, JournalHas, Receive, Send, ServerHas, Vani
 use super::super::row::{Column, Except, PLAIN, Row};
 use super::frames::{
     AFTER, AFTER_ARRIVED, AFTER_ECHOED, ALLOW, ALLOWED, ALLOWED_AFTER, CALL, CALL_ARRIVED,
-    CANCELLED, HONEST, SUCCESS_AFTER,
+    CANCELLED, NEVER_DIES, SUCCESS_AFTER, WAITS,
 };
 
 pub(crate) const ROWS: &[Row] = &[
@@ -68,7 +68,7 @@ pub(crate) const ROWS: &[Row] = &[
                 why: "the client closed the connection of its call",
             },
         ],
-        lacks: &[HONEST],
+        inside: WAITS,
         ..PLAIN
     },
     Row {
@@ -99,7 +99,7 @@ pub(crate) const ROWS: &[Row] = &[
             expect: &[CALL_ARRIVED, AFTER_ARRIVED],
             why: "a Modern server over HTTP is told by the end of the connection",
         }],
-        lacks: &[HONEST],
+        inside: WAITS,
         ..PLAIN
     },
     Row {
@@ -141,7 +141,7 @@ pub(crate) const ROWS: &[Row] = &[
                 why: "`run` ends with the process that it guards, and says so",
             },
         ],
-        lacks: &[HONEST],
+        lacks: &[NEVER_DIES],
         ..PLAIN
     },
     Row {
@@ -178,7 +178,7 @@ pub(crate) const ROWS: &[Row] = &[
                 why: "the client closed the connection of its call",
             },
         ],
-        lacks: &[HONEST],
+        inside: WAITS,
         ..PLAIN
     },
 ];

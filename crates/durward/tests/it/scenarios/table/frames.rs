@@ -20,7 +20,7 @@ pub(crate) const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","
 /// The same as the server gets it.
 pub(crate) const CALL_ARRIVED: &str = r#"{"jsonrpc":"2.0","id":{id:7},"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}{meta}}}"#;
 /// Its answer.
-pub(crate) const ECHOED: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"x"}],"isError":false{done}}}"#;
+pub(crate) const ECHOED: &str = r#"{"jsonrpc":"2.0","id":7,"result":{echoed:x}}"#;
 /// What the client gets of a result that asks what a rule denies.
 pub(crate) const DENIED_QUESTION: &str = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"refused by the policy: rule \"no-questions\" denies this call","data":{"decision":"deny","final_rule":"no-questions","matched_rules":["no-questions"],"path":null,"reason":"denied_by_rule","retryable":false,"tool_name":null}}}"#;
 /// What a server's own request is answered with where a rule denies it.
@@ -44,7 +44,7 @@ pub(crate) const SUCCESS_AFTER: &str =
 /// That call, as it is sent, as it arrives, and its answer.
 pub(crate) const AFTER: &str = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"echo","arguments":{"text":"after"}{meta}}}"#;
 pub(crate) const AFTER_ARRIVED: &str = r#"{"jsonrpc":"2.0","id":{id:8},"method":"tools/call","params":{"name":"echo","arguments":{"text":"after"}{meta}}}"#;
-pub(crate) const AFTER_ECHOED: &str = r#"{"jsonrpc":"2.0","id":8,"result":{"content":[{"type":"text","text":"after"}],"isError":false{done}}}"#;
+pub(crate) const AFTER_ECHOED: &str = r#"{"jsonrpc":"2.0","id":8,"result":{echoed:after}}"#;
 
 pub(crate) const NO_MODERN_REQUESTS: Lack = Lack {
     cells: "*/modern/*",
@@ -55,8 +55,28 @@ pub(crate) const NO_LEGACY_INPUT_REQUIRED: Lack = Lack {
     why: "revisions before 2026-07-28 have no input_required; the client is asked by a request",
 };
 
-/// What a built-in server cannot be made to do.
-pub(crate) const HONEST: Lack = Lack {
+pub(crate) const ASKS_NOTHING: Lack = Lack {
     cells: "*/*/builtin",
-    why: "a built-in server breaks nothing off",
+    why: "the built-in echo asks its client for nothing",
 };
+pub(crate) const NEVER_DIES: Lack = Lack {
+    cells: "*/*/builtin",
+    why: "a built-in server ends with `durward`, and not before",
+};
+/// What is known to read only may be allowed for a while; of the mock's tool nobody says so.
+pub(crate) const READS: &[(&str, &str)] = &[(
+    r#""enum":["allow once","deny"]"#,
+    r#""enum":["allow once","allow for 10 minutes","deny"]"#,
+)];
+/// The call of the mock that never answers, as a call of the built-in server that takes ten minutes.
+pub(crate) const WAITS: &[(&str, &str)] = &[
+    (
+        r#""id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}"#,
+        r#""id":7,"method":"tools/call","params":{"name":"wait","arguments":{"ms":600000}"#,
+    ),
+    (
+        "tool_name=echo direction=to_server request_id=7",
+        "tool_name=wait direction=to_server request_id=7",
+    ),
+    ("tool_name=echo request_id=7", "tool_name=wait request_id=7"),
+];

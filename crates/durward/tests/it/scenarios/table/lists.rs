@@ -3,12 +3,43 @@
 use super::super::row::Step::{Receive, Reload, Send};
 use super::super::row::{Column, Except, Lack, PLAIN, Row};
 
+/// The lists of the conformance fixtures as those of the built-in server.
+const INSIDE: &[(&str, &str)] = &[
+    (
+        r#"{"tools":[{"name":"test_simple_text","title":"Text","description":"Returns one text.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]{done+cached}}"#,
+        r#"{{inside}"cacheScope":"private",{complete}"tools":[ECHO],"ttlMs":300000}"#,
+    ),
+    (
+        r#"{"tools":[{"name":"test_error_handling","title":"Failure","description":"Always fails.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]{done+cached}}"#,
+        r#"{{inside}"cacheScope":"private",{complete}"tools":[ADD],"ttlMs":300000}"#,
+    ),
+    (
+        r#"{"name":"test_simple_text","title":"Text","description":"Returns one text.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}"#,
+        "ECHO",
+    ),
+    (
+        r#"{"name":"test_error_handling","title":"Failure","description":"Always fails.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}"#,
+        "ADD",
+    ),
+    (
+        "ECHO",
+        r#"{"annotations":{"openWorldHint":false,"readOnlyHint":true},"description":"Says the text back.","inputSchema":{"additionalProperties":false,"properties":{"text":{"description":"What is said back.","maxLength":1000000,"type":"string"}},"required":["text"],"type":"object"},"name":"echo","outputSchema":{"properties":{"text":{"type":"string"}},"required":["text"],"type":"object"},"title":"Echo"}"#,
+    ),
+    (
+        "ADD",
+        r#"{"annotations":{"openWorldHint":false,"readOnlyHint":true},"description":"Adds two numbers.","inputSchema":{"additionalProperties":false,"properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"],"type":"object"},"name":"add","outputSchema":{"properties":{"sum":{"type":"number"}},"required":["sum"],"type":"object"},"title":"Add"}"#,
+    ),
+    ("test_simple_text", "echo"),
+    ("test_error_handling", "add"),
+];
+
 pub(crate) const ROWS: &[Row] = &[
     Row {
         name: "list_after_reload",
         about: "a client that has listed the tools is told once a reload makes its list untrue, and then lists what is so",
         policy: r#"{"rules":[{"id":"tools","effect":"allow","conditions":{"tool_name":["test_simple_text"]}}]}"#,
         server: &["conformance"],
+        inside: INSIDE,
         script: &[
             Send(r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#),
             Receive(1),
@@ -39,6 +70,7 @@ pub(crate) const ROWS: &[Row] = &[
         about: "a client that listens for changes of the tools is told once a reload makes its list untrue",
         policy: r#"{"rules":[{"id":"tools","effect":"allow","conditions":{"tool_name":["test_simple_text"]}}]}"#,
         server: &["conformance"],
+        inside: INSIDE,
         script: &[
             Send(
                 r#"{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}{meta}}}"#,

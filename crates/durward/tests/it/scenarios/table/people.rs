@@ -4,7 +4,7 @@ use super::super::row::Step::{Answer, Person, Receive, Send};
 use super::super::row::{PLAIN, Row};
 use super::frames::{
     ASK, ASK_CLIENT, CALL, CALL_ARRIVED, ECHOED, FORM, FORM_RESULT, NO_LEGACY_INPUT_REQUIRED,
-    NO_MODERN_REQUESTS, SUCCESS,
+    NO_MODERN_REQUESTS, READS, SUCCESS,
 };
 
 pub(crate) const ROWS: &[Row] = &[
@@ -47,7 +47,7 @@ pub(crate) const ROWS: &[Row] = &[
             Receive(1),
         ],
         client: &[
-            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":0.000001,"message":"waiting for a person's approval, N s left"}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":0.000001,"message":"waiting for a person's approval, N s left; answer with: durward approvals watch"}}"#,
             ECHOED,
         ],
         server_got: &[
@@ -76,6 +76,7 @@ pub(crate) const ROWS: &[Row] = &[
             "decision 1 decision=hitl final_rule=ask mcp_method=tools/call tool_name=echo direction=to_server request_id=7 hitl_cache_hit=false hitl_channel=client hitl_outcome=user_allowed resource_type=tool",
             SUCCESS,
         ],
+        inside: READS,
         lacks: &[NO_MODERN_REQUESTS],
         ..PLAIN
     },
@@ -96,6 +97,7 @@ pub(crate) const ROWS: &[Row] = &[
         journal: &[
             "decision 1 decision=hitl final_rule=ask reason=approval_denied mcp_method=tools/call tool_name=echo direction=to_server request_id=7 hitl_cache_hit=false hitl_channel=client hitl_outcome=user_denied resource_type=tool",
         ],
+        inside: READS,
         lacks: &[NO_MODERN_REQUESTS],
         ..PLAIN
     },
@@ -113,13 +115,14 @@ pub(crate) const ROWS: &[Row] = &[
         ],
         client: &[
             FORM_RESULT,
-            r#"{"jsonrpc":"2.0","id":8,"result":{"content":[{"type":"text","text":"x"}],"isError":false{done}}}"#,
+            r#"{"jsonrpc":"2.0","id":8,"result":{echoed:x}}"#,
         ],
         server_got: &[CALL_ARRIVED],
         journal: &[
             "decision 1 decision=hitl final_rule=ask mcp_method=tools/call tool_name=echo direction=to_server request_id=7 hitl_cache_hit=false hitl_channel=client hitl_outcome=user_allowed resource_type=tool",
             SUCCESS,
         ],
+        inside: READS,
         lacks: &[NO_LEGACY_INPUT_REQUIRED],
         ..PLAIN
     },
@@ -142,6 +145,7 @@ pub(crate) const ROWS: &[Row] = &[
         journal: &[
             "decision 1 decision=hitl final_rule=ask reason=approval_denied mcp_method=tools/call tool_name=echo direction=to_server request_id=7 hitl_cache_hit=false hitl_channel=client hitl_outcome=user_denied resource_type=tool",
         ],
+        inside: READS,
         lacks: &[NO_LEGACY_INPUT_REQUIRED],
         ..PLAIN
     },

@@ -3,8 +3,8 @@
 use super::super::row::Step::{Answer, Receive, Send};
 use super::super::row::{Lack, PLAIN, Row};
 use super::frames::{
-    ALLOW_QUESTIONS, ALLOWED, CALL, CALL_ARRIVED, DENIED_QUESTION, DENIED_REQUEST, DENY_QUESTIONS,
-    HONEST, NO_LEGACY_INPUT_REQUIRED, NO_MODERN_REQUESTS, SUCCESS, TOLD_OF_DENIAL,
+    ALLOW_QUESTIONS, ALLOWED, ASKS_NOTHING, CALL, CALL_ARRIVED, DENIED_QUESTION, DENIED_REQUEST,
+    DENY_QUESTIONS, NO_LEGACY_INPUT_REQUIRED, NO_MODERN_REQUESTS, SUCCESS, TOLD_OF_DENIAL,
 };
 
 pub(crate) const ROWS: &[Row] = &[
@@ -39,7 +39,7 @@ pub(crate) const ROWS: &[Row] = &[
             "decision 3 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_elicitation direction=to_server request_id=8 resource_type=tool",
             "operation 3 status=Success method=tools/call tool_name=test_input_required_result_elicitation request_id=8",
         ],
-        lacks: &[NO_LEGACY_INPUT_REQUIRED],
+        lacks: &[NO_LEGACY_INPUT_REQUIRED, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -73,7 +73,7 @@ pub(crate) const ROWS: &[Row] = &[
             "decision 3 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_sampling direction=to_server request_id=8 resource_type=tool",
             "operation 3 status=Success method=tools/call tool_name=test_input_required_result_sampling request_id=8",
         ],
-        lacks: &[NO_LEGACY_INPUT_REQUIRED],
+        lacks: &[NO_LEGACY_INPUT_REQUIRED, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -107,7 +107,7 @@ pub(crate) const ROWS: &[Row] = &[
             r#"decision 3 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_list_roots direction=to_server request_id=8 operations=["read"] resource_type=tool"#,
             "operation 3 status=Success method=tools/call tool_name=test_input_required_result_list_roots request_id=8",
         ],
-        lacks: &[NO_LEGACY_INPUT_REQUIRED],
+        lacks: &[NO_LEGACY_INPUT_REQUIRED, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -130,7 +130,7 @@ pub(crate) const ROWS: &[Row] = &[
             "decision 2 decision=deny final_rule=no-questions reason=denied_by_rule mcp_method=elicitation/create direction=to_client request_id=7",
             "operation 1 status=Failure reason=denied_by_rule method=tools/call tool_name=test_input_required_result_elicitation request_id=7 error_code=-32001",
         ],
-        lacks: &[NO_LEGACY_INPUT_REQUIRED],
+        lacks: &[NO_LEGACY_INPUT_REQUIRED, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -153,7 +153,7 @@ pub(crate) const ROWS: &[Row] = &[
             "decision 2 decision=deny final_rule=no-questions reason=denied_by_rule mcp_method=sampling/createMessage direction=to_client request_id=7",
             "operation 1 status=Failure reason=denied_by_rule method=tools/call tool_name=test_input_required_result_sampling request_id=7 error_code=-32001",
         ],
-        lacks: &[NO_LEGACY_INPUT_REQUIRED],
+        lacks: &[NO_LEGACY_INPUT_REQUIRED, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -176,7 +176,7 @@ pub(crate) const ROWS: &[Row] = &[
             "decision 2 decision=deny final_rule=no-questions reason=denied_by_rule mcp_method=roots/list direction=to_client request_id=7",
             "operation 1 status=Failure reason=denied_by_rule method=tools/call tool_name=test_input_required_result_list_roots request_id=7 error_code=-32001",
         ],
-        lacks: &[NO_LEGACY_INPUT_REQUIRED],
+        lacks: &[NO_LEGACY_INPUT_REQUIRED, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -210,7 +210,7 @@ pub(crate) const ROWS: &[Row] = &[
             r#"operation 2 status=Success method=elicitation/create request_id="mock-ask-1""#,
             SUCCESS,
         ],
-        lacks: &[NO_MODERN_REQUESTS, HONEST],
+        lacks: &[NO_MODERN_REQUESTS, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -244,7 +244,7 @@ pub(crate) const ROWS: &[Row] = &[
             r#"operation 2 status=Success method=sampling/createMessage request_id="mock-ask-1""#,
             SUCCESS,
         ],
-        lacks: &[NO_MODERN_REQUESTS, HONEST],
+        lacks: &[NO_MODERN_REQUESTS, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -272,7 +272,7 @@ pub(crate) const ROWS: &[Row] = &[
             r#"operation 2 status=Success method=roots/list request_id="mock-ask-1""#,
             SUCCESS,
         ],
-        lacks: &[NO_MODERN_REQUESTS, HONEST],
+        lacks: &[NO_MODERN_REQUESTS, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -294,7 +294,7 @@ pub(crate) const ROWS: &[Row] = &[
             r#"decision 2 decision=deny final_rule=no-questions reason=denied_by_rule mcp_method=elicitation/create direction=to_client request_id="mock-ask-1""#,
             SUCCESS,
         ],
-        lacks: &[NO_MODERN_REQUESTS, HONEST],
+        lacks: &[NO_MODERN_REQUESTS, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -316,7 +316,7 @@ pub(crate) const ROWS: &[Row] = &[
             r#"decision 2 decision=deny final_rule=no-questions reason=denied_by_rule mcp_method=sampling/createMessage direction=to_client request_id="mock-ask-1""#,
             SUCCESS,
         ],
-        lacks: &[NO_MODERN_REQUESTS, HONEST],
+        lacks: &[NO_MODERN_REQUESTS, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -332,7 +332,7 @@ pub(crate) const ROWS: &[Row] = &[
             r#"decision 2 decision=deny final_rule=no-questions reason=denied_by_rule mcp_method=roots/list direction=to_client request_id="mock-ask-1""#,
             SUCCESS,
         ],
-        lacks: &[NO_MODERN_REQUESTS, HONEST],
+        lacks: &[NO_MODERN_REQUESTS, ASKS_NOTHING],
         ..PLAIN
     },
     Row {
@@ -358,7 +358,7 @@ pub(crate) const ROWS: &[Row] = &[
                 cells: "*/modern/http",
                 why: "a Modern server over HTTP has no way to be answered on the stream of a call",
             },
-            HONEST,
+            ASKS_NOTHING,
         ],
         ..PLAIN
     },

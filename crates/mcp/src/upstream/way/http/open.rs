@@ -303,7 +303,10 @@ fn status_failure(status: StatusCode) -> Failure {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Fault::Overloaded,
         _ => Fault::HttpStatus,
     };
-    fault.because(format!("status {}", status.as_u16()))
+    Failure {
+        status: Some(status.as_u16()),
+        ..fault.because(format!("status {}", status.as_u16()))
+    }
 }
 
 fn redirected(reply: &Reply) -> Failure {

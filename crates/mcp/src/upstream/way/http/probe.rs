@@ -34,7 +34,7 @@ impl HttpUpstream {
         session.call_ms_max = PROBE_MS_MAX;
         session.reconnect_ms_max = 0;
         let session = Arc::new(session);
-        let frame = Frame(INITIALIZE.as_bytes().to_vec());
+        let frame = Frame::from(INITIALIZE.as_bytes().to_vec());
         let pass = gate.control(ControlKind::Handshake, session.id(), frame);
         let (frame, ()) = taken(pass, session.id()).ok_or(Fault::Unreachable)?;
         let mut exchange = session.carry(frame, None);

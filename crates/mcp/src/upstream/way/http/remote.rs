@@ -115,7 +115,7 @@ impl Peer for Remote {
     ) -> io::Result<Reading> {
         let frame = frame_at(self.id(), frame)?;
         let frame = match name {
-            Some(name) => Frame(marks.renamed(&frame.0, name).concat()),
+            Some(name) => Frame::from(marks.renamed(&frame.bytes, name).concat()),
             None => frame,
         };
         // A client that speaks HTTP has said them itself.

@@ -60,12 +60,12 @@ pub(super) async fn renew(session: &HttpSession, generation: u64) -> Result<(), 
 
 /// The message goes out once more, so the gate counts it once more.
 fn passed(session: &HttpSession, frame: &Bytes) -> Result<Bytes, Failure> {
-    let frame = Frame(frame.to_vec());
+    let frame = Frame::from(frame.to_vec());
     let pass = session
         .gate
         .control(ControlKind::Handshake, session.id(), frame);
     let (frame, ()) = taken(pass, session.id()).ok_or(Fault::SessionLost)?;
-    Ok(Bytes::from(frame.0))
+    Ok(Bytes::from(frame.bytes))
 }
 
 fn is_events(reply: &net::outbound::http::Reply) -> bool {

@@ -81,7 +81,7 @@ impl HttpSession {
     /// nobody reads. `mirrored` are the headers that repeat arguments (Modern); where they are not
     /// given they are found out.
     pub(super) fn carry(self: &Arc<Self>, frame: Frame, mirrored: Option<HeaderMap>) -> Exchange {
-        let mut outline = Outline::of(&frame.0);
+        let mut outline = Outline::of(&frame.bytes);
         outline.mirrored = mirrored;
         self.outlined(outline, frame)
     }
@@ -98,7 +98,7 @@ impl HttpSession {
     }
 
     pub(super) fn outlined(self: &Arc<Self>, outline: Outline, frame: Frame) -> Exchange {
-        let body = Bytes::from(frame.0);
+        let body = Bytes::from(frame.bytes);
         {
             let mut state = self.state();
             match outline.method.as_str() {

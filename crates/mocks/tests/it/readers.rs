@@ -2,12 +2,6 @@
 //!
 //! Go decodes by struct, so that it folds names and lets the last win; Python reads in text mode, so
 //! that lines end at a carriage return too.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    clippy::disallowed_methods,
-    reason = "a test that panics has failed; it has to know whether CI asks for every component"
-)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -40,7 +40,7 @@ pub(super) enum Limit {
 /// A rule as given, and as understood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Whether breaking it is a warning only.
     pub(super) warn: bool,
     pub(super) metric: Metric,
@@ -48,7 +48,7 @@ pub struct Rule {
 }
 
 impl Metric {
-    pub(super) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::P50,
         Self::P90,
         Self::P95,
@@ -65,7 +65,7 @@ impl Metric {
         Self::ErrorRate,
     ];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::P50 => "p50",
             Self::P90 => "p90",
@@ -84,7 +84,7 @@ impl Metric {
         }
     }
 
-    pub(super) fn is_rate(self) -> bool {
+    pub(crate) fn is_rate(self) -> bool {
         self == Self::ErrorRate
     }
 

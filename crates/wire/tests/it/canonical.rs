@@ -1,9 +1,4 @@
 //! Properties of canonical frames, against three readers that know nothing of them.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that panics has failed"
-)]
 
 use json_event_parser::{JsonEvent, SliceJsonParser};
 use proptest::prelude::*;

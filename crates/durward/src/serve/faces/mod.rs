@@ -1,0 +1,92 @@
+//! The faces of `durward serve`: one line each in [`ALL`].
+
+mod health;
+mod mcp;
+mod metrics;
+
+use std::sync::Arc;
+
+use ::mcp::http::Face;
+use gate::Gate;
+use gate::identity::IdentityFault;
+use http::header::{ALLOW, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode};
+use net::http::server::{Response, plain};
+
+use super::router::HttpFace;
+
+/// What the faces are made of.
+pub struct Site {
+    /// The MCP servers.
+    pub mcp: Arc<Face>,
+    /// The gates of all sets of rules.
+    pub gates: Vec<Arc<Gate>>,
+}
+
+/// Makes one of the faces.
+type Make = fn(&Site) -> Arc<HttpFace>;
+
+/// Every face, in the order in which they end.
+pub const ALL: &[Make] = &[mcp::face, health::face, metrics::face];
+
+/// All faces of a site.
+pub fn of(site: &Site) -> Vec<Arc<HttpFace>> {
+    ALL.iter().map(|make| make(site)).collect()
+}
+
+/// The answer to a caller whose key is not good.
+fn refused(fault: IdentityFault) -> Response {
+    let (status, challenge) = match fault {
+        IdentityFault::Missing => (StatusCode::UNAUTHORIZED, "Bearer realm=\"durward\""),
+        IdentityFault::Unknown | IdentityFault::Expired | IdentityFault::Revoked => (
+            StatusCode::UNAUTHORIZED,
+            "Bearer realm=\"durward\", error=\"invalid_token\"",
+        ),
+        IdentityFault::OutOfScope => (
+            StatusCode::FORBIDDEN,
+            "Bearer realm=\"durward\", error=\"insufficient_scope\"",
+        ),
+    };
+    let mut response = plain(status, fault.sentence());
+    response
+        .headers_mut()
+        .insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    response
+}
+
+/// The answer to a request that does more than look; none where it looks. The server leaves the body out of
+/// an answer to HEAD.
+fn only_looking(head: &Parts) -> Option<Response> {
+    if matches!(head.method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    let text = "only GET and HEAD are known here\n";
+    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, text);
+    let allowed = HeaderValue::from_static("GET, HEAD");
+    response.headers_mut().insert(ALLOW, allowed);
+    Some(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use toolkit::face::{Clash, Route};
+
+    use super::super::router::table;
+    use super::*;
+
+    #[test]
+    fn a_second_claim_on_a_path_names_both_claimants() {
+        let health = health::of(Vec::new());
+        let routes = table(std::slice::from_ref(&health)).unwrap();
+        assert!(routes.find("/health").is_some() && routes.find("/health/x").is_none());
+        let clash = table(&[Arc::clone(&health), health]).map(drop).unwrap_err();
+        assert_eq!(
+            clash.to_string(),
+            "\"health\" and \"health\" both claim the path /health; give one of them another"
+        );
+        assert!(
+            matches!(clash, Clash::Twice { route: Route::Exact(path), .. } if path == "/health")
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! Which face answers a request, and who is said to ask.
+
+use std::sync::Arc;
+
+use gate::Gate;
+use gate::identity::IdentityFault;
+use http::StatusCode;
+use net::http::server::{Handler, Request, Response, plain};
+use toolkit::face::{Clash, Face, Routes, Scope};
+
+use super::guests::Guests;
+use super::origin::Origin;
+
+/// A face as this server routes to it.
+pub type HttpFace = dyn Face<Request, Response>;
+
+/// Whose the paths are.
+///
+/// # Errors
+/// [`Clash`] where two claim one path, or a path is none that a request can have.
+pub fn table(faces: &[Arc<HttpFace>]) -> Result<Routes<Arc<HttpFace>>, Clash> {
+    let mut routes = Routes::default();
+    for face in faces {
+        for route in face.routes() {
+            routes.claim(face.name(), route.clone(), Arc::clone(face))?;
+        }
+    }
+    Ok(routes)
+}
+
+/// The one handler of `durward serve`.
+pub struct Router {
+    routes: Routes<Arc<HttpFace>>,
+    faces: Vec<Arc<HttpFace>>,
+    guests: Guests,
+}
+
+impl Router {
+    /// Has each of these faces answer the paths that it claims.
+    ///
+    /// # Errors
+    /// As [`table`].
+    pub fn new(faces: Vec<Arc<HttpFace>>, guests: Guests) -> Result<Self, Clash> {
+        Ok(Self {
+            routes: table(&faces)?,
+            faces,
+            guests,
+        })
+    }
+
+    /// Gives keys and faces their time; what a key had opened ends with it. `gate` is for records that belong
+    /// to no server.
+    pub fn tick(&self, gate: &Gate) {
+        for caller in self.guests.tick(gate) {
+            for face in &self.faces {
+                face.expel(&caller);
+            }
+        }
+        for face in &self.faces {
+            face.tick();
+        }
+    }
+
+    /// The end is near: nothing new is begun.
+    pub fn quiet(&self) {
+        for face in &self.faces {
+            face.quiet();
+        }
+    }
+
+    async fn route(&self, request: Request) -> Response {
+        let path = request.head.uri.path();
+        let Some(face) = self.routes.find(path) else {
+            let text = "nothing is here; servers are at /mcp/NAME\n";
+            return plain(StatusCode::NOT_FOUND, text);
+        };
+        let headers = &request.head.headers;
+        let who = match face.scope(path) {
+            Scope::Open => Err(IdentityFault::Missing),
+            Scope::Keyed => self.guests.caller(headers, None),
+            Scope::Server(name) => self.guests.caller(headers, Some(name)),
+        };
+        face.handle(who, request).await
+    }
+}
+
+impl Handler for Router {
+    fn over(&self) {
+        tracing::warn!(target: "serve", "calls that were still under way are cancelled");
+        for face in &self.faces {
+            face.cancel_all();
+        }
+    }
+
+    async fn handle(&self, request: Request) -> Response {
+        let origin = Origin::of(&request.head);
+        let mut response = match &origin {
+            Some(origin) if origin.asks_first => plain(StatusCode::NO_CONTENT, ""),
+            _ => self.route(request).await,
+        };
+        if let Some(origin) = origin {
+            origin.answer(response.headers_mut());
+        }
+        response
+    }
+}

@@ -1,0 +1,37 @@
+//! A gate without canonical frames, in the test alone: it judges its own reading of a frame and forwards
+//! the bytes as they came.
+
+use mocks::ambiguous::Ambiguous;
+use wire::jsonrpc::{member, string};
+use wire::{Bounds, scan_request};
+
+use crate::written::is_denied;
+
+/// The tool and the path that this gate reads in a frame: of a call, else none.
+pub fn call(frame: &Ambiguous) -> Option<(String, String)> {
+    let scan = scan_request(&frame.bytes, &Bounds::default()).ok()?;
+    let text = |raw: &str| string(raw).map(std::borrow::Cow::into_owned);
+    if text(member(&scan.members, "method")?)? != "tools/call" {
+        return None;
+    }
+    let path = scan
+        .leaves
+        .iter()
+        .find(|leaf| leaf.key == "path" && !leaf.is_name);
+    let path = path.and_then(|leaf| wire::text::unescape(leaf.value))?;
+    let tool = text(member(&scan.params, "name")?)?;
+    (!is_denied(&tool, &path)).then(|| (tool, path.into_owned()))
+}
+
+/// What it forwards: calls that it allows, and whatever it reads as no call. What it cannot read, it
+/// refuses.
+pub fn all(frames: &[Ambiguous]) -> Vec<Ambiguous> {
+    let passes = |frame: &&Ambiguous| {
+        let Ok(scan) = scan_request(&frame.bytes, &Bounds::default()) else {
+            return false;
+        };
+        let method = member(&scan.members, "method").and_then(string);
+        method.is_none_or(|method| method != "tools/call") || call(frame).is_some()
+    };
+    frames.iter().filter(passes).cloned().collect()
+}

@@ -1,0 +1,69 @@
+//! What is known of a measurement's quantities, as far as rules need it.
+
+use super::rule::Metric;
+use crate::stats::Interval;
+use crate::stats::gate::Change;
+
+/// The quantities of every arm of a measurement.
+#[derive(Debug)]
+pub(crate) struct Measurement {
+    pub(crate) confidence: f64,
+    /// The baseline first.
+    pub(crate) arms: Vec<ArmQuantities>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ArmQuantities {
+    pub(crate) name: String,
+    pub(crate) quantities: Vec<(Metric, Quantity)>,
+}
+
+/// What is known of a quantity.
+#[derive(Debug, Clone)]
+pub(crate) enum Quantity {
+    /// One value per launch.
+    Launches(Vec<f64>),
+    /// One value of a run that has no launches, with its own interval.
+    Run(Interval),
+    /// There were too few calls for it; why.
+    Missing(String),
+}
+
+impl Measurement {
+    /// The names of the arms, the baseline first.
+    pub(crate) fn arms(&self) -> impl Iterator<Item = &str> {
+        self.arms.iter().map(|arm| arm.name.as_str())
+    }
+
+    /// A quantity of an arm; nothing where a measurement of this kind has none such.
+    pub(crate) fn quantity(&self, arm: &str, metric: Metric) -> Option<&Quantity> {
+        let found = self.arms.iter().find(|known| known.name == arm)?;
+        let mut quantities = found.quantities.iter();
+        quantities
+            .find(|(known, _)| *known == metric)
+            .map(|(_, q)| q)
+    }
+}
+
+impl Quantity {
+    /// The quantity with its interval, or why there is none.
+    pub(crate) fn interval(&self, confidence: f64) -> Result<Interval, String> {
+        match self {
+            Self::Launches(values) => Ok(Interval::over_launches(values, confidence)),
+            Self::Run(interval) => Ok(*interval),
+            Self::Missing(why) => Err(why.clone()),
+        }
+    }
+
+    /// The relative change to a later measurement, or why none can be told.
+    pub(crate) fn change(&self, after: &Self, confidence: f64) -> Result<Change, String> {
+        match (self, after) {
+            (Self::Launches(before), Self::Launches(after)) => {
+                Change::between(before, after, confidence)
+                    .ok_or_else(|| "too few launches, or values that are not positive".into())
+            }
+            (Self::Missing(why), _) | (_, Self::Missing(why)) => Err(why.clone()),
+            _ => Err("a run without launches has no relative change".into()),
+        }
+    }
+}
