@@ -461,7 +461,7 @@ impl Pool {
     /// Ends the process that has had nothing to do for the longest time; `false` where there is none. Its session
     /// remains: its next call starts the process again.
     fn give_up_idle(&self) -> bool {
-        if matches!(self.means, Means::Http(_)) {
+        if !matches!(self.means, Means::Command(_)) {
             return false;
         }
         let now_ns = self.gate.mono_ns();
