@@ -121,9 +121,24 @@ fn push_part(out: &mut String, part: &str) {
     }
 }
 
-/// Arguments as raw JSON, on one line: numbers and structure as they came, strings made safe.
+/// Arguments as raw JSON, on one line: numbers and structure as they came, strings made safe. Where all of
+/// it is too long, each string is cut shorter, so that no long one takes the place of the others.
 #[must_use]
 pub fn arguments(raw: &str) -> String {
+    /// Shorter than this no string is cut for the sake of others.
+    const STRING_CHARS_LEAST: usize = 30;
+    let mut chars_max = STRING_CHARS_MAX;
+    loop {
+        match shown(raw, chars_max) {
+            (out, false) => return out,
+            (out, true) if chars_max <= STRING_CHARS_LEAST => return out,
+            (_, true) => chars_max /= 2,
+        }
+    }
+}
+
+/// The same with strings of at most so many characters, and whether anything is missing at the end.
+fn shown(raw: &str, chars_max: usize) -> (String, bool) {
     let mut out = String::new();
     let mut left = ARGUMENTS_CHARS_MAX;
     let mut rest = raw;
@@ -134,11 +149,11 @@ pub fn arguments(raw: &str) -> String {
             continue;
         }
         let shown = if first == '"' {
-            string(token)
+            string(token, chars_max)
         } else if matches!(token, ":" | ",") {
             format!("{token} ")
         } else {
-            text(token, STRING_CHARS_MAX)
+            text(token, chars_max)
         };
         let length = shown.chars().count();
         if length > left {
@@ -146,12 +161,12 @@ pub fn arguments(raw: &str) -> String {
             out.push_str(&format!(
                 "…[{missing} more characters of the arguments not shown]"
             ));
-            break;
+            return (out, true);
         }
         left -= length;
         out.push_str(&shown);
     }
-    out
+    (out, false)
 }
 
 /// Where the JSON token that begins here ends.
@@ -179,10 +194,10 @@ fn token_end(rest: &str, first: char) -> usize {
 
 /// A JSON string, decoded and made safe, in quotes. One that cannot be decoded (half of a surrogate
 /// pair) is shown as it was spelled.
-fn string(token: &str) -> String {
+fn string(token: &str, chars_max: usize) -> String {
     let inner = match serde_json::from_str::<String>(token) {
-        Ok(decoded) => text(&decoded, STRING_CHARS_MAX),
-        Err(_) => text(token.trim_matches('"'), STRING_CHARS_MAX),
+        Ok(decoded) => text(&decoded, chars_max),
+        Err(_) => text(token.trim_matches('"'), chars_max),
     };
     format!("\"{}\"", inner.replace('"', "\\\""))
 }
@@ -251,6 +266,15 @@ mod tests {
             "{shown}"
         );
         assert!(shown.chars().count() < ARGUMENTS_CHARS_MAX + 80);
+    }
+
+    #[test]
+    fn j14_filler_does_not_hide_what_comes_behind_it() {
+        let filler = format!("\"{}\"", "x".repeat(1_000));
+        let fillers = vec![filler; 20].join(",");
+        let shown = arguments(&format!(r#"{{"a":[{fillers}],"path":"/etc/shadow"}}"#));
+        assert!(shown.ends_with(r#""path": "/etc/shadow"}"#), "{shown}");
+        assert!(shown.chars().count() <= ARGUMENTS_CHARS_MAX);
     }
 
     #[test]

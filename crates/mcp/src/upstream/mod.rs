@@ -20,7 +20,7 @@ use gate::approval::Shown;
 use gate::{Gate, Pass, PeerId, Spent};
 use net::outbound::ChildSpec;
 use wire::frame::FRAME_BYTES_MAX;
-use wire::jsonrpc::{Envelope, member};
+use wire::jsonrpc::{Envelope, Kind};
 use wire::{Bounds, scan_request};
 
 pub use exchange::{Exchange, Incoming, News};
@@ -56,13 +56,33 @@ impl From<Vec<u8>> for Frame {
 }
 
 impl Shown for Frame {
-    /// The arguments of a tool or prompt; else all that the method is given.
+    /// All that the method is given, but `_meta`. Of a tool that is given nothing but arguments, these: its
+    /// name is shown beside them.
     fn arguments(&self) -> Option<Cow<'_, str>> {
         let scan = scan_request(&self.bytes, &Bounds::default()).ok()?;
-        let all = || Envelope::of(&scan).ok()?.payload;
-        member(&scan.params, "arguments")
-            .or_else(all)
-            .map(Cow::Borrowed)
+        let envelope = Envelope::of(&scan).ok()?;
+        let is_tool =
+            matches!(&envelope.kind, Kind::Request { method, .. } if method == "tools/call");
+        let is_shown = |name: &str| name != "_meta" && !(is_tool && name == "name");
+        let shown: Vec<_> = scan
+            .params
+            .iter()
+            .filter(|(name, _)| is_shown(name))
+            .collect();
+        match shown.as_slice() {
+            [] => None,
+            [(name, raw)] if is_tool && name == "arguments" => Some(Cow::Borrowed(raw)),
+            _ if shown.len() == scan.params.len() => envelope.payload.map(Cow::Borrowed),
+            _ => {
+                let members = shown
+                    .iter()
+                    .map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(name.as_ref())));
+                Some(Cow::Owned(format!(
+                    "{{{}}}",
+                    members.collect::<Vec<_>>().join(",")
+                )))
+            }
+        }
     }
 }
 
@@ -85,3 +105,40 @@ fn elsewhere<P>(_unspent: P) -> io::Error {
 
 /// What to start as the server. Built by the binary, spent here.
 pub type ServerCommand = ChildSpec;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn j14_a_person_sees_all_that_a_method_is_given() {
+        for (method, params, shown) in [
+            (
+                "tools/call",
+                r#"{"name":"t","arguments":{"a":1},"_meta":{"x":1}}"#,
+                Some(r#"{"a":1}"#),
+            ),
+            (
+                "tools/call",
+                r#"{"name":"t","arguments":{"a":1},"task":{"ttl":1}}"#,
+                Some(r#"{"arguments":{"a":1},"task":{"ttl":1}}"#),
+            ),
+            ("tools/call", r#"{"name":"t"}"#, None),
+            (
+                "prompts/get",
+                r#"{"name":"p","arguments":{"a":"b"}}"#,
+                Some(r#"{"name":"p","arguments":{"a":"b"}}"#),
+            ),
+            (
+                "sampling/createMessage",
+                r#"{"arguments":{"decoy":1},"messages":["real"],"_meta":{}}"#,
+                Some(r#"{"arguments":{"decoy":1},"messages":["real"]}"#),
+            ),
+        ] {
+            let frame =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+            let frame = Frame(frame.into_bytes());
+            assert_eq!(frame.arguments().as_deref(), shown, "{method} {params}");
+        }
+    }
+}

@@ -8,7 +8,8 @@ use gate::facts::effects::SIDE_EFFECTS;
 use gate::facts::{Direction, FACTS, Fact, Facts, ResourceType, Stated};
 use gate::limits::BREACH_RULE;
 use gate::paths::canonical::Meaning;
-use gate::paths::{PathArgument, Role};
+use gate::paths::reach::reads_below;
+use gate::paths::{PathArgument, Reach, Role};
 use gate::policy::{Effect, Operation, PROTECTED_RULE};
 use mcp::message::method::{self, Class};
 use serde::Deserialize;
@@ -154,6 +155,14 @@ impl<'a> Recorded<'a> {
             paths: Fact::Unknown,
             operation: self.operation(),
             side_effects: side_effects(&self.side_effects),
+            reach: Reach {
+                // Of the arguments themselves nothing is recorded.
+                below: self
+                    .tool_name
+                    .as_deref()
+                    .is_some_and(|tool| reads_below(tool, "")),
+                ..Reach::default()
+            },
             ..Facts::default()
         };
         self.state_more(&mut base);

@@ -87,8 +87,8 @@ impl Stated<'_, '_> {
         };
         match argument.meaning.places.as_slice() {
             [place]
-                if !(argument.meaning.ambiguous && self.effect == Effect::Allow)
-                    && !argument.meaning.uncertain
+                if !(argument.meaning.uncertain
+                    || argument.meaning.ambiguous && self.effect == Effect::Allow)
                     && arguments.next().is_none() =>
             {
                 Some(Some(place))

@@ -245,7 +245,7 @@ fn calls_of_official_servers_pass_but_those_that_the_page_explains() {
         {"id":"vault","effect":"deny","conditions":{"path_pattern":"/srv/work/vault/**"}},
         {"id":"names","effect":"deny","conditions":{"path_pattern":["**/*.pem","**/.env","**/.ssh/**"]}},
         {"id":"keys","effect":"hitl","conditions":{"extension":[".key",".p12"]}},
-        {"id":"system","effect":"deny","conditions":{"path_pattern":["/etc/**","/root/**"]}}]}"#;
+        {"id":"system","effect":"deny","conditions":{"path_pattern":["/etc/**","/opt/keys/**"]}}]}"#;
     let protected = [
         "/home/u/.local/state/durward",
         "/home/u/.config/durward/durward.yaml",

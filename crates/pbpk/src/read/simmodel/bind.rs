@@ -103,14 +103,7 @@ pub(super) fn bind(
             quantities.push(quantity);
         }
     }
-    let formulas = raw
-        .formulas
-        .iter()
-        .map(|f| {
-            watch.check()?;
-            formula(f, &objects)
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let formulas = formulas(&raw, &objects, watch)?;
     let events = events(&raw, &objects)?;
     let solver = settings(&raw, &quantities, &formulas, &objects)?;
     let name = if name.is_empty() {
@@ -193,6 +186,18 @@ fn quantity(
     quantity.can_be_varied = raw.can_be_varied.unwrap_or(true);
     quantity.unit.clone_from(&raw.unit);
     Ok(quantity)
+}
+
+fn formulas(
+    raw: &Raw,
+    objects: &Objects<'_>,
+    watch: &Watch<'_>,
+) -> Result<Vec<Formula>, LoadError> {
+    let each = raw.formulas.iter().map(|f| {
+        watch.check()?;
+        formula(f, objects)
+    });
+    each.collect()
 }
 
 fn formula(raw: &RawFormula, objects: &Objects<'_>) -> Result<Formula, LoadError> {
