@@ -186,8 +186,9 @@ impl Instance {
             self.values[q] = value;
             self.constants[q] = false;
         }
+        // All of these use something that was set, so none is a constant of the file any more.
         for &user in &changes.touched {
-            self.constants[user as usize] = self.is_constant(user as usize);
+            self.constants[user as usize] = false;
         }
         self.fold(&changes.touched);
         Ok(())

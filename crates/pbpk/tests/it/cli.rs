@@ -530,6 +530,9 @@ fn commands_of_the_readme_work() {
             assert_eq!(command[..2], ["durward", "sim"], "{line}");
             for word in &mut command {
                 *word = word.replace("examples/two_compartment.xml", &example());
+                if word == "people" {
+                    *word = folder.join("people").display().to_string();
+                }
                 if word.ends_with(".csv")
                     || word.ends_with(".svg")
                     || (word.ends_with(".xml") && !word.contains("two_compartment"))

@@ -234,7 +234,6 @@ fn the_checker_refuses_one_mutation_of_each_item() {
         equation("M^-k"),
         equation("MIN(+M;2)"),
         equation("XOR(M;k)"),
-        equation("FLOOR(M)"),
         put(
             "<RHSFormulaList><RHSFormula",
             "<RHSFormulaList> </RHSFormulaList><RHSFormulaList><RHSFormula",
