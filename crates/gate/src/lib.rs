@@ -22,6 +22,7 @@ pub mod peer;
 pub mod pins;
 pub mod policy;
 pub mod reason;
+mod words;
 
 pub use admit::{
     Admission, Answer, Attempt, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass,

@@ -21,8 +21,8 @@ use crate::caller::Caller;
 use crate::paths::{PathArgument, Reach, Role};
 use crate::reason::Quarantine;
 
+pub(crate) use crate::paths::scheme_of;
 pub use operation::Operation;
-pub(crate) use paths::scheme_of;
 pub use table::{Class, FACTS, FactDef, FactId, Kind};
 pub use value::{Stated, Value};
 

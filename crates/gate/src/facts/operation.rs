@@ -1,5 +1,7 @@
 //! What a tool does, inferred from its name: read, write or delete. The worst verb wins.
 
+use crate::words::words;
+
 /// What a call does to what it touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
@@ -43,27 +45,6 @@ const WRITE: [&str; 10] = [
 
 /// Longest tool name that is looked at, in bytes; a longer one has no known operation.
 const NAME_BYTES_MAX: usize = 256;
-
-/// The words of a tool name: split at `_ - . / :` and blanks, and where lower case meets upper.
-pub(crate) fn words(name: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut lower_before = false;
-    for ch in name.chars() {
-        let ends_word = !ch.is_alphanumeric() || (ch.is_uppercase() && lower_before);
-        if ends_word && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
-        if ch.is_alphanumeric() {
-            word.extend(ch.to_lowercase());
-        }
-        lower_before = ch.is_lowercase() || ch.is_numeric();
-    }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    words
-}
 
 /// The operation that a tool's name tells: of all its words the worst verb. `None` where no word is
 /// a verb that is known, so that no rule on operations matches.

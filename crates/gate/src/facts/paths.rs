@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::{Fact, Facts};
 use crate::paths::canonical::extension;
-use crate::paths::{Role, trimmed, without_line_ends};
+use crate::paths::{Role, scheme_of};
 
 impl Facts {
     /// Where the path arguments lead.
@@ -47,16 +47,4 @@ impl Facts {
             Fact::Known(_) | Fact::Absent => value.into(),
         }
     }
-}
-
-/// The scheme of a URI (RFC 3986 §3.1), lower case, as URL parsers find it: blanks around it and line
-/// ends in it do not count.
-pub(crate) fn scheme_of(text: &str) -> Option<String> {
-    let (scheme, _) = trimmed(text).split_once(':')?;
-    let whole = without_line_ends(scheme);
-    let scheme = whole.as_deref().unwrap_or(scheme);
-    let mut chars = scheme.chars();
-    let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
-    (starts && chars.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)))
-        .then(|| scheme.to_lowercase())
 }

@@ -2,7 +2,7 @@
 //! of its name, and by what its pinned definition says of itself.
 
 use super::effects;
-use super::operation::words;
+use crate::words::words;
 
 /// Tools of the official servers whose names alone do not tell.
 const OFFICIAL: [&str; 22] = [

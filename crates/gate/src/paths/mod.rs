@@ -123,10 +123,22 @@ pub fn role_of_key(key: &str) -> Option<Role> {
     } else if DESTINATION_KEYS.contains(&folded) {
         Some(Role::Destination)
     } else {
-        let words = crate::facts::operation::words(key);
+        let words = crate::words::words(key);
         let last = words.last()?.trim_end_matches(|c: char| c.is_ascii_digit());
         PATH_WORDS.contains(&last).then_some(Role::Path)
     }
+}
+
+/// The scheme of a URI (RFC 3986 §3.1), lower case, as URL parsers find it: blanks around it and line
+/// ends in it do not count.
+pub(crate) fn scheme_of(text: &str) -> Option<String> {
+    let (scheme, _) = trimmed(text).split_once(':')?;
+    let whole = without_line_ends(scheme);
+    let scheme = whole.as_deref().unwrap_or(scheme);
+    let mut chars = scheme.chars();
+    let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
+    (starts && chars.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)))
+        .then(|| scheme.to_lowercase())
 }
 
 /// Whether this argument name holds content rather than a place.

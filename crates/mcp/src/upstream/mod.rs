@@ -137,7 +137,7 @@ mod tests {
         ] {
             let frame =
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-            let frame = Frame(frame.into_bytes());
+            let frame = Frame::from(frame.into_bytes());
             assert_eq!(frame.arguments().as_deref(), shown, "{method} {params}");
         }
     }

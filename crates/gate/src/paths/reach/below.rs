@@ -1,6 +1,6 @@
 //! Calls that read a directory with all that lies below it.
 
-use crate::facts::operation::words;
+use crate::words::words;
 
 /// Words of tool names that say so.
 const TOOLS: [&str; 27] = [

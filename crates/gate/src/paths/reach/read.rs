@@ -13,10 +13,9 @@ use super::texts::{
     without_unseen,
 };
 use super::{Reach, Text};
-use crate::facts::scheme_of;
 use crate::paths::canonical::lexical;
 use crate::paths::view::{Link, PathView};
-use crate::paths::{PathArgument, Role, meanings};
+use crate::paths::{PathArgument, Role, meanings, scheme_of};
 
 /// Most readings within one another: JSON in a string, percent-encoding, quotes.
 const DEPTH_MAX: usize = 8;
