@@ -17,6 +17,9 @@ const MS: u64 = 1_000_000;
 pub struct Settings {
     /// Failures in a row that open it.
     pub failures_max: u32,
+    /// How long they must have gone on, in milliseconds: the many calls that end with one restart of the target
+    /// don't open it.
+    pub lasting_ms_min: u64,
     /// How long it stays open the first time, in milliseconds; doubled with each probe that fails.
     pub open_ms_min: u64,
     /// How long it stays open at most, in milliseconds, also where the target asks for more.
@@ -31,6 +34,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             failures_max: 20,
+            lasting_ms_min: 1_000,
             open_ms_min: 1_000,
             open_ms_max: 10_000,
             probe_ms_max: 5_000,
@@ -136,9 +140,16 @@ pub struct Rejected {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    Closed { failures: u32 },
+    Closed { failures: u32, since_ns: u64 },
     Open { until_ns: u64 },
     HalfOpen { probe: u64, since_ns: u64 },
+}
+
+impl Phase {
+    const WELL: Self = Self::Closed {
+        failures: 0,
+        since_ns: 0,
+    };
 }
 
 #[derive(Debug)]
@@ -176,7 +187,7 @@ impl Breaker {
         Arc::new(Self {
             settings,
             inner: Mutex::new(Inner {
-                phase: Phase::Closed { failures: 0 },
+                phase: Phase::WELL,
                 opened: 0,
                 generation: 0,
                 probes: 0,
@@ -299,7 +310,7 @@ impl Breaker {
             (Phase::HalfOpen { probe: current, .. }, verdict) if probe == Some(current) => {
                 match verdict {
                     Verdict::Success => {
-                        inner.phase = Phase::Closed { failures: 0 };
+                        inner.phase = Phase::WELL;
                         inner.opened = 0;
                         inner.generation += 1;
                         self.count(BreakerEvent::Closed);
@@ -314,12 +325,15 @@ impl Breaker {
                 }
             }
             (Phase::Closed { .. }, Verdict::Success) => {
-                inner.phase = Phase::Closed { failures: 0 };
+                inner.phase = Phase::WELL;
             }
-            (Phase::Closed { failures }, Verdict::Failure { retry_after_ms }) => {
+            (Phase::Closed { failures, since_ns }, Verdict::Failure { retry_after_ms }) => {
+                let since_ns = if failures == 0 { now_ns } else { since_ns };
                 let failures = failures.saturating_add(1);
-                inner.phase = Phase::Closed { failures };
-                if failures >= self.settings.failures_max || retry_after_ms.is_some() {
+                inner.phase = Phase::Closed { failures, since_ns };
+                let lasting_ns = self.settings.lasting_ms_min.saturating_mul(MS);
+                let lasts = now_ns.saturating_sub(since_ns) >= lasting_ns;
+                if (lasts && failures >= self.settings.failures_max) || retry_after_ms.is_some() {
                     self.open(&mut inner, retry_after_ms, now_ns);
                 }
             }
@@ -358,6 +372,7 @@ mod tests {
 
     const SETTINGS: Settings = Settings {
         failures_max: 3,
+        lasting_ms_min: 0,
         open_ms_min: 100,
         open_ms_max: 350,
         probe_ms_max: 1_000,
@@ -413,6 +428,30 @@ mod tests {
         assert_eq!(counted(&breaker, BreakerEvent::Opened), 5);
         assert_eq!(counted(&breaker, BreakerEvent::Probe), 4);
         assert_eq!(counted(&breaker, BreakerEvent::Closed), 1);
+    }
+
+    #[test]
+    fn failures_that_come_together_do_not_open_it() {
+        let breaker = Breaker::new(Settings {
+            lasting_ms_min: 1_000,
+            ..SETTINGS
+        });
+        for _ in 0..100 {
+            end(&breaker, FAILED, 5_000);
+        }
+        end(&breaker, FAILED, 5_999);
+        assert_eq!(breaker.state(), BreakerState::Closed);
+        end(&breaker, Verdict::Success, 5_999);
+        for at in [6_500, 6_900, 7_499] {
+            end(&breaker, FAILED, at);
+        }
+        assert_eq!(
+            breaker.state(),
+            BreakerState::Closed,
+            "anew after a success"
+        );
+        end(&breaker, FAILED, 7_500);
+        assert_eq!(breaker.state(), BreakerState::Open);
     }
 
     #[test]

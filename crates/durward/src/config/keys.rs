@@ -309,7 +309,7 @@ pub const KEYS: &[Key] = &[
         "breaker.failures",
         "1 to 1000000",
         "20",
-        "after so many calls in a row that a server did not answer, it is spared: nothing is sent for a while, then one call tries; what a client did wrong or cancelled does not count, nor does an error that the server answers",
+        "after so many calls in a row, over a second or more, that a server did not answer, it is spared: nothing is sent for a while, then one call tries; what a client did wrong or cancelled does not count, nor does an error that the server answers",
     ),
     key(
         "breaker.open",

@@ -103,7 +103,11 @@ fn auto_does_not_pass_over_a_server_that_refuses() {
             "{}",
             ended.stderr
         );
-        assert_eq!(web.requests().len(), 1, "not tried again");
+        let requests = web.requests();
+        let posts = requests.iter().filter(|request| request.method == "POST");
+        assert_eq!(posts.count(), 1, "not tried again");
+        // Where there may be a server of the older transport, its stream is looked for once.
+        assert!(requests.len() <= 2, "{requests:?}");
         assert_eq!(place.counted().len(), 0);
     }
 }

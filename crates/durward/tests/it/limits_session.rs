@@ -382,7 +382,7 @@ fn limits_that_cannot_be_meant() {
         (
             ["--limit-response-bytes", "12"],
             16,
-            "--limit-response-bytes is out of bounds; it can be 1024 to 16777216",
+            "--limit-response-bytes is out of bounds; it can be 1024 to 268435456",
         ),
     ];
     for (flags, code, says) in cases {
