@@ -18,7 +18,7 @@ use crate::describe;
 use crate::message::method::{self, Class, List, Treatment};
 use crate::message::splice::Marks;
 use crate::message::{frames, request};
-use crate::upstream::Lasting;
+use crate::upstream::{Lasting, Subscription};
 
 /// A request as its edge has read it.
 pub(crate) struct ToRead<'m> {
@@ -169,7 +169,13 @@ impl Asker {
         };
         match asked.method {
             "logging/setLevel" => Some(Lasting::Level(frame())),
-            "resources/subscribe" => Some(Lasting::Subscribed(uri()?, frame())),
+            "resources/subscribe" => {
+                let subscription = Subscription {
+                    frame: frame(),
+                    policy_version: self.server.gate.world().version.clone(),
+                };
+                Some(Lasting::Subscribed(uri()?, subscription))
+            }
             "resources/unsubscribe" => Some(Lasting::Unsubscribed(uri()?)),
             _ => None,
         }

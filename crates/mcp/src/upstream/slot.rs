@@ -50,17 +50,26 @@ pub struct Slot {
 pub(crate) enum Lasting {
     /// `logging/setLevel`.
     Level(Vec<u8>),
-    /// `resources/subscribe` to this URI.
-    Subscribed(String, Vec<u8>),
+    /// `resources/subscribe` to this URI, under this version of the policy.
+    Subscribed(String, Subscription),
     /// `resources/unsubscribe` from this URI.
     Unsubscribed(String),
+}
+
+/// A subscription that was let through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Subscription {
+    pub frame: Vec<u8>,
+    /// The policy's version when it was asked for. Under another one it would have to be judged again, which is its
+    /// client's to ask for.
+    pub policy_version: String,
 }
 
 /// What the server was asked that lasts, as its clients sent it.
 #[derive(Debug, Default)]
 struct Standing {
     level: Option<Vec<u8>>,
-    subscriptions: BTreeMap<String, Vec<u8>>,
+    subscriptions: BTreeMap<String, Subscription>,
 }
 
 /// A Legacy session's opening, as its client sent it.
@@ -171,10 +180,10 @@ impl Slot {
         let mut standing = self.standing();
         match lasting {
             Lasting::Level(frame) => standing.level = Some(frame),
-            Lasting::Subscribed(uri, frame) => {
+            Lasting::Subscribed(uri, subscription) => {
                 let known = standing.subscriptions.contains_key(&uri);
                 if known || standing.subscriptions.len() < SUBSCRIPTIONS_MAX {
-                    standing.subscriptions.insert(uri, frame);
+                    standing.subscriptions.insert(uri, subscription);
                 }
             }
             Lasting::Unsubscribed(uri) => {
@@ -185,11 +194,23 @@ impl Slot {
 
     /// Asks a restarted server again for what lasts.
     async fn ask_again(&self, link: &Arc<Link>) -> Result<(), Failure> {
-        let frames: Vec<Vec<u8>> = {
-            let standing = self.standing();
-            let all = standing.level.iter().chain(standing.subscriptions.values());
-            all.cloned().collect()
+        let world = link.gate().world();
+        let (frames, forgotten) = {
+            let mut standing = self.standing();
+            let before = standing.subscriptions.len();
+            let holds = |of: &Subscription| of.policy_version == world.version;
+            standing.subscriptions.retain(|_, of| holds(of));
+            let subscriptions = standing.subscriptions.values().map(|of| &of.frame);
+            let all = standing.level.iter().chain(subscriptions);
+            let frames: Vec<Vec<u8>> = all.cloned().collect();
+            (frames, before - standing.subscriptions.len())
         };
+        if forgotten > 0 {
+            link.note(
+                "subscriptions_not_renewed",
+                "the policy has changed since the server was subscribed to, and it was started again; clients have to subscribe again",
+            );
+        }
         for frame in frames {
             if ask(link, ControlKind::Handshake, frame).await?.is_error {
                 link.note(

@@ -39,6 +39,7 @@ needs! {
     servers::what_a_server_says_on_initialized_reaches_a_client_of_run
     servers::what_a_server_says_on_initialized_reaches_a_client_of_serve
     servers::a_server_that_is_started_again_is_subscribed_to_again
+    servers::a_subscription_is_not_renewed_under_another_policy
     servers::a_server_that_is_started_again_logs_at_the_same_level
     servers::a_server_of_the_older_transport_is_named_as_such
     sessions::sessions_that_were_left_behind_make_room_for_new_ones

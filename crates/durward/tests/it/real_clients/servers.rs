@@ -86,6 +86,23 @@ pub(super) fn what_a_server_says_on_initialized_reaches_a_client_of_serve() -> N
 /// Serves a child that records what it is told, and has a client that tells it this; then the child is killed,
 /// and the client calls again. Says whether the new one was told the same.
 fn told_again(method: &str, params: &str) -> Need {
+    let (served, session, told) = killed_after(method, params, None);
+    if !within(3_000, || told() == 2) {
+        return Err(format!("{method} was not said again"));
+    }
+    let news = served.stream("GET", &session, &[], "").message();
+    match news["method"].as_str() {
+        Some("notifications/tools/list_changed") => Ok(()),
+        _ => Err(format!("lists that may have changed were not told: {news}")),
+    }
+}
+
+/// The first half of that, with another policy taken up before the child is killed; and how often a child was told.
+fn killed_after(
+    method: &str,
+    params: &str,
+    policy: Option<&str>,
+) -> (Served, String, impl Fn() -> usize) {
     let place = Place::new();
     place.write_policy(ALLOW);
     let record = place.path("received");
@@ -98,11 +115,18 @@ fn told_again(method: &str, params: &str) -> Need {
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
     let answer = served.post(Some(&session), &body);
     assert!(answer.json()["result"].is_object(), "{answer:?}");
-    let told = || {
+    let words = format!(r#""method":"{method}""#);
+    let told = move || {
         let text = fs::read_to_string(&record).unwrap_or_default();
-        text.matches(&format!(r#""method":"{method}""#)).count()
+        text.matches(&words).count()
     };
     assert_eq!(told(), 1);
+    if let Some(policy) = policy {
+        served.place.write_policy(policy);
+        let args = ["--no-config", "--state-dir", "state", "reload"];
+        let reloaded = served.place.durward(&args);
+        assert!(reloaded.status.success(), "{reloaded:?}");
+    }
     let child = mock_with(&record_text);
     kill_process(Pid::from_raw(child).unwrap(), Signal::KILL).unwrap();
     let works = || {
@@ -111,14 +135,7 @@ fn told_again(method: &str, params: &str) -> Need {
         answer.status == 200 && answer.json()["result"].is_object()
     };
     eventually("the server is started again", works);
-    if !within(3_000, || told() == 2) {
-        return Err(format!("{method} was not said again"));
-    }
-    let news = served.stream("GET", &session, &[], "").message();
-    match news["method"].as_str() {
-        Some("notifications/tools/list_changed") => Ok(()),
-        _ => Err(format!("lists that may have changed were not told: {news}")),
-    }
+    (served, session, told)
 }
 
 /// The mock that was started with these words.
@@ -139,6 +156,17 @@ pub(super) fn a_server_that_is_started_again_is_subscribed_to_again() -> Need {
         "resources/subscribe",
         r#"{"uri":"test://watched-resource"}"#,
     )
+}
+
+/// What one policy let through is not sent again under another, which was never asked.
+pub(super) fn a_subscription_is_not_renewed_under_another_policy() -> Need {
+    let params = r#"{"uri":"test://watched-resource"}"#;
+    let tools = r#"{"rules":[{"id":"tools","effect":"allow","conditions":{"tool_name":"*"}}]}"#;
+    let (_served, _session, told) = killed_after("resources/subscribe", params, Some(tools));
+    match told() {
+        1 => Ok(()),
+        count => Err(format!("the server was subscribed to {count} times")),
+    }
 }
 
 pub(super) fn a_server_that_is_started_again_logs_at_the_same_level() -> Need {
