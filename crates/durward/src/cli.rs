@@ -103,14 +103,14 @@ pub enum Command {
     /// Keys with which programs call `durward serve`
     #[command(after_help = crate::keys::HELP)]
     Keys(crate::keys::KeysArgs),
-    /// Say what the configuration comes to, and what is wrong with it
+    /// Validate the configuration and print the effective settings
     #[command(after_help = crate::check::HELP)]
     Check(crate::check::CheckArgs),
-    /// A guided tour on embedded parts: nothing is touched outside a temporary directory
+    /// Take a guided tour with built-in servers; nothing outside a temporary directory is touched
     Demo,
-    /// Write rules, check them, understand them, try them before they apply
+    /// Write, check, explain and test rules before they apply
     Policy(crate::policy::PolicyArgs),
-    /// Approved definitions of tools: what changed, and whether that is well
+    /// Review and approve changed tool definitions
     #[command(after_help = crate::pins::HELP)]
     Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
@@ -121,7 +121,7 @@ pub enum Command {
     /// Write a first configuration and policy
     #[command(after_help = crate::init::HELP)]
     Init(crate::init::InitArgs),
-    /// The journal as a person reads it: decisions, operations, changes of the policy
+    /// Show the journal as tables: decisions, operations, policy changes
     #[command(after_help = crate::logs::HELP)]
     Logs(crate::logs::LogsArgs),
     /// Put a guarded server into an MCP client's configuration

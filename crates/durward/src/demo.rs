@@ -322,7 +322,7 @@ fn drop_client(mut client: Client) -> Result<(), Stop> {
 fn verify(state: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     writeln!(
         out,
-        "7. Every decision was written before it took effect. Is the journal what was written?"
+        "7. Every decision was written before it took effect. Verify that the journal has not been altered"
     )?;
     let output = std::process::Command::new(own)
         .args(["--no-config", "--state-dir"])

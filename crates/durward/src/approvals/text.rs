@@ -82,7 +82,7 @@ fn memory(question: &Value) -> String {
             duration(seconds)
         )
     } else {
-        "no: allow is the same as once here".to_owned()
+        "no: this call cannot be remembered; \"allow\" means once".to_owned()
     }
 }
 
