@@ -106,7 +106,7 @@ pub enum Command {
     /// Validate the configuration and print the effective settings
     #[command(after_help = crate::check::HELP)]
     Check(crate::check::CheckArgs),
-    /// Take a guided tour with built-in servers; nothing outside a temporary directory is touched
+    /// Take a guided tour with built-in servers, in a temporary directory
     Demo,
     /// Write, check, explain and test rules before they apply
     Policy(crate::policy::PolicyArgs),
