@@ -20,15 +20,23 @@ Examples:
   durward logs show --type operations --since 1h
   durward logs tail                                decisions as they come; end with Ctrl-C
   durward logs show --type policy-history --json
+  durward logs --run nightly-7                     what one run of an agent did, in order
 
 Records are in the order of their times, the latest last. `durward audit show` prints whole records;
 `durward audit verify` checks that the journal has not been altered.";
 
 /// Arguments of `durward logs`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct LogsArgs {
+    /// Print what this run did, over all servers: what x-durward-run named, or the trace id of traceparent
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// With --run: print each record as the JSON that was written
+    #[arg(long, requires = "run")]
+    json: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -143,6 +151,17 @@ impl Sort {
         ("path or message", 0, &["path", "uri", "message"]),
     ];
 
+    /// The columns of a run: what was decided, and what became of it.
+    const RUN: &'static [Column] = &[
+        ("record", 9, &["kind"]),
+        ("server", 16, &["backend_id"]),
+        ("tool or method", 20, &["tool_name", "mcp_method", "method"]),
+        ("decision or status", 18, &["decision", "status"]),
+        ("outcome", 16, &["hitl_outcome", "reason"]),
+        ("microseconds", 12, &["duration_us"]),
+        ("path", 0, &["path", "uri"]),
+    ];
+
     /// The columns behind the time: heading, width, and the members of which the first there is shown.
     fn columns(self) -> &'static [Column] {
         match self {
@@ -202,10 +221,13 @@ pub fn run(args: &LogsArgs, context: &Context, out: &mut dyn Write, err: &mut dy
         );
         return audit::CANNOT_VERIFY;
     }
-    let done = match &args.command {
-        Command::List { json } => list(*json, context, out, err),
-        Command::Show(args) => select(args, context, false, out, err),
-        Command::Tail(args) => select(args, context, true, out, err),
+    let done = match (&args.command, &args.run) {
+        (Some(Command::List { json }), _) => list(*json, context, out, err),
+        (Some(Command::Show(args)), _) => select(args, context, false, out, err),
+        (Some(Command::Tail(args)), _) => select(args, context, true, out, err),
+        (None, Some(run)) => run_of(run, args.json, context, out, err),
+        // The parser asks for one of them.
+        (None, None) => Ok(SOUND),
     };
     audit::ended(done, err)
 }
@@ -284,16 +306,49 @@ fn select(
         limit: args.limit,
         follow,
     };
+    print(&asked, columns, args.json, out, err)
+}
+
+/// Most records of a run that are printed, the latest.
+const RUN_RECORDS_MAX: u64 = 1_000_000;
+
+fn run_of(
+    run: &str,
+    json: bool,
+    context: &Context,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let asked = Asked {
+        directory: &context.journal,
+        filter: Filter {
+            run_id: Some(run.to_owned()),
+            ..Filter::default()
+        },
+        limit: RUN_RECORDS_MAX,
+        follow: false,
+    };
+    print(&asked, Sort::RUN, json, out, err)
+}
+
+/// Prints the records asked for, as they were written or as a table.
+fn print(
+    asked: &Asked<'_>,
+    columns: &'static [Column],
+    json: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Failure> {
     let table = Table {
         columns,
-        paint: !args.json && is_painted(),
+        paint: !json && is_painted(),
         width: screen_width(),
     };
     let mut printed = 0_u64;
     let code = show::stream(
-        &asked,
+        asked,
         &mut |body, out| {
-            if args.json {
+            if json {
                 out.write_all(body)?;
                 return Ok(writeln!(out)?);
             }
@@ -306,7 +361,7 @@ fn select(
         out,
         err,
     )?;
-    if printed == 0 && !args.json {
+    if printed == 0 && !json {
         writeln!(
             err,
             "no such records; durward logs list shows what there is"

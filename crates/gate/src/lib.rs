@@ -16,12 +16,14 @@ pub mod identity;
 pub mod journal;
 pub mod label;
 pub mod limits;
+mod memo;
 pub mod names;
 pub mod paths;
 pub mod peer;
 pub mod pins;
 pub mod policy;
 pub mod reason;
+pub mod run;
 mod words;
 
 pub use admit::{
@@ -33,3 +35,4 @@ pub use clock::Clock;
 pub use label::{ClosedSet, Label};
 pub use peer::{PeerId, Targets, Transport};
 pub use reason::Reason;
+pub use run::RunId;

@@ -94,6 +94,9 @@ pub struct Conditions {
     /// Only records with this reason or outcome, such as denied_by_rule or user_denied
     #[arg(long, value_name = "LABEL")]
     reason: Option<String>,
+    /// Only records of this run: what x-durward-run named, or the trace id of traceparent
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
 }
 
 impl Conditions {
@@ -106,6 +109,7 @@ impl Conditions {
             backend_id: self.server.clone(),
             rule: self.rule.clone(),
             reason: self.reason.clone(),
+            run_id: self.run.clone(),
             ..filter
         }
     }

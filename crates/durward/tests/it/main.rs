@@ -51,6 +51,7 @@ mod reload_configuration;
 mod reload_lists;
 mod reload_policy;
 mod reload_serving;
+mod run_id;
 mod sandbox;
 mod scenarios;
 mod serve_approval;

@@ -7,6 +7,7 @@ use crate::facts::Facts;
 use crate::journal::Digest;
 use crate::label::Label;
 use crate::peer::{Targets, Transport};
+use crate::run::RunId;
 
 /// A request and what is known of it. The gate owns the request from here on.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub struct Origin {
     pub client_id: Option<Arc<str>>,
     /// How the server is reached.
     pub transport: Transport,
+    /// The run that it belongs to, where the caller named one.
+    pub run: Option<RunId>,
     /// Keyed digest of the arguments, by [`crate::Gate::digest`].
     pub arguments_digest: Option<Digest>,
     /// When the frame was read, on the gate's monotonic clock.

@@ -12,6 +12,7 @@ use crate::limits::{BREACH_RULE, Standing};
 use crate::paths::Role;
 use crate::policy::{DEFAULT_RULE, Judgement, PROTECTED_RULE, Verdict};
 use crate::reason::Reason;
+use crate::run::RunId;
 
 use super::World;
 use super::call::Origin;
@@ -244,6 +245,7 @@ impl Decided {
             policy_eval_us: Some(self.policy_us),
             request_id: Some(&origin.request_id),
             session_id: Some(&origin.session_id),
+            run_id: origin.run.as_ref().map(RunId::as_str),
             arguments_digest: origin.arguments_digest,
             hitl_outcome: hitl.map(|h| h.outcome),
             hitl_cache_hit: hitl.map(|h| h.cache_hit),

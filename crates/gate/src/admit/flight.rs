@@ -9,6 +9,7 @@ use crate::journal::{
 use crate::label::Label;
 use crate::limits::Slot;
 use crate::peer::{PeerId, Targets};
+use crate::run::RunId;
 
 use super::World;
 use super::call::Origin;
@@ -190,6 +191,7 @@ fn settle(state: State, outcome: Outcome) {
         status: outcome.status,
         request_id: Some(&origin.request_id),
         session_id: Some(&origin.session_id),
+        run_id: origin.run.as_ref().map(RunId::as_str),
         method: Some(&facts.method),
         tool_name: facts.tool_name.known().map(String::as_str),
         error_code: outcome.error_code,

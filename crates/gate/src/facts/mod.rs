@@ -8,6 +8,7 @@
 //! kept beside them and cost nothing where nobody states them.
 
 pub mod effects;
+mod inferred;
 pub mod operation;
 mod paths;
 pub mod reading;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use crate::caller::Caller;
 use crate::paths::{PathArgument, Reach, Role};
 use crate::reason::Quarantine;
+use inferred::Inferred;
 
 pub(crate) use crate::paths::scheme_of;
 pub use operation::Operation;
@@ -267,7 +269,7 @@ impl Facts {
             return self.operation;
         }
         match (self.tool_name.known(), self.resource_type) {
-            (Some(tool), _) => operation::infer(tool),
+            (Some(tool), _) => Inferred::of(tool).operation,
             (None, Some(ResourceType::Resource | ResourceType::Prompt)) => Some(Operation::Read),
             (None, Some(ResourceType::Tool | ResourceType::Server) | None) => None,
         }
@@ -276,11 +278,7 @@ impl Facts {
     /// The side effects: as stated, else as the tool's name tells; `None` where nobody knows.
     #[must_use]
     pub fn side_effects_known(&self) -> Option<&'static [&'static str]> {
-        let of_name = || {
-            self.tool_name
-                .known()
-                .and_then(|tool| effects::of_tool(tool))
-        };
+        let of_name = || Inferred::of(self.tool_name.known()?).effects;
         self.side_effects.or_else(of_name)
     }
 
@@ -291,17 +289,30 @@ impl Facts {
                 let changes = self
                     .operation
                     .is_some_and(|stated| stated != Operation::Read);
-                !changes && reading::reads_only(tool, self.side_effects, None)
+                !changes && self.name_reads_only(tool, None)
             }
             None => self.operation_known() == Some(Operation::Read),
         };
         if reads { "yes" } else { "no" }
     }
 
+    fn name_reads_only(&self, tool: &str, hint: Option<bool>) -> bool {
+        match self.side_effects {
+            None => Inferred::of(tool).reads_only(hint),
+            stated => reading::reads_only(tool, stated, hint),
+        }
+    }
+
+    /// Whether its tool's name says that what is at its places is gone afterwards.
+    pub(crate) fn takes_away_by_name(&self) -> bool {
+        let tool = self.tool_name.known();
+        tool.is_some_and(|tool| Inferred::of(tool).takes_away)
+    }
+
     /// States what a tool's definition says of itself (`readOnlyHint`), where that definition is pinned.
     pub fn state_hint(&mut self, hint: bool) {
         if let Some(tool) = self.tool_name.known() {
-            let reads = reading::reads_only(tool, self.side_effects, Some(hint));
+            let reads = self.name_reads_only(tool, Some(hint));
             let said = if reads { "yes" } else { "no" };
             self.keep(FactId::ReadsOnly, Fact::Known(said.into()));
         }

@@ -53,7 +53,8 @@ pub(super) struct Chain {
 pub(super) enum Weight {
     /// Nothing.
     Usual,
-    /// It tells what has happened already, so whether the file is still ours is for the next one to find out.
+    /// It tells what has happened already, so it is written with the next one, which also finds out whether the file is still
+    /// ours.
     Afterwards,
     /// It is a refusal or a person's decision, which a signature covers soon.
     Refusal,
@@ -194,7 +195,7 @@ impl Segment {
             Ok(sequence)
         };
         if weight == Weight::Afterwards {
-            self.log.append_after_with(compose)
+            self.log.append_later_with(compose)
         } else {
             self.log.append_with(compose)
         }

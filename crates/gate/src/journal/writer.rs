@@ -160,7 +160,8 @@ impl Journal {
     }
 
     /// Appends one record. When this returns, the record is in the file; under [`state::SyncPolicy::Every`], on the disk.
-    /// Before anything but an operation, whether the path still names that file is looked at: an operation is over.
+    /// An operation is over: it is written with the next record, at the latest after [`state::log::LATER_MS`]. Before anything
+    /// else, whether the path still names that file is looked at.
     ///
     /// # Errors
     /// Any [`JournalError`]: the record is not in the journal, so what it records must not happen. After an error that

@@ -12,6 +12,8 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
+use crate::memo::Memo;
+
 pub use canonical::{Meaning, meanings};
 pub use reach::Reach;
 pub use view::PathView;
@@ -105,6 +107,13 @@ const CONTENT_KEYS: [&str; 4] = ["content", "text", "oldText", "newText"];
 /// The role that an argument's name gives, ignoring case. Plural and camel-case spellings count.
 #[must_use]
 pub fn role_of_key(key: &str) -> Option<Role> {
+    thread_local! {
+        static ROLES: Memo<Option<Role>> = Memo::default();
+    }
+    ROLES.with(|roles| roles.of(key, read_role))
+}
+
+fn read_role(key: &str) -> Option<Role> {
     /// Longest of the names below, with room for separators; a longer key is none of them.
     const KEY_BYTES_MAX: usize = 48;
     if key.len() > KEY_BYTES_MAX {

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::shell::fold;
-use crate::facts::operation::takes_away;
 use crate::facts::{Fact, FactId, Facts, Operation, Value};
 
 /// Facts, and what most rules ask of them.
@@ -82,6 +81,5 @@ impl<'f> Seen<'f> {
 
 /// Whether a call takes away what is at its places.
 fn takes_away_of(facts: &Facts) -> bool {
-    facts.operation == Some(Operation::Delete)
-        || facts.tool_name.known().is_some_and(|name| takes_away(name))
+    facts.operation == Some(Operation::Delete) || facts.takes_away_by_name()
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use gate::journal::Digest;
-use gate::{Caller, ControlKind, Origin, PeerId};
+use gate::{Caller, ControlKind, Origin, PeerId, RunId};
 use wire::Era;
 
 use super::parked::Lot;
@@ -94,6 +94,7 @@ impl Asker {
         id: &str,
         arguments_digest: Option<Digest>,
         received_ns: u64,
+        run: Option<RunId>,
     ) -> Origin {
         Origin {
             request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
@@ -101,6 +102,7 @@ impl Asker {
             era: self.era.map(|era| era::Spoken(era).into()),
             client_id: self.client_id.clone(),
             transport: self.server.pool.means().transport(),
+            run,
             arguments_digest,
             received_ns,
         }

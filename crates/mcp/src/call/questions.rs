@@ -124,7 +124,7 @@ impl Asker {
     async fn admit(&self, id: &str, method: &str, request: Frame) -> Admission<Frame> {
         let gate = &self.server.gate;
         let facts = self.with_context(|context| describe::server_request(method, context));
-        let origin = self.origin(id, Some(gate.digest(&request.bytes)), gate.mono_ns());
+        let origin = self.origin(id, Some(gate.digest(&request.bytes)), gate.mono_ns(), None);
         let call = Call {
             caller: self.caller.clone(),
             facts,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use gate::facts::{Facts, ResourceType};
-use gate::{ControlKind, InFlight, Origin};
+use gate::{ControlKind, InFlight, Origin, RunId};
 use toolkit::server::SessionRef;
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
@@ -16,7 +16,8 @@ use super::listens;
 use super::server::Server;
 use crate::describe;
 use crate::message::method::{self, Class, List, Treatment};
-use crate::message::splice::Marks;
+use crate::message::splice::{Marks, meta};
+use crate::message::trace::{TRACEPARENT, Trace};
 use crate::message::{frames, request};
 use crate::upstream::{Lasting, Subscription};
 
@@ -28,6 +29,8 @@ pub(crate) struct ToRead<'m> {
     pub method: &'m str,
     /// When it was read, on the gate's monotonic clock.
     pub received_ns: u64,
+    /// What its headers say about its run.
+    pub trace: &'m Trace,
 }
 
 /// What a request asks for, without its frame.
@@ -104,6 +107,7 @@ impl Asker {
             id,
             method,
             received_ns,
+            trace,
         } = *asked;
         let frame = canonical.text().as_bytes();
         let message = self.message(scan);
@@ -116,7 +120,8 @@ impl Asker {
             let tool = tool.flatten().and_then(string);
             self.server.timeout_ns(tool.as_deref())
         };
-        let marks = Marks::of(frame, scan).unwrap_or_default();
+        let mut marks = Marks::of(frame, scan).unwrap_or_default();
+        marks.trace.clone_from(&trace.headers);
         let token = marks.token.as_ref().and_then(|at| {
             let raw = frame.get(at.clone())?;
             Some(String::from_utf8_lossy(raw).into_owned())
@@ -188,12 +193,14 @@ impl Asker {
             id,
             method,
             received_ns,
+            trace,
             ..
         } = *asked;
         let origin = || {
             let digest = member(&scan.params, "arguments")
                 .map(|raw| self.server.gate.digest(raw.as_bytes()));
-            Box::new(self.origin(id.raw(), digest, received_ns))
+            let run = trace.run.clone().or_else(|| run_in_meta(scan));
+            Box::new(self.origin(id.raw(), digest, received_ns, run))
         };
         let control = || {
             let facts = self.with_context(|context| describe::control_request(method, context));
@@ -242,4 +249,9 @@ impl Asker {
         Server::refresh_quarantine(&mut facts, &self.shown);
         Ok(Box::new(facts))
     }
+}
+
+/// The run that a request names in `_meta` (SEP-414).
+fn run_in_meta(scan: &Scan<'_>) -> Option<RunId> {
+    RunId::of_trace(&string(meta(&scan.params, TRACEPARENT)?)?)
 }

@@ -21,6 +21,7 @@ use crate::message::frames::{self, UpstreamFault};
 use crate::message::method;
 use crate::message::request;
 use crate::message::shapes;
+use crate::message::trace::Trace;
 
 /// Most messages in one batch.
 const BATCH_MAX: usize = 256;
@@ -105,7 +106,10 @@ impl Face {
                 }
                 answer::accepted()
             }
-            Message::Batch(session, elements) => self.batch(&session, elements, received_ns).await,
+            Message::Batch(session, elements) => {
+                let trace = Trace::of(&request.head.headers);
+                self.batch(&session, elements, (received_ns, trace)).await
+            }
         }
     }
 
@@ -142,6 +146,7 @@ impl Face {
             }
         };
         let meta = Meta::of(&scan);
+        let trace = Trace::of(headers);
         match &envelope.kind {
             Kind::Request { id, method } if is_modern(headers, &meta) => {
                 let asked = ToRead {
@@ -150,6 +155,7 @@ impl Face {
                     id: *id,
                     method,
                     received_ns,
+                    trace: &trace,
                 };
                 self.modern(server, caller, headers, meta, &asked)
             }
@@ -160,7 +166,8 @@ impl Face {
             },
             kind => match self.session(server, caller, headers) {
                 Ok(session) => {
-                    let mut message = self.in_session(&session, kind, canonical, received_ns);
+                    let mut message =
+                        self.in_session(&session, kind, canonical, received_ns, &trace);
                     if let Message::Request(asker, ..) = &mut message {
                         asker.caller.identity_ns = caller.identity_ns;
                     }
@@ -221,6 +228,7 @@ impl Face {
         kind: &Kind<'_>,
         canonical: &Canonical,
         received_ns: u64,
+        trace: &Trace,
     ) -> Message {
         match kind {
             Kind::Request { id, method } => {
@@ -236,6 +244,7 @@ impl Face {
                     id: *id,
                     method,
                     received_ns,
+                    trace,
                 });
                 let inside = Some((Arc::clone(session), guard));
                 Message::Request(Box::new(asker), Box::new(asked), inside)
@@ -323,12 +332,12 @@ impl Face {
         self: &Arc<Self>,
         session: &Arc<Session>,
         elements: Vec<Vec<u8>>,
-        received_ns: u64,
+        arrival: (u64, Trace),
     ) -> Response {
         let mut running = tokio::task::JoinSet::new();
         for element in elements {
-            let (face, session) = (Arc::clone(self), Arc::clone(session));
-            running.spawn(async move { face.element(&session, element, received_ns).await });
+            let (face, session, arrival) = (Arc::clone(self), Arc::clone(session), arrival.clone());
+            running.spawn(async move { face.element(&session, element, arrival).await });
         }
         let answers: Vec<Vec<u8>> = running.join_all().await.into_iter().flatten().collect();
         if answers.is_empty() {
@@ -344,11 +353,11 @@ impl Face {
         self: &Arc<Self>,
         session: &Arc<Session>,
         frame: Vec<u8>,
-        received_ns: u64,
+        (received_ns, trace): (u64, Trace),
     ) -> Option<Vec<u8>> {
         let read = shapes::of_client(&frame).and_then(|canonical| {
             let kind = canonical.envelope()?.kind;
-            let message = self.in_session(session, &kind, &canonical, received_ns);
+            let message = self.in_session(session, &kind, &canonical, received_ns, &trace);
             drop(kind);
             Ok((message, canonical.into_bytes()))
         });

@@ -8,3 +8,4 @@ pub mod reply;
 pub mod request;
 pub mod shapes;
 pub mod splice;
+pub mod trace;

@@ -24,6 +24,8 @@ pub struct Marks {
     /// The client's headers that repeat arguments (`Mcp-Param-*`). They go on as they are: whether
     /// they say what the body says is for the server to see, who knows its tools.
     pub mirrored: Option<Box<HeaderMap>>,
+    /// The client's headers that name its run.
+    pub trace: Option<Box<HeaderMap>>,
 }
 
 impl Marks {
@@ -35,6 +37,7 @@ impl Marks {
             id,
             token,
             mirrored: None,
+            trace: None,
         })
     }
 
@@ -73,7 +76,7 @@ impl Marks {
 }
 
 /// The raw value of a member of `_meta`.
-fn meta<'a>(params: &[wire::scan::Member<'a>], name: &str) -> Option<&'a str> {
+pub fn meta<'a>(params: &[wire::scan::Member<'a>], name: &str) -> Option<&'a str> {
     let meta = member(params, "_meta")?;
     if !meta.contains(name) {
         return None;

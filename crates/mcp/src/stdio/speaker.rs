@@ -14,6 +14,7 @@ use crate::call::{
     Asked, Asker, CallGuard, Client as _, Lot, Question, Server, Shown, ToRead, UnderWay, form,
 };
 use crate::message::frames::{self, UpstreamFault};
+use crate::message::trace::Trace;
 use crate::message::{method, request};
 use crate::upstream::{IN_FLIGHT_MAX, Incoming, Link, Slot};
 
@@ -122,6 +123,7 @@ impl Speaker {
                 id: *id,
                 method,
                 received_ns,
+                trace: &Trace::default(),
             })),
             Kind::Notification { method } => Ok(self.notification(method, &scan)),
             Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),

@@ -3,51 +3,33 @@
 //! Appenders add their record to a shared batch in a short critical section. Whoever finds no write under way leads: it takes
 //! the batch, looks at the path, writes once, and wakes the others of its batch. Records that arrive meanwhile form the next.
 //! Two batches exist at any moment (one being written, one being collected), so two condition variables, taken in turn, wake
-//! exactly those concerned. A batch is bounded by the number of appending threads times [`RECORD_BYTES_MAX`].
+//! exactly those concerned. A record of what has happened already waits in the batch for the next append, and the helper thread
+//! writes it where none comes in time. A batch is bounded by the number of appending threads times [`RECORD_BYTES_MAX`].
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::medium::Stamp;
 use super::queue::Queue;
+use super::shared::{Contents, Shared, panicked};
 use super::{FileMedium, Log, LogError, Medium, Named, SyncPolicy, sync};
 
 /// Largest record that [`Log::append`] takes, in bytes.
 pub const RECORD_BYTES_MAX: usize = 1 << 20;
 
-/// Capacity that an emptied batch may keep, in bytes.
-const BATCH_KEPT_BYTES_MAX: usize = 1 << 18;
+/// Most bytes that wait for the next append.
+pub const LATER_BYTES_MAX: usize = 1 << 16;
 
 /// Times that a waiting appender gives the processor away before it sleeps.
 const YIELDS_MAX: usize = 8;
-
-/// Whether a log's file still holds what was written to it. Asked only when the file was touched by somebody, so it may read
-/// the whole file.
-pub trait Contents: Send + Sync {
-    /// Whether the first `len_bytes` bytes of the file are what was written, given what is to be written behind them (empty
-    /// where nothing is). `None`: that cannot be told at this moment.
-    fn hold(&self, len_bytes: u64, next: &[u8]) -> Option<bool>;
-}
 
 /// A file that is only ever appended to. Shared behind a reference by any number of threads.
 pub struct FileLog {
     shared: Arc<Shared>,
     policy: SyncPolicy,
     helper: Mutex<Option<JoinHandle<()>>>,
-    contents: Option<Box<dyn Contents>>,
-}
-
-pub(super) struct Shared {
-    pub(super) queue: Mutex<Queue>,
-    /// `Queue::settled`, for a look without the lock.
-    settled: AtomicU64,
-    turns: [Condvar; 2],
-    pub(super) helper: Condvar,
-    pub(super) synced: Condvar,
-    pub(super) medium: Box<dyn Medium>,
 }
 
 impl FileLog {
@@ -89,14 +71,7 @@ impl FileLog {
             Named::Another => return Err(LogError::Replaced),
         };
         let queue = Queue::starting_at(len_bytes);
-        let shared = Arc::new(Shared {
-            queue: Mutex::new(queue),
-            settled: AtomicU64::new(0),
-            turns: [Condvar::new(), Condvar::new()],
-            helper: Condvar::new(),
-            synced: Condvar::new(),
-            medium,
-        });
+        let shared = Arc::new(Shared::new(queue, medium));
         let pause = match policy {
             SyncPolicy::Never => None,
             SyncPolicy::Every => Some(Duration::ZERO),
@@ -115,14 +90,14 @@ impl FileLog {
             shared,
             policy,
             helper: Mutex::new(helper),
-            contents: None,
         })
     }
 
     /// Has the contents looked into whenever the file was touched by somebody else; without this only its length is known.
     #[must_use]
-    pub fn knowing(mut self, contents: Box<dyn Contents>) -> FileLog {
-        self.contents = Some(contents);
+    pub fn knowing(self, contents: Box<dyn Contents>) -> FileLog {
+        // Set once: a log is given its contents before it is shared.
+        let _ = self.shared.contents.set(contents);
         self
     }
 
@@ -145,44 +120,63 @@ impl FileLog {
         E: From<LogError>,
         F: FnOnce(&mut Vec<u8>) -> Result<T, E>,
     {
-        self.enqueue(true, compose).map(|(value, _)| value)
+        self.enqueue(compose).map(|(value, _)| value)
     }
 
-    /// [`FileLog::append_with`] without a look at the path before the write, for a record of what has happened already:
-    /// that the file is no longer ours is for the next one to find out that something depends on.
+    /// [`FileLog::append_with`] for a record of what has happened already: it is written with the next one, at the latest
+    /// [`LATER_MS`] milliseconds later, and nobody waits for that. What befalls it is for the next one to find out that
+    /// something depends on, or for [`Log::check`]. Under [`SyncPolicy::Never`], where no thread looks after the log, it is
+    /// written at once, without a look at the path.
     ///
     /// # Errors
-    /// As [`FileLog::append_with`], but for those of the look.
-    pub fn append_after_with<T, E, F>(&self, compose: F) -> Result<T, E>
+    /// What `compose` returned, or that the log has failed before.
+    pub fn append_later_with<T, E, F>(&self, compose: F) -> Result<T, E>
     where
         E: From<LogError>,
         F: FnOnce(&mut Vec<u8>) -> Result<T, E>,
     {
-        self.enqueue(false, compose).map(|(value, _)| value)
+        let mut queue = self.shared.lock()?;
+        let value = self.compose(&mut queue, compose)?;
+        if self.policy == SyncPolicy::Never {
+            queue.members = queue.members.saturating_add(1);
+            let mine = queue.collecting;
+            self.settle(queue, mine)?;
+        } else if queue.batch.len() > LATER_BYTES_MAX && !queue.leading {
+            // Whether it could be written is for the next one to find out.
+            let _ = self.shared.lead(queue);
+        } else if std::mem::take(&mut queue.helper_idle) {
+            drop(queue);
+            self.shared.helper.notify_all();
+        }
+        Ok(value)
     }
 
-    /// [`FileLog::append_with`], which also tells the offset behind what was appended.
-    fn enqueue<T, E, F>(&self, look: bool, compose: F) -> Result<(T, u64), E>
+    /// Adds a record to the batch that is being collected.
+    fn compose<T, E, F>(&self, queue: &mut Queue, compose: F) -> Result<T, E>
     where
         E: From<LogError>,
         F: FnOnce(&mut Vec<u8>) -> Result<T, E>,
     {
-        let mut queue = self.lock()?;
         if let Some(error) = queue.refused() {
             return Err(error.into());
         }
         let before = queue.batch.len();
-        let value = match compose(&mut queue.batch) {
-            Ok(value) => value,
-            Err(error) => {
-                queue.batch.truncate(before);
-                return Err(error);
-            }
-        };
-        queue.members = queue.members.saturating_add(1);
-        queue.look |= look;
+        let value = compose(&mut queue.batch).inspect_err(|_| queue.batch.truncate(before))?;
         let added = queue.batch.len().saturating_sub(before);
         queue.accepted_bytes = queue.accepted_bytes.saturating_add(added as u64);
+        Ok(value)
+    }
+
+    /// [`FileLog::append_with`], which also tells the offset behind what was appended.
+    fn enqueue<T, E, F>(&self, compose: F) -> Result<(T, u64), E>
+    where
+        E: From<LogError>,
+        F: FnOnce(&mut Vec<u8>) -> Result<T, E>,
+    {
+        let mut queue = self.shared.lock()?;
+        let value = self.compose(&mut queue, compose)?;
+        queue.members = queue.members.saturating_add(1);
+        queue.look = true;
         let (mine, end_bytes) = (queue.collecting, queue.accepted_bytes);
         self.settle(queue, mine)?;
         self.covered(end_bytes)?;
@@ -193,17 +187,17 @@ impl FileLog {
     fn settle<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, mine: u64) -> Result<(), LogError> {
         if !queue.leading {
             if !queue.crowded {
-                return self.lead(queue);
+                return self.shared.lead(queue);
             }
             // Others are about to append: whoever comes back first leads for all of them.
             drop(queue);
             std::thread::yield_now();
-            queue = self.lock()?;
+            queue = self.shared.lock()?;
             if queue.settled > mine {
                 return queue.outcome(mine);
             }
             if !queue.leading {
-                return self.lead(queue);
+                return self.shared.lead(queue);
             }
         }
         drop(queue);
@@ -214,10 +208,10 @@ impl FileLog {
                 break;
             }
         }
-        queue = self.lock()?;
+        queue = self.shared.lock()?;
         while queue.settled <= mine {
             if !queue.leading {
-                return self.lead(queue);
+                return self.shared.lead(queue);
             }
             queue = self.follow(queue, mine)?;
         }
@@ -238,128 +232,12 @@ impl FileLog {
         Ok(queue)
     }
 
-    /// Writes the batch collected so far, this thread's record in it, and wakes those who wait for it.
-    fn lead(&self, mut queue: MutexGuard<'_, Queue>) -> Result<(), LogError> {
-        let id = queue.collecting;
-        if queue.failure.is_some() {
-            queue.abandon();
-            let outcome = queue.outcome(id);
-            self.wake(queue, id);
-            return outcome;
-        }
-        queue.leading = true;
-        queue.crowded = std::mem::take(&mut queue.members) > 1;
-        queue.collecting = id.saturating_add(1);
-        let look = std::mem::take(&mut queue.look);
-        let spare = std::mem::take(&mut queue.spare);
-        let mut batch = std::mem::replace(&mut queue.batch, spare);
-        let start_bytes = queue.written_bytes;
-        drop(queue);
-        let result = self.write(&batch, start_bytes, look);
-        let written = batch.len() as u64;
-        batch.clear();
-        batch.shrink_to(BATCH_KEPT_BYTES_MAX);
-        let mut queue = self.lock()?;
-        queue.spare = batch;
-        queue.leading = false;
-        queue.settled = id.saturating_add(1);
-        match result.clone() {
-            Ok(()) => queue.written_bytes = start_bytes.saturating_add(written),
-            Err(error) => queue.end(error, id),
-        }
-        self.wake(queue, id);
-        result
-    }
-
-    /// Wakes the batch that was settled, one leader for the next, and the helper where it sleeps.
-    fn wake(&self, mut queue: MutexGuard<'_, Queue>, settled: u64) {
-        self.shared.settled.store(queue.settled, Ordering::Release);
-        let failed = queue.failure.is_some();
-        let on_done = *queue.waiting(settled);
-        let on_next = *queue.waiting(settled.saturating_add(1));
-        let helper = std::mem::take(&mut queue.helper_idle);
-        drop(queue);
-        let [even, odd] = &self.shared.turns;
-        let (done, next) = if settled.is_multiple_of(2) {
-            (even, odd)
-        } else {
-            (odd, even)
-        };
-        if on_done > 0 {
-            done.notify_all();
-        }
-        if failed {
-            next.notify_all();
-            self.shared.synced.notify_all();
-        } else if on_next > 0 {
-            next.notify_one();
-        }
-        if helper {
-            self.shared.helper.notify_all();
-        }
-    }
-
-    /// One look at the path where a record asks for it, one write; a part that was written is cut off again.
-    fn write(&self, batch: &[u8], start_bytes: u64, look: bool) -> Result<(), LogError> {
-        if look {
-            self.look(start_bytes, batch)?;
-        }
-        let cause = match self.shared.medium.write(batch) {
-            Ok(written) if written == batch.len() => return Ok(()),
-            Ok(_) => LogError::Full,
-            Err(error) => LogError::from_io("write", &error),
-        };
-        match self.shared.medium.truncate(start_bytes) {
-            Ok(()) => Err(cause),
-            Err(_) => Err(LogError::Torn {
-                cause: Arc::new(cause),
-            }),
-        }
-    }
-
-    fn look(&self, expected_bytes: u64, next: &[u8]) -> Result<(), LogError> {
-        let named = self.shared.medium.look();
-        match named.map_err(|error| LogError::from_io("inspect", &error))? {
-            Named::Ours { len_bytes, touched } if len_bytes == expected_bytes => match touched {
-                Some(stamp) => self.touched(stamp, expected_bytes, next),
-                None => Ok(()),
-            },
-            Named::Ours { len_bytes, .. } if len_bytes < expected_bytes => {
-                Err(LogError::Truncated {
-                    expected_bytes,
-                    found_bytes: len_bytes,
-                })
-            }
-            Named::Ours { len_bytes, .. } => Err(LogError::Grown {
-                expected_bytes,
-                found_bytes: len_bytes,
-            }),
-            Named::Nothing => Err(LogError::Unlinked),
-            Named::Another => Err(LogError::Replaced),
-        }
-    }
-
-    /// Somebody touched the file: an edit ends the log, a new link or mode is let be.
-    fn touched(&self, stamp: Stamp, len_bytes: u64, next: &[u8]) -> Result<(), LogError> {
-        let Some(contents) = &self.contents else {
-            return Ok(());
-        };
-        match contents.hold(len_bytes, next) {
-            Some(true) => {
-                self.shared.medium.accept(stamp);
-                Ok(())
-            }
-            Some(false) => Err(LogError::Edited),
-            None => Ok(()),
-        }
-    }
-
     /// Under [`SyncPolicy::Every`], waits for a sync that covers `end_bytes`.
     fn covered(&self, end_bytes: u64) -> Result<(), LogError> {
         if self.policy != SyncPolicy::Every {
             return Ok(());
         }
-        let mut queue = self.lock()?;
+        let mut queue = self.shared.lock()?;
         while queue.synced_bytes < end_bytes {
             if let Some(error) = &queue.failure {
                 return Err(error.clone());
@@ -372,7 +250,7 @@ impl FileLog {
     /// The error that an append would meet because of an earlier failure, without looking at the file.
     #[must_use]
     pub fn failure(&self) -> Option<LogError> {
-        match self.lock() {
+        match self.shared.lock() {
             Ok(queue) => queue.refused(),
             Err(error) => Some(error),
         }
@@ -383,10 +261,9 @@ impl FileLog {
     /// # Errors
     /// What the last sync, or an earlier failure, reports.
     pub fn close(&self) -> Result<(), LogError> {
-        let synced = if self.policy == SyncPolicy::Never {
-            Ok(())
-        } else {
-            self.sync()
+        let synced = match self.policy {
+            SyncPolicy::Never => Ok(()),
+            SyncPolicy::Every | SyncPolicy::Interval { .. } => self.sync(),
         };
         self.stop();
         synced
@@ -407,10 +284,6 @@ impl FileLog {
         // The helper cannot panic; were it to, there is nothing left to stop.
         let _ = helper.map(JoinHandle::join);
     }
-
-    fn lock(&self) -> Result<MutexGuard<'_, Queue>, LogError> {
-        self.shared.queue.lock().map_err(|_| panicked())
-    }
 }
 
 impl Log for FileLog {
@@ -421,7 +294,7 @@ impl Log for FileLog {
                 record_bytes_max: RECORD_BYTES_MAX,
             });
         }
-        let appended = self.enqueue(true, |batch| {
+        let appended = self.enqueue(|batch| {
             batch.extend_from_slice(record);
             Ok::<_, LogError>(())
         });
@@ -429,7 +302,7 @@ impl Log for FileLog {
     }
 
     fn check(&self) -> Result<(), LogError> {
-        let mut queue = self.lock()?;
+        let mut queue = self.shared.lock()?;
         if let Some(error) = queue.refused() {
             return Err(error);
         }
@@ -437,24 +310,18 @@ impl Log for FileLog {
         if queue.leading {
             return Ok(());
         }
-        self.look(queue.written_bytes, &[])
-            .inspect_err(|error| queue.fail(error.clone()))
+        let looked = self.shared.look(queue.written_bytes, &queue.batch);
+        looked.inspect_err(|error| queue.fail(error.clone()))
     }
 
     fn sync(&self) -> Result<(), LogError> {
-        let (target, failure) = {
-            let queue = self.lock()?;
-            (queue.written_bytes, queue.refused())
-        };
-        if let Some(error) = failure {
-            return Err(error);
-        }
+        let target = self.shared.written_out()?;
         let result = self
             .shared
             .medium
             .sync()
             .map_err(|error| LogError::from_io("sync", &error));
-        let mut queue = self.lock()?;
+        let mut queue = self.shared.lock()?;
         match result {
             Ok(()) => queue.synced_bytes = queue.synced_bytes.max(target),
             Err(error) => {
@@ -486,13 +353,5 @@ impl std::fmt::Debug for FileLog {
         f.debug_struct("FileLog")
             .field("policy", &self.policy)
             .finish_non_exhaustive()
-    }
-}
-
-fn panicked() -> LogError {
-    LogError::Io {
-        action: "go on with",
-        kind: std::io::ErrorKind::Other,
-        code: None,
     }
 }

@@ -9,12 +9,14 @@ mod error;
 mod file;
 mod medium;
 mod queue;
+mod shared;
 mod sync;
 
 pub use error::LogError;
-pub use file::{Contents, FileLog, RECORD_BYTES_MAX};
+pub use file::{FileLog, LATER_BYTES_MAX, RECORD_BYTES_MAX};
 pub use medium::{FileMedium, Medium, Named, Stamp};
-pub use sync::{INTERVAL_MS_DEFAULT, SyncPolicy};
+pub use shared::Contents;
+pub use sync::{INTERVAL_MS_DEFAULT, LATER_MS, SyncPolicy};
 
 /// An append-only sequence of bytes, in which a record is either whole or absent.
 pub trait Log: Send + Sync {

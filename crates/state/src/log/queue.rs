@@ -42,6 +42,11 @@ impl Queue {
         }
     }
 
+    /// Whether records are collected, and nobody writes or is about to.
+    pub(super) fn waits_alone(&self) -> bool {
+        !self.batch.is_empty() && self.members == 0 && !self.leading
+    }
+
     /// How many sleep for a batch, or for one two before or after it.
     pub(super) fn waiting(&mut self, batch: u64) -> &mut u32 {
         if batch.is_multiple_of(2) {

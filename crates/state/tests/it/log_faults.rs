@@ -256,10 +256,10 @@ fn a_record_of_what_is_over_is_written_unlooked_and_the_next_finds_the_file_gone
         batch.extend_from_slice(b"over\n");
         Ok::<_, LogError>(())
     };
-    log.append_after_with(over).unwrap();
+    log.append_later_with(over).unwrap();
     let error = log.append(b"two\n").unwrap_err();
     assert_eq!(error, LogError::Unlinked);
-    assert!(log.append_after_with(over).is_err());
+    assert!(log.append_later_with(over).is_err());
     stays_failed(&log, &error);
 }
 

@@ -10,3 +10,4 @@
 )]
 
 mod log_faults;
+mod log_later;

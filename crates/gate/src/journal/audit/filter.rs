@@ -48,6 +48,8 @@ pub struct Filter {
     pub op: Option<String>,
     /// Of this session.
     pub session_id: Option<String>,
+    /// Of this run.
+    pub run_id: Option<String>,
     /// About this part of the program, or of the configuration.
     pub component: Option<String>,
     /// Refusals alone, of every kind: calls that a rule, a limit or a person refused or that nobody answered for, and
@@ -77,6 +79,8 @@ struct Facts<'a> {
     op: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     session_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    run_id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     component: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -127,6 +131,7 @@ impl Filter {
                 && is(&self.decision, &facts.decision)
                 && is(&self.op, &facts.op)
                 && is(&self.session_id, &facts.session_id)
+                && is(&self.run_id, &facts.run_id)
                 && is(&self.component, &facts.component)
                 && (!self.refused || facts.is_refusal())
                 && is(&self.subject_id, &facts.subject_id)

@@ -98,6 +98,8 @@ pub struct Decision<'a> {
     pub request_id: Option<&'a str>,
     /// The client's session.
     pub session_id: Option<&'a str>,
+    /// The run that the call belongs to.
+    pub run_id: Option<&'a str>,
     /// Class digest: the arguments.
     pub arguments_digest: Option<Digest>,
     /// `user_allowed`, `user_denied`, `timeout`, `withdrawn`.
@@ -159,6 +161,7 @@ impl Decision<'_> {
         }
         members.maybe("request_id", self.request_id);
         members.maybe("session_id", self.session_id);
+        members.maybe("run_id", self.run_id);
         members.digest("arguments_digest", self.arguments_digest);
         members.maybe("hitl_outcome", self.hitl_outcome);
         if let Some(hit) = self.hitl_cache_hit {

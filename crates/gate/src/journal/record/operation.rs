@@ -121,6 +121,8 @@ pub struct Operation<'a> {
     pub request_id: Option<&'a str>,
     /// The client's session.
     pub session_id: Option<&'a str>,
+    /// The run that the call belongs to.
+    pub run_id: Option<&'a str>,
     /// The method, such as `tools/call`.
     pub method: Option<&'a str>,
     /// The tool's own name.
@@ -160,6 +162,7 @@ impl Operation<'_> {
         members.text("status", self.status.name());
         members.maybe("request_id", self.request_id);
         members.maybe("session_id", self.session_id);
+        members.maybe("run_id", self.run_id);
         members.maybe("method", self.method);
         members.maybe("tool_name", self.tool_name);
         members.number("error_code", self.error_code);

@@ -1,5 +1,6 @@
 //! Calls that read a directory with all that lies below it.
 
+use crate::memo::Memo;
 use crate::words::words;
 
 /// Words of tool names that say so.
@@ -62,9 +63,14 @@ const COMMANDS: [&str; 14] = [
 /// canonical spelling.
 #[must_use]
 pub fn reads_below(tool: &str, arguments: &str) -> bool {
-    words(tool)
-        .iter()
-        .any(|word| TOOLS.contains(&word.as_str()))
+    thread_local! {
+        static BY_NAME: Memo<bool> = Memo::default();
+    }
+    let says_so = |tool: &str| {
+        let words = words(tool);
+        words.iter().any(|word| TOOLS.contains(&word.as_str()))
+    };
+    BY_NAME.with(|names| names.of(tool, says_so))
         || MEMBERS.iter().any(|member| arguments.contains(member))
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Outline {
     pub arguments: Option<String>,
     /// The headers that repeat arguments, where the client has given them; else they are found out.
     pub mirrored: Option<super::Headers>,
+    /// The client's headers that name its run.
+    pub trace: Option<Box<super::Headers>>,
 }
 
 impl Outline {
@@ -38,6 +40,7 @@ impl Outline {
             name: None,
             arguments: None,
             mirrored: None,
+            trace: None,
         };
         let bounds = Bounds::default();
         let Ok(scan) = scan_reply(frame, &bounds) else {

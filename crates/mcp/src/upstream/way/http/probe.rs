@@ -37,7 +37,7 @@ impl HttpUpstream {
         let frame = Frame::from(INITIALIZE.as_bytes().to_vec());
         let pass = gate.control(ControlKind::Handshake, session.id(), frame);
         let (frame, ()) = taken(pass, session.id()).ok_or(Fault::Unreachable)?;
-        let mut exchange = session.carry(frame, None);
+        let mut exchange = session.carry(frame);
         let outcome = loop {
             match exchange.next().await {
                 Some(Incoming::Response(_)) => break Ok(()),

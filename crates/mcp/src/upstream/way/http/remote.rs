@@ -120,7 +120,9 @@ impl Peer for Remote {
         };
         // A client that speaks HTTP has said them itself.
         let mirrored = name.map(|_| marks.mirrored.as_deref().cloned().unwrap_or_default());
-        let exchange = self.session.carry(frame, mirrored);
+        let exchange = self
+            .session
+            .carry_with(frame, mirrored, marks.trace.clone());
         Ok(Reading::Own(Box::new(exchange)))
     }
 
@@ -133,7 +135,7 @@ impl Peer for Remote {
         let handle = Handle::try_current().map_err(|_| io::ErrorKind::BrokenPipe)?;
         let place = Arc::clone(&self.asides).try_acquire_owned();
         let place = place.map_err(|_| io::ErrorKind::WouldBlock)?;
-        let exchange = self.session.carry(frame, None);
+        let exchange = self.session.carry(frame);
         let notes = Arc::clone(notes);
         handle.spawn(async move {
             carry(exchange, |event, message| note(&notes, event, message)).await;
@@ -153,7 +155,7 @@ impl Peer for Remote {
             let frame = frame_at(self.id(), frame)?;
             // What the server says as soon as it hears of its client has a reader by then.
             self.listen(link).await;
-            let exchange = self.session.carry(frame, None);
+            let exchange = self.session.carry(frame);
             carry(exchange, |event, message| link.note(event, message)).await;
             self.session.hold_back(false);
             Ok(())

@@ -78,11 +78,22 @@ impl HttpSession {
     }
 
     /// Sends what a pass held; what comes back is read from the exchange, and nothing happens while
-    /// nobody reads. `mirrored` are the headers that repeat arguments (Modern); where they are not
-    /// given they are found out.
-    pub(super) fn carry(self: &Arc<Self>, frame: Frame, mirrored: Option<HeaderMap>) -> Exchange {
+    /// nobody reads.
+    pub(super) fn carry(self: &Arc<Self>, frame: Frame) -> Exchange {
+        self.carry_with(frame, None, None)
+    }
+
+    /// [`Session::carry`] with headers of the client: `mirrored` repeat arguments (Modern; where they are not given they are
+    /// found out), `trace` name its run.
+    pub(super) fn carry_with(
+        self: &Arc<Self>,
+        frame: Frame,
+        mirrored: Option<HeaderMap>,
+        trace: Option<Box<HeaderMap>>,
+    ) -> Exchange {
         let mut outline = Outline::of(&frame.bytes);
         outline.mirrored = mirrored;
+        outline.trace = trace;
         self.outlined(outline, frame)
     }
 
@@ -176,6 +187,13 @@ impl HttpSession {
                 headers.insert(PROTOCOL_VERSION, version);
             }
             self.mirror(outline, &mut headers);
+        }
+        if let Some(trace) = &outline.trace {
+            headers.extend(
+                trace
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.clone())),
+            );
         }
         let (lane, head_ms_max) = match (outline.is_request(), outline.method.as_str()) {
             // It lasts as long as its client stays, and no call is to wait for that.
