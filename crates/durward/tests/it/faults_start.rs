@@ -137,7 +137,8 @@ fn the_starter_policy_is_announced_and_applies() {
     let mut client = mocks::client::Client::spawn_with(binary(), args, &place.options()).unwrap();
     client.handshake(LATEST).unwrap();
     let _denier = approver::Denier::start(&place.runtime());
-    let reply = client.request("tools/call", guarded::echo("x")).unwrap();
+    let params = serde_json::json!({"name": "record", "arguments": {"text": "x"}});
+    let reply = client.request("tools/call", params).unwrap();
     let data = reply.error().expect("a refusal")["data"].clone();
     assert_eq!(data["decision"], "hitl", "{data}");
     assert_eq!(data["reason"], "approval_denied", "{data}");

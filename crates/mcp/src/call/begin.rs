@@ -7,6 +7,7 @@ use super::input_required::{Return, take_answer};
 use super::read::{After, Asked, Names, Step};
 use super::run::{Run, Stage};
 use super::under_way::CallGuard;
+use super::unlisted::Listed;
 use super::wait::Asking;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
@@ -30,7 +31,13 @@ struct Called {
 
 impl Asker {
     /// Judges and sends a request.
-    pub async fn begin(self, frame: Vec<u8>, asked: Asked, guard: Option<CallGuard>) -> Begun {
+    pub async fn begin(self, frame: Vec<u8>, mut asked: Asked, guard: Option<CallGuard>) -> Begun {
+        let listed = match &asked.step {
+            Step::Unlisted(..) => {
+                Box::pin(self.listed_first(&frame, &mut asked, guard.as_ref())).await
+            }
+            _ => Listed::Known,
+        };
         let Asked {
             marks,
             names,
@@ -39,9 +46,14 @@ impl Asker {
             read,
         } = asked;
         let carried = |bytes| Frame { bytes, read };
+        let deadline_ns = match listed {
+            Listed::Known => received_ns.saturating_add(names.timeout_ns),
+            // The server's time begins now.
+            Listed::Asked(_) | Listed::Withdrawn => self.deadline_ns(&names),
+        };
         let called = Called {
             marks,
-            deadline_ns: received_ns.saturating_add(names.timeout_ns),
+            deadline_ns,
             names,
             guard,
         };
@@ -59,7 +71,7 @@ impl Asker {
                     Err(refusal) => Begun::Answered(frames::refused(&called.names.id, &refusal)),
                 }
             }
-            Step::Judge(facts, origin) => {
+            Step::Judge(facts, origin) | Step::Unlisted(facts, origin) => {
                 let call = Call {
                     caller: self.caller.clone(),
                     facts: *facts,
@@ -68,6 +80,14 @@ impl Asker {
                     request: carried(frame),
                 };
                 let admission = self.server.gate.admit(call).await;
+                if let Some(instead) = self.not_listed(&listed, &admission, &called.names.id) {
+                    return instead;
+                }
+                if let Listed::Withdrawn = listed {
+                    drop(admission);
+                    let run = Run::new(self, Stage::Over, called.names, called.guard);
+                    return Begun::Running(Box::new(run));
+                }
                 self.decided(admission, called).await
             }
             Step::Return(back, facts, origin) => match self.unpark(&back.state, &frame) {

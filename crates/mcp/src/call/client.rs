@@ -103,6 +103,7 @@ impl Asker {
             transport: self.server.pool.means().transport(),
             arguments_digest,
             received_ns,
+            waited: false,
         }
     }
 

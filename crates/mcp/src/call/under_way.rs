@@ -369,6 +369,12 @@ impl CallGuard {
         }
     }
 
+    /// Whether the client has taken it back before it was sent.
+    pub(super) fn is_taken_back(&self) -> bool {
+        let calls = self.under_way.calls();
+        matches!(calls.get(&self.key), Some(Progress::TakenBack))
+    }
+
     /// The call waits for a person: this is how to say that its client no longer does.
     pub(super) fn waits(&self, stop: &Arc<Stop>) {
         let waits = Progress::Waits(Arc::clone(stop));
