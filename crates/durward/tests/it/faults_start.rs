@@ -4,9 +4,7 @@ use std::fs;
 use std::process::Output;
 
 use crate::support::approver;
-use crate::support::guarded::{
-    self, LATEST, Place, binary, call_works, end, eventually, wait_for_end,
-};
+use crate::support::guarded::{LATEST, Place, binary, call_works, end, eventually, wait_for_end};
 
 /// Runs with this policy; the server must not be started and nothing be written.
 #[track_caller]

@@ -19,6 +19,8 @@ pub(crate) enum Begun {
     Answered(Vec<u8>),
     /// The two sides cannot understand each other.
     EraMismatch,
+    /// The headers of a Modern request do not repeat its arguments: why.
+    HeaderMismatch(String),
 }
 
 /// What is needed to send a call that may be sent.
@@ -34,7 +36,11 @@ impl Asker {
     pub async fn begin(self, frame: Vec<u8>, mut asked: Asked, guard: Option<CallGuard>) -> Begun {
         let listed = match &asked.step {
             Step::Unlisted(..) => {
-                Box::pin(self.listed_first(&frame, &mut asked, guard.as_ref())).await
+                let listed = self.listed_first(&frame, &mut asked, guard.as_ref());
+                match Box::pin(listed).await {
+                    Ok(listed) => listed,
+                    Err(stop) => return stop,
+                }
             }
             _ => Listed::Known,
         };
@@ -79,16 +85,7 @@ impl Asker {
                     targets: self.server.peer().into(),
                     request: carried(frame),
                 };
-                let admission = self.server.gate.admit(call).await;
-                if let Some(instead) = self.not_listed(&listed, &admission, &called.names.id) {
-                    return instead;
-                }
-                if let Listed::Withdrawn = listed {
-                    drop(admission);
-                    let run = Run::new(self, Stage::Over, called.names, called.guard);
-                    return Begun::Running(Box::new(run));
-                }
-                self.decided(admission, called).await
+                self.judge(call, &listed, called).await
             }
             Step::Return(back, facts, origin) => match self.unpark(&back.state, &frame) {
                 Ok((ticket, marks)) => {
@@ -102,6 +99,20 @@ impl Asker {
                 }
             },
         }
+    }
+
+    async fn judge(self, call: Call<Frame>, listed: &Listed, called: Called) -> Begun {
+        let admission = self.server.gate.admit(call).await;
+        if let Some(instead) = self.not_listed(listed, &admission, &called.names.id) {
+            return instead;
+        }
+        if let Listed::Withdrawn = listed {
+            // Nobody waits for it: what may pass is given up, and recorded so.
+            drop(admission);
+            let run = Run::new(self, Stage::Over, called.names, called.guard);
+            return Begun::Running(Box::new(run));
+        }
+        self.decided(admission, called).await
     }
 
     /// Goes on with a call that its client was asked about: as its person says, else as whoever else

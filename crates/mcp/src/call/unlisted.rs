@@ -2,9 +2,11 @@
 //! the server is asked for its tools first, on the gate's own behalf; a tool that is not among them no rule
 //! lets pass.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use ::http::HeaderMap;
 use gate::facts::{Facts, ResourceType};
 use gate::{Admission, ControlKind, Origin, Reason, Refusal};
 use wire::id::IdKey;
@@ -15,13 +17,13 @@ use super::begin::Begun;
 use super::client::Asker;
 use super::questions::Question;
 use super::read::{Asked, Step};
-use super::under_way::CallGuard;
+use super::under_way::{CallGuard, Stop, Why};
 use crate::describe;
 use crate::descriptions::listing;
 use crate::message::era;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::method::List;
-use crate::message::reply::{self, Reply};
+use crate::message::reply::Reply;
 use crate::message::request::{META_CAPABILITIES, META_CLIENT};
 use crate::message::splice::Marks;
 use crate::upstream::{Frame, Incoming};
@@ -40,17 +42,9 @@ pub(super) enum Listed {
     /// All that is needed of its server was known.
     Known,
     /// Its server was asked first; where the tool is still not known, this kept the server from listing it.
-    Asked(Option<NotListed>),
+    Asked(Option<Failure>),
     /// Its client has gone meanwhile, or has taken it back.
     Withdrawn,
-}
-
-/// Why a server was not asked, or has not answered with a list.
-#[derive(Debug)]
-pub(super) enum NotListed {
-    Failed(Failure),
-    /// The caller is beyond its limits.
-    Refused(Box<Refusal>),
 }
 
 impl Asker {
@@ -74,37 +68,69 @@ impl Asker {
         }
     }
 
-    /// Has the server list its tools, and reads the call again by what is known then.
+    /// Has the server list its tools, and reads the call again by what is known then; else what its client is
+    /// told.
     pub(super) async fn listed_first(
         &self,
         frame: &[u8],
         asked: &mut Asked,
         guard: Option<&CallGuard>,
-    ) -> Listed {
+    ) -> Result<Listed, Begun> {
         let Step::Unlisted(facts, origin) = &asked.step else {
-            return Listed::Known;
+            return Ok(Listed::Known);
         };
+        let stop = Arc::new(Stop::default());
+        if let Some(guard) = guard {
+            guard.waits(&stop);
+        }
         let listed = tokio::select! {
-            listed = self.list_for(frame, facts, origin) => listed,
-            () = self.client.gone() => return Listed::Withdrawn,
+            listed = self.list_for(frame, facts, origin) => Some(listed),
+            () = withdrawn(&stop) => None,
+            () = self.client.gone() => None,
+        };
+        let is_withdrawn = guard.is_some_and(|guard| guard.goes_on(&stop));
+        let failure = match listed {
+            Some(Ok(failure)) => failure,
+            Some(Err(refusal)) => {
+                return Err(Begun::Answered(frames::refused(asked.id(), &refusal)));
+            }
+            None => return Ok(Listed::Withdrawn),
         };
         // It was read before, so it can be again; else it is judged by what was known then.
         drop(self.read_again(frame, asked));
+        self.headers_repeat(frame, asked)?;
         if let Step::Judge(_, origin) | Step::Unlisted(_, origin) = &mut asked.step {
             origin.waited = true;
         }
-        if guard.is_some_and(CallGuard::is_taken_back) {
-            return Listed::Withdrawn;
+        if is_withdrawn {
+            return Ok(Listed::Withdrawn);
         }
-        Listed::Asked(listed.err())
+        Ok(Listed::Asked(failure))
     }
 
-    /// Asks, unless somebody else has while this call waited.
-    async fn list_for(&self, call: &[u8], facts: &Facts, origin: &Origin) -> Result<(), NotListed> {
-        let failed = |last: &Option<Failure>| match last {
-            Some(failure) => Err(NotListed::Failed(failure.clone())),
-            None => Ok(()),
-        };
+    /// Whether the headers of a Modern request repeat the arguments that its tool declares.
+    fn headers_repeat(&self, frame: &[u8], asked: &Asked) -> Result<(), Begun> {
+        if !self.is_modern() || !self.client.is_over_http() {
+            return Ok(());
+        }
+        let none = HeaderMap::new();
+        let headers = asked.marks.mirrored.as_deref().unwrap_or(&none);
+        match scan_request(frame, &Bounds::default()) {
+            Ok(scan) => {
+                let repeated = self.server.check_headers(&scan, headers);
+                repeated.map_err(Begun::HeaderMismatch)
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Asks, unless somebody else has while this call waited; gives why there is no list, where there is none.
+    async fn list_for(
+        &self,
+        call: &[u8],
+        facts: &Facts,
+        origin: &Origin,
+    ) -> Result<Option<Failure>, Box<Refusal>> {
         let listing = self.slot.listing();
         let before = listing.ended.load(Ordering::Acquire);
         let mut last = listing.turn.lock().await;
@@ -112,17 +138,16 @@ impl Asker {
         if tool.is_some_and(|tool| self.server.has_listed(tool))
             || listing.ended.load(Ordering::Acquire) != before
         {
-            return failed(&last);
+            return Ok(last.clone());
         }
         if before > 0 {
             // Who calls again and again what is not there counts as one who lists again and again.
             let (gate, to) = (&self.server.gate, self.server.peer());
-            let pass = gate.admit_control(ControlKind::List, facts, origin, &to, ());
-            drop(pass.map_err(NotListed::Refused)?);
+            drop(gate.admit_control(ControlKind::List, facts, origin, &to, ())?);
         }
         *last = self.list_tools(call).await.err();
         listing.ended.fetch_add(1, Ordering::AcqRel);
-        failed(&last)
+        Ok(last.clone())
     }
 
     async fn list_tools(&self, call: &[u8]) -> Result<(), Failure> {
@@ -145,7 +170,6 @@ impl Asker {
                     _ => Ok(()),
                 };
             }
-            reply::within_bound(&self.server.gate, &reply.frame).map_err(|(failure, _)| failure)?;
             let listed = match listing::of_reply(List::Tools, &reply.frame, payload) {
                 Ok(Some(listed)) => listed,
                 Ok(None) => return Ok(()),
@@ -226,18 +250,13 @@ impl Asker {
         admission: &Admission<R>,
         id: &str,
     ) -> Option<Begun> {
-        let (Listed::Asked(Some(why)), Admission::Refused(refusal)) = (listed, admission) else {
+        let (Listed::Asked(Some(failure)), Admission::Refused(refusal)) = (listed, admission)
+        else {
             return None;
         };
         if refusal.reason != Reason::UnknownTool {
             return None;
         }
-        let failure = match why {
-            NotListed::Refused(refusal) => {
-                return Some(Begun::Answered(frames::refused(id, refusal)));
-            }
-            NotListed::Failed(failure) => failure,
-        };
         match (failure.fault, &failure.detail, self.era) {
             // The server is there, and has not listed the tool.
             (UpstreamFault::Timeout | UpstreamFault::Garbage, ..) => None,
@@ -250,6 +269,13 @@ impl Asker {
                 Some(Begun::Answered(frames::upstream_failure(id, failure)))
             }
         }
+    }
+}
+
+/// Ready when the client takes the call back. A call that came before the end is waited for.
+async fn withdrawn(stop: &Stop) {
+    if let Why::Refused(_) = stop.heard().await {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -22,6 +22,9 @@ use crate::message::method;
 use crate::message::request;
 use crate::message::shapes;
 
+/// What is noted of a Modern request that is refused.
+const UNFIT: &str = "a request is not what its revision demands";
+
 /// Most messages in one batch.
 const BATCH_MAX: usize = 256;
 
@@ -85,6 +88,10 @@ impl Face {
                 match asker.begin(frame, *asked, guard).await {
                     Begun::Answered(answer) => answer::json(StatusCode::OK, answer),
                     Begun::EraMismatch => self.era_mismatch(&id),
+                    Begun::HeaderMismatch(why) => {
+                        self.note("modern_request_refused", UNFIT);
+                        *modern::header_mismatch(&id, &why)
+                    }
                     Begun::Running(run) => match session {
                         Some(session) => legacy_answer(run, session).await,
                         None => self.modern_answer(run, &caller.subject).await,
@@ -187,10 +194,7 @@ impl Face {
             checked = mirrored.map_err(|why| modern::header_mismatch(id, &why));
         }
         if let Err(response) = checked {
-            self.note(
-                "modern_request_refused",
-                "a request is not what its revision demands",
-            );
+            self.note("modern_request_refused", UNFIT);
             return Message::Answered(*response);
         }
         let asker = Asker {
@@ -369,6 +373,7 @@ impl Face {
                     Begun::EraMismatch => {
                         Some(frames::upstream_fault(&id, UpstreamFault::EraMismatch))
                     }
+                    Begun::HeaderMismatch(why) => Some(frames::header_mismatch(&id, &why)),
                     Begun::Running(mut run) => loop {
                         match run.next().await {
                             Said::Emit(news) => session.streams.emit(NEWS, &news).await,
