@@ -36,6 +36,8 @@ pub enum Reason {
     PinsUnreadable,
     /// The name holds characters that cannot be seen.
     UnseenName,
+    /// The server has not listed a tool of this name.
+    UnknownTool,
     /// The decision could not be written down.
     Journal,
     /// Durward is shutting down.
@@ -54,7 +56,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -70,6 +72,7 @@ impl Reason {
         Self::DefinitionChanged,
         Self::PinsUnreadable,
         Self::UnseenName,
+        Self::UnknownTool,
         Self::Journal,
         Self::Draining,
         Self::RateLimit,
@@ -98,6 +101,7 @@ impl Reason {
             Self::DefinitionChanged => "definition_changed",
             Self::PinsUnreadable => "pins_unreadable",
             Self::UnseenName => "unseen_name",
+            Self::UnknownTool => "unknown_tool",
             Self::Journal => "journal_failed",
             Self::Draining => "draining",
             Self::RateLimit => "rate_limited",
@@ -151,6 +155,9 @@ impl Reason {
             Self::UnseenName => {
                 "refused: the name holds characters that cannot be seen; it is in no list either".into()
             }
+            Self::UnknownTool => {
+                "refused: the server has not listed a tool of this name; list its tools and use a name of that list".into()
+            }
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
             Self::RateLimit => {
@@ -196,6 +203,7 @@ impl Reason {
             | Self::DefinitionChanged
             | Self::PinsUnreadable
             | Self::UnseenName
+            | Self::UnknownTool
             | Self::ApprovalTooLate
             | Self::FactsChanged
             | Self::Journal => false,

@@ -33,6 +33,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::DefinitionChanged
         | Reason::PinsUnreadable
         | Reason::UnseenName
+        | Reason::UnknownTool
         | Reason::Journal
         | Reason::Draining
         | Reason::RateLimit
@@ -57,7 +58,8 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::ApprovalTooLate
         | Reason::FactsChanged
         | Reason::DefinitionChanged
-        | Reason::UnseenName => StatusCode::FORBIDDEN,
+        | Reason::UnseenName
+        | Reason::UnknownTool => StatusCode::FORBIDDEN,
         Reason::ApprovalQueueFull
         | Reason::ApprovalTooManyWaiting
         | Reason::ApprovalTooManyAsked

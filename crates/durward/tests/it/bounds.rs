@@ -42,7 +42,9 @@ fn batch_of_one_message_too_many() {
 #[test]
 fn one_call_too_many_under_way() {
     let place = Place::new();
-    let mut client = place.guard_command(&[], &["sh", "-c", "cat >/dev/null; :"]);
+    // It lists its tool and answers no call.
+    let script = r#"read list; echo '{"jsonrpc":"2.0","id":"durward-list-0","result":{"tools":[{"name":"echo","inputSchema":{}}]}}'; cat >/dev/null; :"#;
+    let mut client = place.guard_command(&[], &["sh", "-c", script]);
     for at in 0..=IN_FLIGHT_MAX {
         client
             .send_request_as(&at.to_string(), "tools/call", echo("x"))

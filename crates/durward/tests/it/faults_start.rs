@@ -4,9 +4,7 @@ use std::fs;
 use std::process::Output;
 
 use crate::support::approver;
-use crate::support::guarded::{
-    self, LATEST, Place, binary, call_works, end, eventually, wait_for_end,
-};
+use crate::support::guarded::{LATEST, Place, binary, call_works, end, eventually, wait_for_end};
 
 /// Runs with this policy; the server must not be started and nothing be written.
 #[track_caller]
@@ -137,7 +135,8 @@ fn the_starter_policy_is_announced_and_applies() {
     let mut client = mocks::client::Client::spawn_with(binary(), args, &place.options()).unwrap();
     client.handshake(LATEST).unwrap();
     let _denier = approver::Denier::start(&place.runtime());
-    let reply = client.request("tools/call", guarded::echo("x")).unwrap();
+    let params = serde_json::json!({"name": "record", "arguments": {"text": "x"}});
+    let reply = client.request("tools/call", params).unwrap();
     let data = reply.error().expect("a refusal")["data"].clone();
     assert_eq!(data["decision"], "hitl", "{data}");
     assert_eq!(data["reason"], "approval_denied", "{data}");

@@ -70,3 +70,4 @@ mod serve_soak;
 mod serve_streams;
 mod serve_tls;
 mod support;
+mod unlisted_tools;

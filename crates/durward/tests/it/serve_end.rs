@@ -109,11 +109,12 @@ fn a_call_that_does_not_end_is_answered_so_and_settled() {
 fn a_second_signal_ends_the_drain_at_once() {
     let place = Place::new();
     let count = place.path("count");
-    // It never answers, and does not end by itself either.
+    // It never answers a call, and does not end by itself either.
     let script = format!(
         r#"trap '' TERM; while read -r line; do id=${{line#*\"id\":}}; id=${{id%%[,\}}]*}}
         case $line in
         *initialize\"*) echo '{{"jsonrpc":"2.0","id":'$id',"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}}}';;
+        *tools/list*) echo '{{"jsonrpc":"2.0","id":'$id',"result":{{"tools":[{{"name":"echo","inputSchema":{{"type":"object"}}}}]}}}}';;
         *) echo "$line" >> {};;
         esac; done"#,
         count.display()

@@ -26,8 +26,8 @@ fn list(served: &Served) -> serde_json::Value {
 
 #[test]
 fn arguments_in_headers_are_compared_with_the_body() {
+    // Nobody has listed the tool before its first call.
     let served = conformance();
-    list(&served);
     let region = r#""name":"test_header_parameter","arguments":{"region":"caf\u00e9"}"#;
     let none = r#""name":"test_header_parameter","arguments":{}"#;
     let good = ("mcp-param-region", "=?base64?Y2Fmw6k=?=");
@@ -36,10 +36,10 @@ fn arguments_in_headers_are_compared_with_the_body() {
     let unknown = ("mcp-param-else", "x");
     type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], bool);
     let cases: [Case<'_>; 8] = [
+        (region, &[other], false),
         (region, &[good], true),
         (region, &[good, unknown], true),
         (region, &[], false),
-        (region, &[other], false),
         (region, &[garbled], false),
         (region, &[good, good], false),
         (region, &[good, other], false),

@@ -246,6 +246,7 @@ while read -r line; do
   id=${line#*\"id\":}; id=${id%%[,\}]*}
   case $line in
   *initialize\"*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}';;
+  *tools/list*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}}';;
   *tools/call*) call=$id; echo '{"jsonrpc":"2.0","id":"pinged","method":"ping"}';;
   *pinged*) echo '{"jsonrpc":"2.0","id":'$call',"result":{"content":[{"type":"text","text":"awake"}]}}';;
   esac

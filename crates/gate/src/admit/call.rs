@@ -43,4 +43,7 @@ pub struct Origin {
     pub arguments_digest: Option<Digest>,
     /// When the frame was read, on the gate's monotonic clock.
     pub received_ns: u64,
+    /// It has waited for its server's list of tools since before any drain: it is judged as if it had
+    /// come then.
+    pub waited: bool,
 }

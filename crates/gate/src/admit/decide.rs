@@ -102,7 +102,7 @@ impl Decided {
             (Effect::Deny, _) => Some(Reason::DenyRule),
         };
         let (named, matched_omitted) = judgement.named_rules(final_rule);
-        Self {
+        let mut decided = Self {
             effect,
             reason,
             final_rule: final_rule.to_owned(),
@@ -118,7 +118,11 @@ impl Decided {
             retry_after_ms: None,
             remember: effect == Effect::Hitl && may_be_remembered(&judgement),
             hitl: None,
+        };
+        if facts.unlisted && effect == Effect::Allow {
+            decided.stop(Reason::UnknownTool);
         }
+        decided
     }
 
     /// Joins what the limits say to what the rules say: beyond its tool's window a call that could

@@ -1,8 +1,6 @@
 //! Where limits meet calls: before the policy (how many, how often), before the send (how many at
 //! once), and what is written of those that are turned away.
 
-use std::sync::atomic::Ordering;
-
 use crate::facts::{Direction, Facts, ResourceType};
 use crate::journal::{JournalError, Record};
 use crate::limits::{Lane, Limits, Slot, Standing, Stop, Who};
@@ -37,24 +35,25 @@ impl Gate {
             Direction::ToServer => Lane::Calls,
             Direction::ToClient => Lane::ToClient,
         };
-        self.arrive(world, lane, &who(facts, origin), now_ns)
+        self.arrive(world, lane, facts, origin, now_ns)
     }
 
     fn arrive(
         &self,
         world: &World,
         lane: Lane,
-        who: &Who<'_>,
+        facts: &Facts,
+        origin: &Origin,
         now_ns: u64,
     ) -> Result<Standing, TurnAway> {
-        if self.draining.load(Ordering::Acquire) {
+        if self.is_draining() && !origin.waited {
             return Err(TurnAway {
                 reason: Reason::Draining,
                 retry_after_ms: None,
             });
         }
         self.counters
-            .arrive(&world.limits, lane, who, now_ns)
+            .arrive(&world.limits, lane, &who(facts, origin), now_ns)
             .map_err(TurnAway::from)
     }
 
@@ -134,7 +133,7 @@ impl Gate {
             | ControlKind::Complaint => return Ok(self.control(kind, to, request)),
         };
         let world = self.world();
-        self.arrive(&world, lane, &who(facts, origin), self.mono_ns())
+        self.arrive(&world, lane, facts, origin, self.mono_ns())
             .map_err(|why| Box::new(self.turn_away(&world, facts, origin, why)))?;
         Ok(self.control(kind, to, request))
     }
@@ -145,7 +144,7 @@ impl Gate {
     /// The refusal, where the caller is beyond its limits.
     pub fn admit_stray(&self, facts: &Facts, origin: &Origin) -> Result<(), Box<Refusal>> {
         let world = self.world();
-        self.arrive(&world, Lane::Calls, &who(facts, origin), self.mono_ns())
+        self.arrive(&world, Lane::Calls, facts, origin, self.mono_ns())
             .map(drop)
             .map_err(|why| Box::new(self.turn_away(&world, facts, origin, why)))
     }

@@ -151,11 +151,17 @@ impl Gate {
         };
         let measured = clock.mono_ns();
         stages.limits_us = micros(measured.saturating_sub(arrived));
-        let mut decided = self.judge(&world, &call.facts).joined_by(standing);
+        let decided = self.judge(&world, &call.facts, &call.origin);
+        let mut decided = decided.joined_by(standing);
         let judged = clock.mono_ns();
         stages.policy_us = micros(judged.saturating_sub(measured));
         decided.policy_us = stages.policy_us;
         if decided.effect == Effect::Hitl {
+            if self.is_draining() {
+                // It came before, but nobody is asked any more.
+                decided = Decided::refused(Reason::Draining);
+                return self.conclude(call, decided, world, stages, judged);
+            }
             return self.ask(ToAsk {
                 call,
                 decided,
@@ -169,8 +175,8 @@ impl Gate {
     }
 
     /// What the rules say, where nothing forbids asking them.
-    fn judge(&self, world: &World, facts: &Facts) -> Decided {
-        if self.is_draining() {
+    fn judge(&self, world: &World, facts: &Facts, origin: &Origin) -> Decided {
+        if self.is_draining() && !origin.waited {
             Decided::refused(Reason::Draining)
         } else if let Some(quarantine) = facts.quarantine {
             Decided::refused(quarantine.reason())
@@ -286,7 +292,9 @@ impl Gate {
         self.approvals.void_all();
     }
 
-    fn is_draining(&self) -> bool {
+    /// Whether every call that comes now is refused as *draining*.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)
     }
 

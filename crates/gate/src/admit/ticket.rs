@@ -291,7 +291,8 @@ impl Gate {
         } else {
             Standing::Within
         };
-        let mut decided = self.judge(&world, &held.call.facts).joined_by(standing);
+        let decided = self.judge(&world, &held.call.facts, &held.call.origin);
+        let mut decided = decided.joined_by(standing);
         decided.policy_us = micros(self.recorder.clock.mono_ns().saturating_sub(now_ns));
         if decided.effect != Effect::Hitl {
             return self.conclude(held.call, decided, world, held.stages, self.mono_ns());

@@ -155,6 +155,9 @@ pub struct Facts {
     pub more: More,
     /// Set where the tool may not be shown or called, whatever the policy says.
     pub quarantine: Option<Quarantine>,
+    /// Set where the server has not listed the tool: what its arguments mean is not known, and no rule can
+    /// let the call pass without a person.
+    pub unlisted: bool,
 }
 
 /// Facts that few calls have.

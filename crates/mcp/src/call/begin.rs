@@ -7,6 +7,7 @@ use super::input_required::{Return, take_answer};
 use super::read::{After, Asked, Names, Step};
 use super::run::{Run, Stage};
 use super::under_way::CallGuard;
+use super::unlisted::Listed;
 use super::wait::Asking;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
@@ -18,6 +19,8 @@ pub(crate) enum Begun {
     Answered(Vec<u8>),
     /// The two sides cannot understand each other.
     EraMismatch,
+    /// The headers of a Modern request do not repeat its arguments: why.
+    HeaderMismatch(String),
 }
 
 /// What is needed to send a call that may be sent.
@@ -30,7 +33,17 @@ struct Called {
 
 impl Asker {
     /// Judges and sends a request.
-    pub async fn begin(self, frame: Vec<u8>, asked: Asked, guard: Option<CallGuard>) -> Begun {
+    pub async fn begin(self, frame: Vec<u8>, mut asked: Asked, guard: Option<CallGuard>) -> Begun {
+        let listed = match &asked.step {
+            Step::Unlisted(..) => {
+                let listed = self.listed_first(&frame, &mut asked, guard.as_ref());
+                match Box::pin(listed).await {
+                    Ok(listed) => listed,
+                    Err(stop) => return stop,
+                }
+            }
+            _ => Listed::Known,
+        };
         let Asked {
             marks,
             names,
@@ -39,9 +52,14 @@ impl Asker {
             read,
         } = asked;
         let carried = |bytes| Frame { bytes, read };
+        let deadline_ns = match listed {
+            Listed::Known => received_ns.saturating_add(names.timeout_ns),
+            // The server's time begins now.
+            Listed::Asked(_) | Listed::Withdrawn => self.deadline_ns(&names),
+        };
         let called = Called {
             marks,
-            deadline_ns: received_ns.saturating_add(names.timeout_ns),
+            deadline_ns,
             names,
             guard,
         };
@@ -59,7 +77,7 @@ impl Asker {
                     Err(refusal) => Begun::Answered(frames::refused(&called.names.id, &refusal)),
                 }
             }
-            Step::Judge(facts, origin) => {
+            Step::Judge(facts, origin) | Step::Unlisted(facts, origin) => {
                 let call = Call {
                     caller: self.caller.clone(),
                     facts: *facts,
@@ -67,8 +85,7 @@ impl Asker {
                     targets: self.server.peer().into(),
                     request: carried(frame),
                 };
-                let admission = self.server.gate.admit(call).await;
-                self.decided(admission, called).await
+                self.judge(call, &listed, called).await
             }
             Step::Return(back, facts, origin) => match self.unpark(&back.state, &frame) {
                 Ok((ticket, marks)) => {
@@ -82,6 +99,20 @@ impl Asker {
                 }
             },
         }
+    }
+
+    async fn judge(self, call: Call<Frame>, listed: &Listed, called: Called) -> Begun {
+        let admission = self.server.gate.admit(call).await;
+        if let Some(instead) = self.not_listed(listed, &admission, &called.names.id) {
+            return instead;
+        }
+        if let Listed::Withdrawn = listed {
+            // Nobody waits for it: what may pass is given up, and recorded so.
+            drop(admission);
+            let run = Run::new(self, Stage::Over, called.names, called.guard);
+            return Begun::Running(Box::new(run));
+        }
+        self.decided(admission, called).await
     }
 
     /// Goes on with a call that its client was asked about: as its person says, else as whoever else

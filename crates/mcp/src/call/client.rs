@@ -105,6 +105,7 @@ impl Asker {
             run,
             arguments_digest,
             received_ns,
+            waited: false,
         }
     }
 

@@ -17,6 +17,7 @@ mod read;
 mod run;
 mod server;
 mod under_way;
+mod unlisted;
 mod wait;
 
 pub use parked::PARKED_MAX;

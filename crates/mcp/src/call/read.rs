@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gate::facts::{Facts, ResourceType};
 use gate::{ControlKind, InFlight, Origin, RunId};
 use toolkit::server::SessionRef;
-use wire::jsonrpc::{member, string};
+use wire::jsonrpc::{Kind, member, string};
 use wire::scan::Scan;
 use wire::{Canonical, Id, WireError};
 
@@ -18,7 +18,7 @@ use crate::describe;
 use crate::message::method::{self, Class, List, Treatment};
 use crate::message::splice::{Marks, meta};
 use crate::message::trace::{TRACEPARENT, Trace};
-use crate::message::{frames, request};
+use crate::message::{frames, request, shapes};
 use crate::upstream::{Lasting, Subscription};
 
 /// A request as its edge has read it.
@@ -62,6 +62,8 @@ pub(crate) struct Names {
 pub(super) enum Step {
     Pass(ControlKind, After, Box<Facts>, Box<Origin>),
     Judge(Box<Facts>, Box<Origin>),
+    /// A call that could pass, of a tool that its server has not listed.
+    Unlisted(Box<Facts>, Box<Origin>),
     /// The client comes back with an answer of its person.
     Return(Return, Box<Facts>, Box<Origin>),
     Refuse(Vec<u8>),
@@ -111,7 +113,7 @@ impl Asker {
         } = *asked;
         let frame = canonical.text().as_bytes();
         let message = self.message(scan);
-        let step = self.step(asked, message.as_deref());
+        let step = self.step(asked, message.as_deref(), true);
         let timeout_ns = if method::of(method).is_endless {
             // A subscription lasts as long as its client stays.
             u64::MAX
@@ -186,8 +188,14 @@ impl Asker {
         }
     }
 
-    /// What becomes of a request by its method and what it carries.
-    fn step(&self, asked: &ToRead<'_>, message: Option<&toolkit::mcp::Message>) -> Step {
+    /// What becomes of a request by its method and what it carries; whether its server may be asked for its
+    /// tools before.
+    fn step(
+        &self,
+        asked: &ToRead<'_>,
+        message: Option<&toolkit::mcp::Message>,
+        may_list: bool,
+    ) -> Step {
         let ToRead {
             scan,
             id,
@@ -219,19 +227,54 @@ impl Asker {
                 Step::Pass(ControlKind::List, after, control(), origin())
             }
             (Class::Judged(reaches_for), None) => match self.judged(asked, reaches_for, message) {
-                Ok(facts) => Step::Judge(facts, origin()),
+                Ok((facts, _)) if may_list && self.has_to_list_first(&facts) => {
+                    Step::Unlisted(facts, origin())
+                }
+                Ok((facts, Ok(()))) => Step::Judge(facts, origin()),
+                Ok((_, Err(fault))) => {
+                    self.client.note(fault.kind.label(), fault.message);
+                    Step::Refuse(frames::bad_frame(id.raw(), &fault))
+                }
                 Err(refusal) => Step::Refuse(refusal),
             },
         }
     }
 
-    /// The facts of a call that is judged, or the answer to one that cannot be.
+    /// Reads a request again, of whose tool more may be known by now; then it is judged by what is.
+    pub(super) fn read_again(&self, frame: &[u8], asked: &mut Asked) -> Result<(), WireError> {
+        let canonical = shapes::of_client(frame)?;
+        let scan = canonical.scan();
+        let Kind::Request { id, method } = canonical.envelope()?.kind else {
+            return Ok(());
+        };
+        let trace = Trace {
+            run: match &asked.step {
+                Step::Unlisted(_, origin) | Step::Judge(_, origin) => origin.run.clone(),
+                _ => None,
+            },
+            headers: None,
+        };
+        let again = ToRead {
+            canonical: &canonical,
+            scan: &scan,
+            id,
+            method: &method,
+            received_ns: asked.received_ns,
+            trace: &trace,
+        };
+        asked.step = self.step(&again, asked.read.as_deref(), false);
+        Ok(())
+    }
+
+    /// The facts of a call that is judged and whether its arguments can be read in one way only, or the
+    /// answer to one that cannot be judged.
+    #[expect(clippy::type_complexity, reason = "read at once by its one caller")]
     fn judged(
         &self,
         asked: &ToRead<'_>,
         reaches_for: Option<ResourceType>,
         message: Option<&toolkit::mcp::Message>,
-    ) -> Result<Box<Facts>, Vec<u8>> {
+    ) -> Result<(Box<Facts>, Result<(), WireError>), Vec<u8>> {
         let (id, method) = (asked.id.raw(), asked.method);
         let described = self.with_context(|context| {
             describe::client_request(method, reaches_for, asked.scan, context)
@@ -240,14 +283,10 @@ impl Asker {
             self.client.note("client_params_unusable", message);
             frames::error(id, -32602, message, None)
         })?;
-        self.arguments_are_plain(method, asked.canonical)
-            .map_err(|fault| {
-                self.client.note(fault.kind.label(), fault.message);
-                frames::bad_frame(id, &fault)
-            })?;
+        let plain = self.arguments_are_plain(method, asked.canonical);
         self.stated(message, &mut facts);
         Server::refresh_quarantine(&mut facts, &self.shown);
-        Ok(Box::new(facts))
+        Ok((Box::new(facts), plain))
     }
 }
 

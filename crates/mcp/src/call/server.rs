@@ -252,9 +252,15 @@ impl Server {
         known.mirrored.check(&tool, arguments, headers)
     }
 
+    /// Whether it has listed a tool of this name.
+    pub fn has_listed(&self, tool: &str) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.schemas.has(tool)
+    }
+
     /// A page of a list as its reader may see it; `None` where that is all of it. `first` where it
     /// was asked for without a cursor.
-    fn listed(
+    pub(super) fn listed(
         &self,
         (list, first): (List, bool),
         mut listed: Listed<'_>,

@@ -42,11 +42,14 @@ impl Stop {
         self.told.notify_one();
     }
 
+    fn said(&self) -> Option<Why> {
+        *self.why.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits until it is told.
     pub async fn heard(&self) -> Why {
         loop {
-            let why = *self.why.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(why) = why {
+            if let Some(why) = self.said() {
                 return why;
             }
             self.told.notified().await;
@@ -369,12 +372,21 @@ impl CallGuard {
         }
     }
 
-    /// The call waits for a person: this is how to say that its client no longer does.
+    /// The call waits for a person, or for its server's list: this is how to say that its client no longer
+    /// does.
     pub(super) fn waits(&self, stop: &Arc<Stop>) {
         let waits = Progress::Waits(Arc::clone(stop));
         if let Some(Progress::TakenBack) = self.under_way.calls().insert(self.key.clone(), waits) {
             stop.tell(Why::Withdrawn);
         }
+    }
+
+    /// The call waits no longer; whether its client has taken it back meanwhile.
+    pub(super) fn goes_on(&self, stop: &Stop) -> bool {
+        // Who cancels tells the stop while holding this.
+        let mut calls = self.under_way.calls();
+        calls.insert(self.key.clone(), Progress::Begun);
+        stop.said() == Some(Why::Withdrawn)
     }
 }
 

@@ -49,7 +49,7 @@ pub struct Context<'c> {
     pub caller: &'c Caller,
     /// The file system that the server sees, where it is ours.
     pub view: Option<&'c dyn PathView>,
-    /// Arguments that the tools' schemas say are paths.
+    /// The tools that the server has listed, and their arguments that are paths.
     pub schemas: &'c PathSchemas,
     /// What the configuration says of arguments.
     pub roles: &'c ArgumentRoles,
@@ -59,9 +59,11 @@ pub struct Context<'c> {
     pub builtin: Option<&'c Builtin>,
 }
 
-/// Which arguments the tools' schemas say are paths.
+/// Which tools a server has listed, and which of their arguments the schemas say are paths.
 #[derive(Debug, Default)]
 pub struct PathSchemas {
+    listed: HashSet<String>,
+    /// Of those that have any.
     by_tool: HashMap<String, HashSet<String>>,
 }
 
@@ -76,7 +78,7 @@ const PATH_FORMATS: [&str; 8] = [
     "file-uri",
     "uri-reference",
 ];
-/// Most tools whose schemas are kept.
+/// Most tools whose schemas are kept; those beyond count as not listed.
 const TOOLS_MAX: usize = 4_096;
 /// Deepest schema that is walked.
 const SCHEMA_DEPTH_MAX: usize = 32;
@@ -84,13 +86,25 @@ const SCHEMA_DEPTH_MAX: usize = 32;
 impl PathSchemas {
     /// Learns from a tool's definition.
     pub fn learn(&mut self, tool: &str, input_schema: &serde_json::Value) {
+        if !self.listed.contains(tool) {
+            if self.listed.len() >= TOOLS_MAX {
+                return;
+            }
+            self.listed.insert(tool.to_owned());
+        }
         let mut keys = HashSet::new();
         collect(input_schema, SCHEMA_DEPTH_MAX, &mut keys);
         if keys.is_empty() {
             self.by_tool.remove(tool);
-        } else if self.by_tool.len() < TOOLS_MAX {
+        } else {
             self.by_tool.insert(tool.to_owned(), keys);
         }
+    }
+
+    /// Whether the server has listed a tool of this name, to whichever session.
+    #[must_use]
+    pub fn has(&self, tool: &str) -> bool {
+        self.listed.contains(tool)
     }
 
     fn says_path(&self, tool: &str, key: &str) -> bool {
@@ -163,6 +177,7 @@ pub fn client_request(
             let below = reads_below(&name, arguments);
             find_paths(&mut facts, &name, &scan.leaves, below, context);
             define(&mut facts, &name, context);
+            facts.unlisted = !context.schemas.has(&name);
             facts.tool_name = Fact::Known(name);
             state_hint(&mut facts, context);
         }

@@ -18,8 +18,6 @@ use super::answer;
 use crate::message::request::META_CAPABILITIES;
 use crate::message::{frames, method, request};
 
-/// A mirrored header is missing, doubled or differs from the body.
-const HEADER_MISMATCH: i32 = -32020;
 /// The revision is none that is spoken here.
 const UNSUPPORTED_VERSION: i32 = -32022;
 /// The parameters lack something.
@@ -107,10 +105,8 @@ pub(super) fn check(
 
 /// The answer to a request whose headers do not repeat its body.
 pub(super) fn header_mismatch(id: &str, message: &str) -> Box<Response> {
-    Box::new(answer::json(
-        StatusCode::BAD_REQUEST,
-        frames::error(id, HEADER_MISMATCH, message, None),
-    ))
+    let frame = frames::header_mismatch(id, message);
+    Box::new(answer::json(StatusCode::BAD_REQUEST, frame))
 }
 
 /// What the header for the name must say: only some methods have one.

@@ -23,6 +23,9 @@ use crate::message::request;
 use crate::message::shapes;
 use crate::message::trace::Trace;
 
+/// What is noted of a Modern request that is refused.
+const UNFIT: &str = "a request is not what its revision demands";
+
 /// Most messages in one batch.
 const BATCH_MAX: usize = 256;
 
@@ -86,6 +89,10 @@ impl Face {
                 match asker.begin(frame, *asked, guard).await {
                     Begun::Answered(answer) => answer::json(StatusCode::OK, answer),
                     Begun::EraMismatch => self.era_mismatch(&id),
+                    Begun::HeaderMismatch(why) => {
+                        self.note("modern_request_refused", UNFIT);
+                        *modern::header_mismatch(&id, &why)
+                    }
                     Begun::Running(run) => match session {
                         Some(session) => legacy_answer(run, session).await,
                         None => self.modern_answer(run, &caller.subject).await,
@@ -194,10 +201,7 @@ impl Face {
             checked = mirrored.map_err(|why| modern::header_mismatch(id, &why));
         }
         if let Err(response) = checked {
-            self.note(
-                "modern_request_refused",
-                "a request is not what its revision demands",
-            );
+            self.note("modern_request_refused", UNFIT);
             return Message::Answered(*response);
         }
         let asker = Asker {
@@ -378,6 +382,7 @@ impl Face {
                     Begun::EraMismatch => {
                         Some(frames::upstream_fault(&id, UpstreamFault::EraMismatch))
                     }
+                    Begun::HeaderMismatch(why) => Some(frames::header_mismatch(&id, &why)),
                     Begun::Running(mut run) => loop {
                         match run.next().await {
                             Said::Emit(news) => session.streams.emit(NEWS, &news).await,

@@ -9,6 +9,8 @@ use wire::scan::Scan;
 
 /// JSON-RPC error code where the server did not do its part.
 pub const UPSTREAM_CODE: i32 = -32603;
+/// A mirrored header is missing, doubled or differs from the body.
+const HEADER_MISMATCH: i32 = -32020;
 
 /// Why a call that was sent has no answer of its server's: a closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -299,6 +301,12 @@ pub fn upstream_failure(id: &str, failure: &Failure) -> Vec<u8> {
 pub fn bad_frame(id: &str, fault: &WireError) -> Vec<u8> {
     let data = json!({ "reason": fault.kind.label(), "byte": fault.at });
     error(id, fault.kind.code(), &fault.to_string(), Some(&data))
+}
+
+/// The answer to a Modern request whose headers do not repeat its body.
+#[must_use]
+pub fn header_mismatch(id: &str, message: &str) -> Vec<u8> {
+    error(id, HEADER_MISMATCH, message, None)
 }
 
 /// An error response.

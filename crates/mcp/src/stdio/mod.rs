@@ -361,6 +361,7 @@ impl Call {
         let answer = match asker.begin(frame, asked, Some(guard)).await {
             Begun::Answered(answer) => answer,
             Begun::EraMismatch => frames::upstream_fault(&id, UpstreamFault::EraMismatch),
+            Begun::HeaderMismatch(why) => frames::header_mismatch(&id, &why),
             Begun::Running(mut run) => loop {
                 match run.next().await {
                     Said::Emit(frame) => outbox.post(frame),

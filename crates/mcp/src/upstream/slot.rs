@@ -43,6 +43,18 @@ pub struct Slot {
     over: AtomicBool,
     /// Somebody reads what belongs to no exchange.
     attended: AtomicBool,
+    /// Asking its server for its tools.
+    listing: Listing,
+}
+
+/// Asking a server for its tools on the gate's own behalf: once for all calls that wait for them, which go on
+/// in the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Held by whoever asks; why the last one got no list.
+    pub turn: tokio::sync::Mutex<Option<Failure>>,
+    /// How often it was asked to the end.
+    pub ended: AtomicU64,
 }
 
 /// A request whose effect lasts: a server that is started again has to be asked again.
@@ -96,7 +108,13 @@ impl Slot {
             renewed: Notify::new(),
             over: AtomicBool::new(false),
             attended: AtomicBool::new(false),
+            listing: Listing::default(),
         }
+    }
+
+    /// Asking its server for its tools.
+    pub(crate) fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     pub(super) fn hello(&self) -> MutexGuard<'_, Hello> {

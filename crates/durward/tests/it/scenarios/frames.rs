@@ -99,8 +99,20 @@ fn echoed(text: &str, row: &Row, cell: Cell) -> String {
 }
 
 /// What a tool does is inferred from its name, and stated by a server that is built in: a decision about a
-/// tool that there is says so.
+/// tool that there is says so. Of a server that lists its tools it says what their definitions do, unless it
+/// was not asked for them because no rule could let the call pass.
 fn stated(text: &str, cell: Cell) -> String {
+    let of_definition = ["echo ", "test_input_required_result_"];
+    let is_defined = |tool: &&str| text.contains(&format!(" tool_name={tool}"));
+    if cell.peer != Peer::Builtin
+        && text.starts_with("decision ")
+        && text.contains(" direction=to_server ")
+        && !text.contains(" reason=denied_by_rule ")
+        && of_definition.iter().any(is_defined)
+    {
+        let kind = " resource_type=tool";
+        return text.replace(kind, &format!(" reads_only=yes{kind}"));
+    }
     let is_tool = |tool: &&str| text.contains(&format!(" tool_name={tool} "));
     let is_known = ["echo", "add", "wait"].iter().any(is_tool);
     if cell.peer == Peer::Builtin && text.starts_with("decision ") && is_known {

@@ -195,9 +195,21 @@ impl Run<'_> {
             let method = frame["method"].as_str().unwrap_or_default().to_owned();
             HANDSHAKE.contains(&method.as_str())
         };
-        whole
-            .lines()
-            .filter(|line| !said(line))
+        let frames: Vec<&str> = whole.lines().filter(|line| !said(line)).collect();
+        // Before the first call of a tool that nobody has listed, the gate lists for itself.
+        let is_list = |frame: &str| frame.contains(r#""method":"tools/list""#);
+        let asked = |step: &&Step| matches!(step, Step::Send(frame) if is_list(frame));
+        let of_client = self.row.script.iter().filter(asked).count();
+        let lists = frames.iter().filter(|frame| is_list(frame)).count();
+        let mut own = lists.saturating_sub(of_client);
+        let mut is_own = |frame: &str| {
+            let is_own = own > 0 && is_list(frame);
+            own -= usize::from(is_own);
+            is_own
+        };
+        frames
+            .into_iter()
+            .filter(|frame| !is_own(frame))
             .map(str::to_owned)
             .collect()
     }

@@ -290,6 +290,7 @@ pub fn behave(request: &Request, wire: &mut dyn Wire) -> io::Result<Then> {
         ),
         (_, "tools/list") => json_reply(&json!({"jsonrpc": "2.0", "id": request.json()["id"],
             "result": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}},
+                {"name": "other", "inputSchema": {"type": "object"}},
                 {"name": "read_echo", "inputSchema": {"type": "object"},
                  "annotations": {"readOnlyHint": true}}]}})),
         (_, "tools/call") => json_reply(&echoed(request)),

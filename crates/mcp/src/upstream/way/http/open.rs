@@ -87,6 +87,8 @@ pub(super) async fn open(
     mut retries: u8,
 ) -> Outcome {
     let mut renewed = false;
+    // How an earlier try ended that may have been worked on.
+    let mut lost = None;
     loop {
         let generation = session.generation();
         let reply = match send(&session, &outline, &body).await {
@@ -96,9 +98,10 @@ pub(super) async fn open(
                     return Err(failure_of(&fault));
                 }
                 retries -= 1;
+                lost = Some(fault);
                 continue;
             }
-            Err(fault) => return Err(failure_of(&fault)),
+            Err(fault) => return Err(failure_of(lost.as_ref().unwrap_or(&fault))),
         };
         match read(&session, &outline, reply).await? {
             Read::Opened(opened) => return Ok((opened, retries)),
