@@ -37,12 +37,20 @@ pub struct Configured {
 }
 
 /// Every built-in server.
-pub const ALL: &[Wired] = &[Wired {
-    name: "echo",
-    about: "says back what it is told, adds, and waits; to try out a client, a policy or an approval",
-    options: &[],
-    make: |_| made(echo::Echo::new()),
-}];
+pub const ALL: &[Wired] = &[
+    Wired {
+        name: "echo",
+        about: "says back what it is told, adds, and waits; to try out a client, a policy or an approval",
+        options: &[],
+        make: |_| made(echo::Echo::new()),
+    },
+    Wired {
+        name: "simulation",
+        about: "loads pharmacokinetic models of the OSP suite, changes their parameters, and runs them as jobs",
+        options: simulation::OPTIONS,
+        make: |setup| made(simulation::Simulation::new(setup)),
+    },
+];
 
 fn made<S: ToolServer + 'static>(
     server: Result<S, impl fmt::Display>,
