@@ -1,13 +1,17 @@
 //! The built-in tool servers: one line each in [`ALL`].
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gate::PeerId;
 use toolkit::mcp::Builtin;
+use toolkit::options::{OptionDef, OptionKind, Options, Setup};
 use toolkit::server::{DynToolServer, ToolServer};
 
 use crate::failure::Failure;
+use crate::local::{self, SystemClock};
+use crate::places::Places;
 
 /// A built-in server, by the name that `builtin:` takes.
 #[derive(Clone, Copy)]
@@ -16,14 +20,28 @@ pub struct Wired {
     pub name: &'static str,
     /// What it is for.
     pub about: &'static str,
-    make: fn() -> Result<Arc<dyn DynToolServer>, String>,
+    /// The keys that it takes beside `builtin`.
+    pub options: &'static [OptionDef],
+    make: fn(Setup) -> Result<Arc<dyn DynToolServer>, String>,
+}
+
+/// A built-in server with what its configuration says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configured {
+    /// Which server.
+    pub wired: Wired,
+    /// Its options.
+    pub options: Options,
+    /// The directory of the configuration.
+    pub base: PathBuf,
 }
 
 /// Every built-in server.
 pub const ALL: &[Wired] = &[Wired {
     name: "echo",
     about: "says back what it is told, adds, and waits; to try out a client, a policy or an approval",
-    make: || made(echo::Echo::new()),
+    options: &[],
+    make: |_| made(echo::Echo::new()),
 }];
 
 fn made<S: ToolServer + 'static>(
@@ -40,20 +58,55 @@ pub fn named(name: &str) -> Option<Wired> {
     ALL.iter().find(|wired| wired.name == name).copied()
 }
 
-impl Wired {
-    /// The server, as `peer` in rules and records.
+/// The built-in servers that take an option of this name.
+pub fn takers(option: &str) -> impl Iterator<Item = &'static str> {
+    let takes = move |wired: &&Wired| wired.options.iter().any(|known| known.name == option);
+    ALL.iter().filter(takes).map(|wired| wired.name)
+}
+
+impl Configured {
+    /// The server, as `peer` in rules and records. Nothing is opened or written before its first call.
     ///
     /// # Errors
-    /// Where its definitions are wrong, which its tests rule out.
-    pub fn start(self, peer: &str) -> Result<Arc<Builtin>, Failure> {
+    /// Where its options name something that cannot be used.
+    pub fn start(&self, peer: &str, places: &Places) -> Result<Arc<Builtin>, Failure> {
         let failed = |why: String| {
-            Failure::other(format!(
+            Failure::configuration(format!(
                 "the built-in server {} cannot be used: {why}",
-                self.name
+                self.wired.name
             ))
         };
-        let server = (self.make)().map_err(failed)?;
+        let setup = Setup {
+            peer: peer.into(),
+            options: self.options.clone(),
+            base: self.base.clone(),
+            state: places.built_in(peer),
+            program: places.own_binary.clone(),
+            clock: Arc::new(SystemClock::new()),
+            random: local::random,
+        };
+        let server = (self.wired.make)(setup).map_err(failed)?;
         Builtin::new(PeerId::server(peer), server).map_err(|fault| failed(fault.to_string()))
+    }
+
+    /// Files of the configuration that its options name: no call may touch them.
+    pub fn files(&self) -> impl Iterator<Item = &std::path::Path> {
+        let is_file = |known: &&OptionDef| matches!(known.kind, OptionKind::File);
+        let files = self.wired.options.iter().filter(is_file);
+        files.filter_map(|known| self.options.path(known.name))
+    }
+
+    /// Options that name a path where nothing is, with the path.
+    pub fn missing(&self) -> Vec<(&'static str, PathBuf)> {
+        let mut out = Vec::new();
+        for known in self.wired.options {
+            let one = self.options.path(known.name).map(PathBuf::from);
+            let named = one.into_iter();
+            let named = named.chain(self.options.paths(known.name).iter().cloned());
+            let missing = named.filter(|path| !path.exists());
+            out.extend(missing.map(|path| (known.name, path)));
+        }
+        out
     }
 }
 
@@ -74,15 +127,37 @@ impl fmt::Debug for Wired {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::keys;
 
     #[test]
     fn every_built_in_server_can_be_used_and_has_a_name_of_its_own() {
+        let places = Places::find(Some("/nowhere/state".into()), "durward".into());
         for wired in ALL {
-            let builtin = wired.start("peer").map_err(|f| f.message).unwrap();
-            assert!(!builtin.tools().is_empty(), "{}", wired.name);
+            let configured = Configured {
+                wired: *wired,
+                options: Options::default(),
+                base: PathBuf::new(),
+            };
+            if !wired.options.iter().any(|known| known.required) {
+                let builtin = configured.start("peer", &places);
+                let builtin = builtin.map_err(|failure| failure.message).unwrap();
+                assert!(!builtin.tools().is_empty(), "{}", wired.name);
+            }
             assert_eq!(named(wired.name), Some(*wired));
             assert_eq!(ALL.iter().filter(|other| *other == wired).count(), 1);
             assert!(crate::names::server_name(wired.name).is_ok());
+        }
+    }
+
+    #[test]
+    fn no_option_is_called_like_a_key_of_every_server() {
+        let taken = keys::names("servers.*");
+        for wired in ALL {
+            for (at, known) in wired.options.iter().enumerate() {
+                assert!(!taken.contains(&known.name), "{}", known.name);
+                let earlier = wired.options.iter().take(at);
+                assert!(earlier.into_iter().all(|other| other.name != known.name));
+            }
         }
     }
 }

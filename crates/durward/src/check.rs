@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::builtin::Configured;
 use crate::config::server::Server;
 use crate::config::settings::{Origin, Row, spans};
 use crate::config::values::Span;
@@ -89,6 +90,15 @@ fn check(
     }
     for server in &settings.servers {
         warnings.extend(missing(server));
+        if let Some(builtin) = &server.builtin
+            && let Err(failure) = builtin.start(&server.name, places)
+        {
+            let line = server.at.line;
+            return Ok(Err(format!(
+                "line {line}: {}: {}",
+                server.name, failure.message
+            )));
+        }
     }
     let mut rows = settings.rows();
     if settings.state_dir.is_none() || given.state_dir != Origin::Default {
@@ -144,6 +154,13 @@ fn compiled(
 fn missing(server: &Server) -> Vec<String> {
     let line = server.at.line;
     let mut out = Vec::new();
+    for (option, path) in server.builtin.iter().flat_map(Configured::missing) {
+        out.push(format!(
+            "line {line}: {option} of \"{}\" names what is not there: {}",
+            server.name,
+            path.display()
+        ));
+    }
     if let Some(command) = &server.command {
         let program = std::path::Path::new(&command.program.value);
         if program.is_absolute() && !program.is_file() {

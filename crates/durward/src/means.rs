@@ -14,7 +14,7 @@ use mcp::upstream::http::{
 use mcp::upstream::{self, ServerCommand};
 use net::environment::Extra;
 
-use crate::builtin::Wired;
+use crate::builtin::Configured;
 use crate::config;
 use crate::config::server::{Http, Server};
 use crate::config::values::Transport;
@@ -34,7 +34,7 @@ pub enum Means {
     /// HTTP first, else the command.
     Either(Reached, Command),
     /// It is in this process.
-    Builtin(Wired),
+    Builtin(Configured),
 }
 
 /// A server that is started.
@@ -121,7 +121,10 @@ impl Means {
                 Some(upstream::Means::Command(Box::new(command.spec(places))))
             }
             Self::Http(reached) => Some(upstream::Means::Http(Arc::clone(&reached.upstream))),
-            Self::Builtin(wired) => wired.start(name).ok().map(upstream::Means::Builtin),
+            Self::Builtin(builtin) => builtin
+                .start(name, places)
+                .ok()
+                .map(upstream::Means::Builtin),
             Self::Either(..) => None,
         }
     }
@@ -139,7 +142,7 @@ impl Means {
         err: &mut dyn Write,
     ) -> Result<upstream::Means, Failure> {
         match self {
-            Self::Builtin(wired) => wired.start(name).map(upstream::Means::Builtin),
+            Self::Builtin(builtin) => builtin.start(name, places).map(upstream::Means::Builtin),
             Self::Command(command) => Ok(upstream::Means::Command(Box::new(command.spec(places)))),
             Self::Http(reached) => Ok(upstream::Means::Http(Arc::clone(&reached.upstream))),
             Self::Either(reached, command) => {
@@ -159,7 +162,7 @@ impl Means {
                 command.program.to_string_lossy().into_owned()
             }
             Self::Http(reached) => reached.upstream.place(),
-            Self::Builtin(wired) => wired.name.to_owned(),
+            Self::Builtin(builtin) => builtin.wired.name.to_owned(),
         }
     }
 }
@@ -169,11 +172,11 @@ pub fn means(
     transport: Option<Transport>,
     reached: Option<Reached>,
     command: Option<Command>,
-    builtin: Option<Wired>,
+    builtin: Option<Configured>,
 ) -> Result<Means, Failure> {
-    if let Some(wired) = builtin {
+    if let Some(builtin) = builtin {
         return match transport {
-            None | Some(Transport::Builtin) => Ok(Means::Builtin(wired)),
+            None | Some(Transport::Builtin) => Ok(Means::Builtin(builtin)),
             Some(Transport::Auto | Transport::Stdio | Transport::Http) => {
                 Err(Failure::configuration(
                     "--transport says how a server is reached, and this one is built in",

@@ -96,6 +96,11 @@ impl Places {
         self.state.join("pins")
     }
 
+    /// Where the built-in server of this name keeps things.
+    pub fn built_in(&self, name: &str) -> PathBuf {
+        self.state.join("servers").join(name)
+    }
+
     /// What no call may touch.
     pub fn protected(&self, policy: Option<&Path>) -> Vec<String> {
         let mut out: Vec<&Path> = vec![&self.state, &self.config, &self.own_binary];

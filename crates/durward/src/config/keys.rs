@@ -430,6 +430,9 @@ pub fn page(out: &mut dyn Write) -> io::Result<()> {
     for wired in builtin::ALL {
         writeln!(out, "| `{}` | {} |", wired.name, wired.about)?;
     }
+    builtin::ALL
+        .iter()
+        .try_for_each(|wired| options(wired, out))?;
     writeln!(
         out,
         "\n## Not built yet\n\nRefused by name, so that a file written for them is not misread.\n"
@@ -438,6 +441,31 @@ pub fn page(out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "- `{}`: {about}", path.replace('*', "NAME"))?;
     }
     writeln!(out, "\n## Example\n\n```yaml\n{EXAMPLE}```")
+}
+
+/// The keys that a built-in server takes beside `builtin`.
+fn options(wired: &builtin::Wired, out: &mut dyn Write) -> io::Result<()> {
+    if wired.options.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n### `builtin: {}`\n\n| key | takes | without it | what it is for |\n|---|---|---|---|",
+        wired.name
+    )?;
+    for option in wired.options {
+        let default = if option.required {
+            "it has to be given"
+        } else {
+            option.default
+        };
+        writeln!(
+            out,
+            "| `servers.NAME.{}` | {} | {default} | {} |",
+            option.name, option.kind, option.about
+        )?;
+    }
+    Ok(())
 }
 
 const INTRODUCTION: &str = "\

@@ -8,6 +8,7 @@ mod fault;
 mod file;
 pub mod keys;
 mod node;
+mod options;
 mod read;
 mod section;
 pub mod server;

@@ -14,9 +14,13 @@ use super::keys;
 use super::node::{Member, Node, Value};
 use super::settings::{Origin, Setting};
 use super::values::{Choice, digits};
+use crate::builtin;
 
 /// Most elements of one list, and most members of one map.
 pub const ELEMENTS_MAX: usize = 1_024;
+
+/// A server's map, in the catalogue of keys.
+const SERVER: &str = "servers.*";
 
 /// What values are read against.
 pub struct Reader<'a> {
@@ -46,6 +50,12 @@ impl<'r> Section<'r> {
         pattern: &str,
         path: String,
     ) -> Result<Self, Fault> {
+        let section = Self::unchecked(reader, node, path)?;
+        section.refuse_unknown(pattern, &keys::names(pattern))?;
+        Ok(section)
+    }
+
+    fn unchecked(reader: &'r Reader<'r>, node: &'r Node, path: String) -> Result<Self, Fault> {
         let members = match &node.value {
             Value::Map(members) => members.as_slice(),
             Value::Nothing => &[],
@@ -57,18 +67,15 @@ impl<'r> Section<'r> {
                 ));
             }
         };
-        let section = Self {
+        Ok(Self {
             reader,
             path,
             members,
             at: node.at,
-        };
-        section.refuse_unknown(pattern)?;
-        Ok(section)
+        })
     }
 
-    fn refuse_unknown(&self, pattern: &str) -> Result<(), Fault> {
-        let known = keys::names(pattern);
+    fn refuse_unknown(&self, pattern: &str, known: &[&str]) -> Result<(), Fault> {
         for member in self.members {
             let name = member.name.as_str();
             if known.contains(&name) || (pattern.is_empty() && name == keys::SERVERS_ALIAS) {
@@ -92,10 +99,13 @@ impl<'r> Section<'r> {
                 format!(" in {}", self.path)
             };
             let shown: String = name.chars().take(64).collect();
-            let hint = nearest(name, &known).map_or_else(
-                || format!("known here: {}", known.join(", ")),
-                |near| format!("did you mean \"{near}\"?"),
-            );
+            let hint = match builtin::takers(name).next() {
+                Some(taker) if pattern == SERVER => format!("it is for builtin: {taker}"),
+                _ => nearest(name, known).map_or_else(
+                    || format!("known here: {}", known.join(", ")),
+                    |near| format!("did you mean \"{near}\"?"),
+                ),
+            };
             return Err(Fault::new(
                 member.at,
                 format!("unknown key \"{}\"{place}", shown.escape_debug()),
@@ -140,7 +150,25 @@ impl<'r> Section<'r> {
     /// A server's map.
     pub fn server(&self, member: &'r Member) -> Result<Section<'r>, Fault> {
         let path = format!("servers.{}", member.name);
-        Section::open(self.reader, &member.node, "servers.*", path)
+        let section = Section::unchecked(self.reader, &member.node, path)?;
+        let mut known = keys::names(SERVER);
+        if let Some(wired) = section
+            .text("builtin")?
+            .and_then(|name| builtin::named(&name.value.value))
+        {
+            known.extend(wired.options.iter().map(|option| option.name));
+        }
+        section.refuse_unknown(SERVER, &known)?;
+        Ok(section)
+    }
+
+    /// A map whose names nobody has checked.
+    #[cfg(test)]
+    pub fn map_of(reader: &'r Reader<'r>, node: &'r Node, path: &str) -> Self {
+        match Self::unchecked(reader, node, path.to_owned()) {
+            Ok(section) => section,
+            Err(fault) => panic!("{fault}"),
+        }
     }
 
     /// A single value with its variables put in.
@@ -409,6 +437,11 @@ impl<'r> Section<'r> {
     pub fn fault(&self, name: &str, message: impl Display) -> Fault {
         let at = self.member(name).map_or(self.at, |member| member.node.at);
         Fault::new(at, format!("{} {message}", self.name(name)))
+    }
+
+    /// The directory of the file.
+    pub fn base(&self) -> &Path {
+        self.reader.base
     }
 
     /// A fault about the section.

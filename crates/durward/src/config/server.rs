@@ -9,10 +9,11 @@ use net::confine::Sandbox;
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
 use super::node::Member;
+use super::options;
 use super::section::Section;
 use super::settings::{Setting, Warning};
 use super::values::{Pin, Span, Transport, no_network};
-use crate::builtin::{self, Wired};
+use crate::builtin::{self, Configured};
 use crate::local::Reads;
 
 /// Header fields that belong to the protocol; a file may not set them.
@@ -45,7 +46,7 @@ pub struct Server {
     /// Where it is reached.
     pub http: Option<Http>,
     /// Which built-in server it is.
-    pub builtin: Option<Wired>,
+    pub builtin: Option<Configured>,
     pub policy: Option<Setting<PathBuf>>,
     pub call_timeout: Option<Setting<Span>>,
     /// Of single tools.
@@ -94,7 +95,7 @@ pub fn read(
     let command = command(&section)?;
     let http = http(&section, warnings)?;
     let builtin = builtin(&section)?;
-    let transport = match builtin {
+    let transport = match &builtin {
         Some(_) => Transport::Builtin,
         None => transport(&section, command.is_some(), http.is_some())?,
     };
@@ -142,7 +143,7 @@ pub fn tool_timeouts(section: &Section<'_>) -> Result<Vec<(String, Span)>, Fault
 }
 
 /// A built-in server is a third kind beside those that are started and those that are reached.
-fn builtin(section: &Section<'_>) -> Result<Option<Wired>, Fault> {
+fn builtin(section: &Section<'_>) -> Result<Option<Configured>, Fault> {
     let read = section.read("builtin", |name| {
         builtin::named(name).ok_or_else(|| {
             let names: Vec<&str> = builtin::ALL.iter().map(|wired| wired.name).collect();
@@ -165,7 +166,11 @@ fn builtin(section: &Section<'_>) -> Result<Option<Wired>, Fault> {
             return Err(section.fault(key, "says how a server is reached, and builtin is given"));
         }
     }
-    Ok(Some(wired.value))
+    Ok(Some(Configured {
+        wired: wired.value,
+        options: options::read(section, wired.value.options)?,
+        base: section.base().to_path_buf(),
+    }))
 }
 
 /// What the server's arguments are.
@@ -403,8 +408,8 @@ impl Server {
             words.join(" ")
         });
         let url = self.http.as_ref().map(|http| http.url.written.clone());
-        if let Some(wired) = self.builtin {
-            return wired.name.to_owned();
+        if let Some(builtin) = &self.builtin {
+            return builtin.wired.name.to_owned();
         }
         match (self.transport, command, url) {
             (Transport::Stdio, Some(command), _) => command,

@@ -11,6 +11,7 @@ use net::confine::Confine;
 use super::fault::Position;
 use super::server::Server;
 use super::values::{self, Links, Listen, Pin, Size, Span, Sync};
+use crate::builtin::Configured;
 
 /// Where a value came from, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -320,6 +321,7 @@ impl Settings {
         }
         for server in &self.servers {
             out.extend(server.policy.as_ref().map(|own| own.value.as_path()));
+            out.extend(server.builtin.iter().flat_map(Configured::files));
             if let Some(http) = &server.http {
                 let files = [&http.client_cert, &http.client_key, &http.ca];
                 out.extend(files.into_iter().flatten().map(PathBuf::as_path));

@@ -173,7 +173,7 @@ impl Case {
             path: self.path.as_deref(),
             uri: self.uri.as_deref(),
             backend,
-            builtin: server.and_then(|server| server.builtin),
+            builtin: server.and_then(|server| Some((server.builtin.as_ref()?, context.places))),
             subject: self.subject.as_deref().unwrap_or(&context.places.user),
             facts: given.as_deref().unwrap_or_default(),
         };

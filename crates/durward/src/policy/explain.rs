@@ -86,7 +86,7 @@ pub fn run(
         builtin: context
             .settings
             .server(&args.backend)
-            .and_then(|server| server.builtin),
+            .and_then(|server| Some((server.builtin.as_ref()?, places))),
         subject: args.subject.as_deref().unwrap_or(&places.user),
         facts: &args.facts,
     };

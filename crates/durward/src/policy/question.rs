@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 use toolkit::server::SessionRef;
 use wire::scan::{Bounds, scan_request};
 
-use crate::builtin::Wired;
+use crate::builtin::Configured;
 use crate::local::LocalView;
+use crate::places::Places;
 
 /// What a server may ask of its client.
 const SERVER_METHODS: [&str; 3] = ["sampling/createMessage", "elicitation/create", "roots/list"];
@@ -31,7 +32,7 @@ pub struct Question<'a> {
     pub uri: Option<&'a str>,
     pub backend: &'a str,
     /// The server itself, where it is a built-in one.
-    pub builtin: Option<Wired>,
+    pub builtin: Option<(&'a Configured, &'a Places)>,
     pub subject: &'a str,
     /// What else is known of it.
     pub facts: &'a [GivenFact],
@@ -103,7 +104,7 @@ impl Question<'_> {
         // What cannot be used is said where it is served.
         let builtin = self
             .builtin
-            .and_then(|wired| wired.start(self.backend).ok());
+            .and_then(|(builtin, places)| builtin.start(self.backend, places).ok());
         describe(&Context {
             backend_id: self.backend,
             caller: &caller,

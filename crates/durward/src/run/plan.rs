@@ -64,7 +64,7 @@ impl Plan {
         let reached = reached(&http_flags(args), server, longest_ms.max(call_timeout_ms))?;
         let transport = args.transport.map(Into::into);
         let transport = transport.or(server.map(|server| server.transport));
-        let builtin = server.and_then(|server| server.builtin);
+        let builtin = server.and_then(|server| server.builtin.clone());
         let default_name = match (&reached, &command) {
             (Some(reached), None) => names::plain(&reached.host),
             (_, Some(command)) => names::of_command(&command.program, &command.arguments),

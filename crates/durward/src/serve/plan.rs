@@ -212,7 +212,7 @@ impl Planned {
             .saturating_add(BEGIN_GRACE_MS);
         let reached = reached(&flags, server, begin_ms_max)
             .map_err(|failure| failure.about(&format!("the server \"{name}\"")))?;
-        let builtin = server.and_then(|server| server.builtin);
+        let builtin = server.and_then(|server| server.builtin.clone());
         Ok(Self {
             name: name.clone(),
             policy,
