@@ -37,12 +37,25 @@ pub struct Configured {
 }
 
 /// Every built-in server.
-pub const ALL: &[Wired] = &[Wired {
-    name: "echo",
-    about: "says back what it is told, adds, and waits; to try out a client, a policy or an approval",
-    options: &[],
-    make: |_| made(echo::Echo::new()),
-}];
+pub const ALL: &[Wired] = &[
+    Wired {
+        name: "echo",
+        about: "says back what it is told, adds, and waits; to try out a client, a policy or an approval",
+        options: &[],
+        make: |_| made(echo::Echo::new()),
+    },
+    Wired {
+        name: "ssh",
+        about: "runs commands on SSH hosts, each judged by its program, options and operands",
+        options: ssh::OPTIONS,
+        make: ssh,
+    },
+];
+
+fn ssh(setup: Setup) -> Result<Arc<dyn DynToolServer>, String> {
+    let variable = |name: &str| std::env::var(name).ok();
+    made(ssh::Ssh::configured(&setup.options, variable))
+}
 
 fn made<S: ToolServer + 'static>(
     server: Result<S, impl fmt::Display>,

@@ -21,4 +21,4 @@ mod trust;
 mod upstream;
 
 pub use environment::Environment;
-pub use server::Ssh;
+pub use server::{OPTIONS, Ssh};

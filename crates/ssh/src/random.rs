@@ -6,5 +6,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 pub(crate) fn name(prefix: &str) -> Option<String> {
     let mut bytes = [0_u8; 16];
     SystemRandom::new().fill(&mut bytes).ok()?;
-    Some(bytes.iter().fold(prefix.to_owned(), |name, byte| name + &format!("{byte:02x}")))
+    Some(bytes.iter().fold(prefix.to_owned(), |name, byte| {
+        name + &format!("{byte:02x}")
+    }))
 }

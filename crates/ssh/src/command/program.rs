@@ -89,7 +89,13 @@ const PROGRAMS: &[Program] = &[
     program("stat", Operands::Paths, "c", FILES),
     Program {
         paths: &["-f", "-m", "--files-from", "--magic-file"],
-        long: &["--files-from", "--magic-file", "--separator", "--exclude", "--parameter"],
+        long: &[
+            "--files-from",
+            "--magic-file",
+            "--separator",
+            "--exclude",
+            "--parameter",
+        ],
         changes: &["-C", "--compile"],
         ..program("file", Operands::Paths, "efFmP", FILES)
     },
@@ -99,8 +105,27 @@ const PROGRAMS: &[Program] = &[
         ..program("wc", Operands::Paths, "", FILES)
     },
     Program {
-        paths: &["-o", "--output", "-T", "--temporary-directory", "--files0-from", "--random-source", "--compress-program"],
-        long: &["--output", "--temporary-directory", "--files0-from", "--random-source", "--compress-program", "--key", "--field-separator", "--buffer-size", "--parallel", "--batch-size"],
+        paths: &[
+            "-o",
+            "--output",
+            "-T",
+            "--temporary-directory",
+            "--files0-from",
+            "--random-source",
+            "--compress-program",
+        ],
+        long: &[
+            "--output",
+            "--temporary-directory",
+            "--files0-from",
+            "--random-source",
+            "--compress-program",
+            "--key",
+            "--field-separator",
+            "--buffer-size",
+            "--parallel",
+            "--batch-size",
+        ],
         changes: &["-o", "--output", "--compress-program"],
         ..program("sort", Operands::Paths, "koStT", FILES)
     },
@@ -108,12 +133,29 @@ const PROGRAMS: &[Program] = &[
     program("cut", Operands::Paths, "bcdf", FILES),
     Program {
         paths: &["-f", "--file", "--exclude-from"],
-        long: &["--file", "--regexp", "--exclude-from", "--max-count", "--after-context", "--before-context", "--context", "--include", "--exclude", "--exclude-dir"],
+        long: &[
+            "--file",
+            "--regexp",
+            "--exclude-from",
+            "--max-count",
+            "--after-context",
+            "--before-context",
+            "--context",
+            "--include",
+            "--exclude",
+            "--exclude-dir",
+        ],
         ..program("grep", Operands::PatternAndPaths, "efmABCdD", FILES)
     },
     Program {
         paths: &["-X", "--exclude-from", "--files0-from"],
-        long: &["--exclude-from", "--files0-from", "--max-depth", "--exclude", "--threshold"],
+        long: &[
+            "--exclude-from",
+            "--files0-from",
+            "--max-depth",
+            "--exclude",
+            "--threshold",
+        ],
         ..program("du", Operands::Paths, "BdtX", FILES)
     },
     program("df", Operands::Paths, "BtxT", FILES),
@@ -219,7 +261,11 @@ impl Program {
         let changed = seen.is_changed || writes_second;
         Uses {
             operands: seen.operands,
-            operation: if changed { Operation::Write } else { Operation::Read },
+            operation: if changed {
+                Operation::Write
+            } else {
+                Operation::Read
+            },
             side_effects: if changed { WRITES } else { self.side_effects },
         }
     }
@@ -249,10 +295,13 @@ impl<'c> Seen<'_, 'c> {
     /// An option as it was given; long ones may be cut short where no other begins so.
     fn option(&mut self, option: &str, value: Option<&'c str>) {
         let is_it = |known: &&str| {
-            **known == *option || option.len() > 2 && option.starts_with("--") && known.starts_with(option)
+            **known == *option
+                || option.len() > 2 && option.starts_with("--") && known.starts_with(option)
         };
         self.is_changed |= self.program.changes.iter().any(|known| is_it(&known));
-        let gives_pattern = ["-e", "-f", "--regexp", "--file"].iter().any(|known| is_it(&known));
+        let gives_pattern = ["-e", "-f", "--regexp", "--file"]
+            .iter()
+            .any(|known| is_it(&known));
         self.has_pattern |= gives_pattern;
         let is_path = self.program.paths.iter().any(|known| is_it(&known));
         if let (true, Some(value)) = (is_path, value) {
@@ -264,7 +313,11 @@ impl<'c> Seen<'_, 'c> {
         match word.split_once('=') {
             Some((option, value)) => self.option(option, Some(value)),
             None => {
-                let takes = self.program.long.iter().any(|known| known.starts_with(word));
+                let takes = self
+                    .program
+                    .long
+                    .iter()
+                    .any(|known| known.starts_with(word));
                 let value = if takes { rest.next() } else { None };
                 self.option(word, value);
             }
@@ -276,7 +329,11 @@ impl<'c> Seen<'_, 'c> {
             let option = format!("-{letter}");
             if self.program.short.contains(letter) {
                 let after = word.get(at + letter.len_utf8()..).unwrap_or("");
-                let value = if after.is_empty() { rest.next() } else { Some(after) };
+                let value = if after.is_empty() {
+                    rest.next()
+                } else {
+                    Some(after)
+                };
                 self.option(&option, value);
                 return;
             }

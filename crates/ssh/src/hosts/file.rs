@@ -86,7 +86,9 @@ impl Hosts {
         let fault = |wrong: String| HostsFault {
             wrong: format!("{}: {wrong}", path.display()),
         };
-        let length = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?.len();
+        let length = std::fs::metadata(path)
+            .map_err(|error| fault(error.to_string()))?
+            .len();
         if length > FILE_BYTES_MAX {
             return Err(fault(format!("is longer than {FILE_BYTES_MAX} bytes")));
         }
@@ -135,7 +137,9 @@ impl Reading<'_> {
             let mut host = self.host(name, text, &credentials)?;
             for (at, jump) in text.jump.iter().enumerate() {
                 if at >= JUMPS_MAX {
-                    return fault(format!("hosts.{name}.jump has more than {JUMPS_MAX} members"));
+                    return fault(format!(
+                        "hosts.{name}.jump has more than {JUMPS_MAX} members"
+                    ));
                 }
                 let Some(over) = self.read.hosts.get(jump) else {
                     return fault(format!("hosts.{name}.jump: there is no host \"{jump}\""));
@@ -145,13 +149,20 @@ impl Reading<'_> {
                         "hosts.{name}.jump: \"{jump}\" has a way of its own; list every machine on the way here instead"
                     ));
                 }
-                host.jump.push(Arc::new(self.host(jump, over, &credentials)?));
+                host.jump
+                    .push(Arc::new(self.host(jump, over, &credentials)?));
             }
             hosts.insert(name.clone(), Arc::new(host));
         }
         Ok(Hosts {
             hosts,
-            known_hosts: self.read.known_hosts.0.iter().map(|path| self.at(path)).collect(),
+            known_hosts: self
+                .read
+                .known_hosts
+                .0
+                .iter()
+                .map(|path| self.at(path))
+                .collect(),
             limits: self.read.limits,
         })
     }
@@ -211,7 +222,9 @@ impl Reading<'_> {
                 passphrase,
             });
         } else if text.certificate.is_some() || passphrase.is_some() {
-            return fault(format!("credentials.{id}: there is no key that it belongs to"));
+            return fault(format!(
+                "credentials.{id}: there is no key that it belongs to"
+            ));
         }
         proofs.extend(password.map(Proof::Password));
         proofs.extend(text.agent.as_deref().map(|socket| Proof::Agent {

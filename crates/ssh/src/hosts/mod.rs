@@ -160,6 +160,25 @@ impl Hosts {
         self.hosts.get(name)
     }
 
+    /// The variables that the file names.
+    #[must_use]
+    pub fn variables(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for host in self.all() {
+            let place = match &host.credential.proof {
+                Proof::Key { passphrase, .. } => passphrase.as_ref(),
+                Proof::Password(place) => Some(place),
+                Proof::Agent { .. } | Proof::Caller => None,
+            };
+            if let Some(Place::Variable(name)) = place
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
     /// All of them, by name.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Host>> {
         self.hosts.values()

@@ -45,7 +45,9 @@ struct Link {
 
 impl std::fmt::Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").field("free", &self.slots.available_permits()).finish_non_exhaustive()
+        f.debug_struct("Link")
+            .field("free", &self.slots.available_permits())
+            .finish_non_exhaustive()
     }
 }
 
@@ -120,7 +122,11 @@ impl Lane {
             changed.as_mut().enable();
             match self.look().await {
                 Look::Slot(slot) => {
-                    let counted = if waited { &self.counts.misses } else { &self.counts.hits };
+                    let counted = if waited {
+                        &self.counts.misses
+                    } else {
+                        &self.counts.hits
+                    };
                     counted.fetch_add(1, Ordering::Relaxed);
                     return Ok(slot);
                 }
@@ -198,14 +204,21 @@ impl Lane {
 
     /// The server gave no channel for this place: it takes fewer than was thought.
     fn learn(&self, link: &Link, place: OwnedSemaphorePermit) {
-        let in_use = link.places.load(Ordering::Relaxed).saturating_sub(link.slots.available_permits() + 1);
+        let in_use = link
+            .places
+            .load(Ordering::Relaxed)
+            .saturating_sub(link.slots.available_permits() + 1);
         // One that has none at all is full of what an earlier command left; the place comes back.
         if in_use == 0 {
             return;
         }
         place.forget();
-        let places = link.places.fetch_sub(1, Ordering::Relaxed).saturating_sub(1);
-        self.channels_max.fetch_min(places.max(1), Ordering::Relaxed);
+        let places = link
+            .places
+            .fetch_sub(1, Ordering::Relaxed)
+            .saturating_sub(1);
+        self.channels_max
+            .fetch_min(places.max(1), Ordering::Relaxed);
     }
 
     /// Opens a channel ahead, where there is a place for one.
@@ -220,7 +233,11 @@ impl Lane {
             link.sparing.store(false, Ordering::Release);
             return;
         };
-        let (Ok(runtime), lane, link) = (tokio::runtime::Handle::try_current(), Arc::clone(lane), Arc::clone(link)) else {
+        let (Ok(runtime), lane, link) = (
+            tokio::runtime::Handle::try_current(),
+            Arc::clone(lane),
+            Arc::clone(link),
+        ) else {
             return;
         };
         runtime.spawn(async move {
@@ -289,10 +306,14 @@ impl Lane {
             links.retain(|link| !link.connection.is_closed());
             before - links.len()
         };
-        self.counts.health_fails.fetch_add(lost as u64, Ordering::Relaxed);
+        self.counts
+            .health_fails
+            .fetch_add(lost as u64, Ordering::Relaxed);
         let old: Vec<Arc<Link>> = self
             .links()
-            .extract_if(.., |link| link.is_idle() && lock(&link.used).elapsed() >= idle_max)
+            .extract_if(.., |link| {
+                link.is_idle() && lock(&link.used).elapsed() >= idle_max
+            })
             .collect();
         for link in old {
             self.counts.expires.fetch_add(1, Ordering::Relaxed);
@@ -310,7 +331,8 @@ impl Lane {
 impl Link {
     /// Whether nothing runs on it.
     fn is_idle(&self) -> bool {
-        let spare = usize::from(lock(&self.spare).is_some() || self.sparing.load(Ordering::Relaxed));
+        let spare =
+            usize::from(lock(&self.spare).is_some() || self.sparing.load(Ordering::Relaxed));
         self.slots.available_permits() + spare >= self.places.load(Ordering::Relaxed)
     }
 

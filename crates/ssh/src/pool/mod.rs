@@ -7,7 +7,7 @@
 mod lane;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -109,7 +109,11 @@ impl Pool {
         };
         let mut lanes = self.lanes();
         let lane = lanes.entry(key).or_insert_with(|| {
-            Arc::new(Lane::new(Arc::clone(host), self.hosts.limits, Arc::clone(&self.counts)))
+            Arc::new(Lane::new(
+                Arc::clone(host),
+                self.hosts.limits,
+                Arc::clone(&self.counts),
+            ))
         });
         Arc::clone(lane)
     }
@@ -119,11 +123,6 @@ impl Pool {
         let mut states: Vec<LaneState> = self.lanes().values().map(|lane| lane.state()).collect();
         states.sort_by(|a, b| a.key.cmp(&b.key));
         states
-    }
-
-    /// What every lane is counted in.
-    pub fn count(&self, which: impl Fn(&Counts) -> &AtomicU64) -> u64 {
-        which(&self.counts).load(Ordering::Relaxed)
     }
 
     fn lanes(&self) -> MutexGuard<'_, HashMap<Key, Arc<Lane>>> {

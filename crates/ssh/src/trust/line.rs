@@ -102,7 +102,7 @@ pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
                 star = Some((p, t));
                 p += 1;
             }
-            (Some(wanted), Some(is)) if wanted == b'?' || wanted == is => {
+            (Some(wanted), Some(is)) if *wanted == b'?' || wanted == is => {
                 p += 1;
                 t += 1;
             }
@@ -116,5 +116,7 @@ pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
             },
         }
     }
-    pattern.get(p..).is_some_and(|rest| rest.iter().all(|letter| *letter == b'*'))
+    pattern
+        .get(p..)
+        .is_some_and(|rest| rest.iter().all(|letter| *letter == b'*'))
 }

@@ -49,7 +49,10 @@ impl KnownHosts {
         for path in paths {
             match std::fs::metadata(path) {
                 Ok(about) if about.len() > FILE_BYTES_MAX => {
-                    return Err(format!("{} is longer than {FILE_BYTES_MAX} bytes", path.display()));
+                    return Err(format!(
+                        "{} is longer than {FILE_BYTES_MAX} bytes",
+                        path.display()
+                    ));
                 }
                 Ok(_) => {
                     let bytes = std::fs::read(path)
@@ -66,7 +69,11 @@ impl KnownHosts {
     /// What is said of this key (`blob` as on the wire) of this host.
     pub fn judge(&self, host: &str, kind: &str, blob: &[u8]) -> Verdict {
         let mine = || self.lines.iter().filter(|line| line.is_of(host));
-        if self.lines.iter().any(|line| line.mark == Mark::Revoked && line.blob == blob && line.is_of(host)) {
+        if self
+            .lines
+            .iter()
+            .any(|line| line.mark == Mark::Revoked && line.blob == blob && line.is_of(host))
+        {
             return Verdict::Revoked;
         }
         let plain = || mine().filter(|line| line.mark == Mark::None);
@@ -82,7 +89,10 @@ impl KnownHosts {
 
     /// Whether a certificate's key (`blob`) may sign for this host.
     pub fn authority(&self, host: &str, blob: &[u8]) -> Verdict {
-        let mut mine = self.lines.iter().filter(|line| line.blob == blob && line.is_of(host));
+        let mut mine = self
+            .lines
+            .iter()
+            .filter(|line| line.blob == blob && line.is_of(host));
         if mine.clone().any(|line| line.mark == Mark::Revoked) {
             Verdict::Revoked
         } else if mine.any(|line| line.mark == Mark::Authority) {
@@ -95,14 +105,22 @@ impl KnownHosts {
     /// The types of the keys that a host has there, and whether an authority may sign for it.
     pub fn kinds(&self, host: &str) -> (Vec<&str>, bool) {
         let mine = || self.lines.iter().filter(|line| line.is_of(host));
-        let kinds = mine().filter(|line| line.mark == Mark::None).map(|line| line.kind.as_str());
-        (kinds.collect(), mine().any(|line| line.mark == Mark::Authority))
+        let kinds = mine()
+            .filter(|line| line.mark == Mark::None)
+            .map(|line| line.kind.as_str());
+        (
+            kinds.collect(),
+            mine().any(|line| line.mark == Mark::Authority),
+        )
     }
 
     /// Writes a host's first key down.
     pub fn write_down(path: &Path, host: &str, kind: &str, blob: &[u8]) -> std::io::Result<()> {
         use std::io::Write as _;
-        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)?;
         file.write_all(format!("{host} {kind} {}\n", STANDARD.encode(blob)).as_bytes())
     }
 }

@@ -43,52 +43,86 @@ pub(crate) struct Way<'w> {
 
 impl Connection {
     /// Connects and logs in, at every machine on the way.
-    pub async fn open(host: &Host, way: &Way<'_>) -> Result<Self, ConnectFault> {
+    pub async fn open(host: &Arc<Host>, way: &Way<'_>) -> Result<Self, ConnectFault> {
         let wait = way.limits.connect_wait();
         match tokio::time::timeout(wait, Self::connect(host, way)).await {
             Ok(connected) => connected,
             Err(_) => Err(ConnectFault::new(
                 "connect_timed_out",
-                format!("no connection to {} after {} ms", host.name, wait.as_millis()),
+                format!(
+                    "no connection to {} after {} ms",
+                    host.name,
+                    wait.as_millis()
+                ),
             )
             .retryable()),
         }
     }
 
-    async fn connect(host: &Host, way: &Way<'_>) -> Result<Self, ConnectFault> {
-        let known = Arc::new(KnownHosts::read(way.known_hosts).map_err(|wrong| ConnectFault::new("known_hosts_unreadable", wrong))?);
+    async fn connect(host: &Arc<Host>, way: &Way<'_>) -> Result<Self, ConnectFault> {
+        let known = Arc::new(
+            KnownHosts::read(way.known_hosts)
+                .map_err(|wrong| ConnectFault::new("known_hosts_unreadable", wrong))?,
+        );
         let mut path: Vec<Handle<Verifier>> = Vec::new();
-        let mut hops = host.jump.iter().map(AsRef::as_ref).chain([host]).peekable();
-        while let Some(hop) = hops.next() {
+        let mut hops: Vec<Arc<Host>> = host.jump.clone();
+        hops.push(Arc::clone(host));
+        let last = hops.len();
+        for (at, hop) in hops.iter().enumerate() {
             let mut handle = match path.last() {
                 None => {
-                    let stream = net::outbound::tcp::connect(&hop.address, hop.port, way.limits.connect_wait())
-                        .await
-                        .map_err(|error| {
-                            ConnectFault::new("unreachable", format!("{} cannot be reached: {error}", hop.name)).retryable()
-                        })?;
+                    let stream = net::outbound::tcp::connect(
+                        &hop.address,
+                        hop.port,
+                        way.limits.connect_wait(),
+                    )
+                    .await
+                    .map_err(|error| {
+                        ConnectFault::new(
+                            "unreachable",
+                            format!("{} cannot be reached: {error}", hop.name),
+                        )
+                        .retryable()
+                    })?;
                     begin(hop, way, &known, stream).await?
                 }
                 Some(over) => {
                     let through = over
-                        .channel_open_direct_tcpip(hop.address.as_str(), u32::from(hop.port), "127.0.0.1", 0)
+                        .channel_open_direct_tcpip(
+                            hop.address.as_str(),
+                            u32::from(hop.port),
+                            "127.0.0.1",
+                            0,
+                        )
                         .await
                         .map_err(|error| {
-                            ConnectFault::new("unreachable", format!("{} cannot be reached over the machine before it: {error}", hop.name)).retryable()
+                            ConnectFault::new(
+                                "unreachable",
+                                format!(
+                                    "{} cannot be reached over the machine before it: {error}",
+                                    hop.name
+                                ),
+                            )
+                            .retryable()
                         })?;
                     begin(hop, way, &known, through.into_stream()).await?
                 }
             };
-            let given = if hops.peek().is_none() { way.password } else { None };
-            login::login(&mut handle, &hop.credential, way.environment, given).await.map_err(|fault| ConnectFault {
-                wrong: format!("{}: {}", hop.name, fault.wrong),
-                ..fault
-            })?;
+            let given = if at + 1 == last { way.password } else { None };
+            login::login(&mut handle, &hop.credential, way.environment, given)
+                .await
+                .map_err(|fault| ConnectFault {
+                    wrong: format!("{}: {}", hop.name, fault.wrong),
+                    ..fault
+                })?;
             path.push(handle);
         }
         match path.pop() {
             Some(handle) => Ok(Self { handle, _way: path }),
-            None => Err(ConnectFault::new("unreachable", "there is no machine to connect to")),
+            None => Err(ConnectFault::new(
+                "unreachable",
+                "there is no machine to connect to",
+            )),
         }
     }
 
@@ -109,7 +143,12 @@ impl Connection {
     }
 }
 
-async fn begin<S>(hop: &Host, way: &Way<'_>, known: &Arc<KnownHosts>, stream: S) -> Result<Handle<Verifier>, ConnectFault>
+async fn begin<S>(
+    hop: &Host,
+    way: &Way<'_>,
+    known: &Arc<KnownHosts>,
+    stream: S,
+) -> Result<Handle<Verifier>, ConnectFault>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

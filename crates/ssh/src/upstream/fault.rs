@@ -76,9 +76,9 @@ impl From<russh::Error> for OpenFault {
         use russh::ChannelOpenFailure as Failure;
         match error {
             // OpenSSH says `connect failed` (2) where MaxSessions is reached, others `resource shortage`.
-            russh::Error::ChannelOpenFailure(Failure::ConnectFailed | Failure::ResourceShortage) => {
-                Self::Full
-            }
+            russh::Error::ChannelOpenFailure(
+                Failure::ConnectFailed | Failure::ResourceShortage,
+            ) => Self::Full,
             russh::Error::ChannelOpenFailure(other) => Self::Refused(format!("{other:?}")),
             _ => Self::Lost,
         }

@@ -27,7 +27,11 @@ pub(super) async fn login(
 ) -> Result<(), ConnectFault> {
     let user = credential.user.as_str();
     match &credential.proof {
-        Proof::Key { key, certificate, passphrase } => {
+        Proof::Key {
+            key,
+            certificate,
+            passphrase,
+        } => {
             let passphrase = match passphrase {
                 Some(place) => Some(secret(place, environment)?),
                 None => None,
@@ -38,7 +42,10 @@ pub(super) async fn login(
         Proof::Agent { socket } => by_agent(to, user, socket).await,
         Proof::Caller => match given {
             Some(password) => by_password(to, user, password).await,
-            None => Err(ConnectFault::new("password_wanted", "this host takes the caller's password; give it in the argument password")),
+            None => Err(ConnectFault::new(
+                "password_wanted",
+                "this host takes the caller's password; give it in the argument password",
+            )),
         },
     }
 }
@@ -68,7 +75,10 @@ async fn by_key(
     passphrase: Option<&Secret>,
 ) -> Result<(), ConnectFault> {
     let unreadable = |path: &Path, why: &dyn std::fmt::Display| {
-        ConnectFault::new("credential_unreadable", format!("{}: {why}", path.display()))
+        ConnectFault::new(
+            "credential_unreadable",
+            format!("{}: {why}", path.display()),
+        )
     };
     let private = russh::keys::load_secret_key(key, passphrase.map(Secret::expose))
         .map_err(|error| unreadable(key, &error))?;
@@ -84,8 +94,10 @@ async fn by_key(
         }
         Some(path) => {
             let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-            let certificate = Certificate::from_openssh(&text).map_err(|error| unreadable(path, &error))?;
-            to.authenticate_openssh_cert(user, private, certificate).await?
+            let certificate =
+                Certificate::from_openssh(&text).map_err(|error| unreadable(path, &error))?;
+            to.authenticate_openssh_cert(user, private, certificate)
+                .await?
         }
     };
     accepted(&result, user, "key")
@@ -95,7 +107,9 @@ async fn by_password(to: &mut To, user: &str, password: &Secret) -> Result<(), C
     let result = to.authenticate_password(user, password.expose()).await?;
     let asks = match &result {
         AuthResult::Success => return Ok(()),
-        AuthResult::Failure { remaining_methods, .. } => {
+        AuthResult::Failure {
+            remaining_methods, ..
+        } => {
             remaining_methods.contains(&russh::MethodKind::KeyboardInteractive)
                 && !remaining_methods.contains(&russh::MethodKind::Password)
         }
@@ -103,7 +117,9 @@ async fn by_password(to: &mut To, user: &str, password: &Secret) -> Result<(), C
     if !asks {
         return accepted(&result, user, "password");
     }
-    let mut reply = to.authenticate_keyboard_interactive_start(user, None).await?;
+    let mut reply = to
+        .authenticate_keyboard_interactive_start(user, None)
+        .await?;
     for _ in 0..QUESTION_ROUNDS_MAX {
         match reply {
             Reply::Success => return Ok(()),
@@ -111,10 +127,18 @@ async fn by_password(to: &mut To, user: &str, password: &Secret) -> Result<(), C
             Reply::InfoRequest { prompts, .. } => {
                 // What is not echoed is the password; a question whose answer is seen is another one.
                 if prompts.iter().any(|prompt| prompt.echo) {
-                    return Err(ConnectFault::new("login_refused", format!("the server asks {user} more than a password")));
+                    return Err(ConnectFault::new(
+                        "login_refused",
+                        format!("the server asks {user} more than a password"),
+                    ));
                 }
-                let answers = prompts.iter().map(|_| password.expose().to_owned()).collect();
-                reply = to.authenticate_keyboard_interactive_respond(answers).await?;
+                let answers = prompts
+                    .iter()
+                    .map(|_| password.expose().to_owned())
+                    .collect();
+                reply = to
+                    .authenticate_keyboard_interactive_respond(answers)
+                    .await?;
             }
         }
     }
@@ -123,10 +147,18 @@ async fn by_password(to: &mut To, user: &str, password: &Secret) -> Result<(), C
 
 async fn by_agent(to: &mut To, user: &str, socket: &Path) -> Result<(), ConnectFault> {
     let unreadable = |why: &dyn std::fmt::Display| {
-        ConnectFault::new("credential_unreadable", format!("the agent at {}: {why}", socket.display()))
+        ConnectFault::new(
+            "credential_unreadable",
+            format!("the agent at {}: {why}", socket.display()),
+        )
     };
-    let mut agent = AgentClient::connect_uds(socket).await.map_err(|error| unreadable(&error))?;
-    let identities = agent.request_identities().await.map_err(|error| unreadable(&error))?;
+    let mut agent = AgentClient::connect_uds(socket)
+        .await
+        .map_err(|error| unreadable(&error))?;
+    let identities = agent
+        .request_identities()
+        .await
+        .map_err(|error| unreadable(&error))?;
     for identity in identities.into_iter().take(AGENT_KEYS_MAX) {
         let key = identity.public_key().into_owned();
         let hash = match key.algorithm() {
@@ -147,7 +179,10 @@ async fn by_agent(to: &mut To, user: &str, socket: &Path) -> Result<(), ConnectF
 fn accepted(result: &AuthResult, user: &str, what: &str) -> Result<(), ConnectFault> {
     match result {
         AuthResult::Success => Ok(()),
-        AuthResult::Failure { partial_success: true, .. } => Err(ConnectFault::new(
+        AuthResult::Failure {
+            partial_success: true,
+            ..
+        } => Err(ConnectFault::new(
             "login_refused",
             format!("the server took the {what} of {user} and wants another proof beside it"),
         )),
@@ -156,5 +191,8 @@ fn accepted(result: &AuthResult, user: &str, what: &str) -> Result<(), ConnectFa
 }
 
 fn refused(user: &str, what: &str) -> ConnectFault {
-    ConnectFault::new("login_refused", format!("the server refused the {what} of {user}"))
+    ConnectFault::new(
+        "login_refused",
+        format!("the server refused the {what} of {user}"),
+    )
 }

@@ -7,5 +7,5 @@ mod login;
 mod verify;
 
 pub(crate) use connection::{Channel, Connection, Way};
-pub(crate) use exec::{Bounds, End, Ended, Order, run};
+pub(crate) use exec::{Bounds, End, Ended, Kept, Order, run};
 pub(crate) use fault::{ConnectFault, OpenFault};

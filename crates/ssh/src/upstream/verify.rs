@@ -27,7 +27,10 @@ pub(super) struct Verifier {
 impl Handler for Verifier {
     type Error = ConnectFault;
 
-    async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool, ConnectFault> {
+    async fn check_server_key(
+        &mut self,
+        shown: &PublicKeyOrCertificate,
+    ) -> Result<bool, ConnectFault> {
         match shown {
             PublicKeyOrCertificate::PublicKey { key, .. } => self.key(key),
             PublicKeyOrCertificate::Certificate(certificate) => self.certificate(certificate),
@@ -45,18 +48,35 @@ impl Verifier {
         match (self.known.judge(name, kind.as_str(), &blob), self.trust) {
             (Verdict::Known, _) => Ok(()),
             (Verdict::Unknown, Trust::FirstUse) => match &self.write_to {
-                Some(path) => KnownHosts::write_down(path, name, kind.as_str(), &blob).map_err(|error| {
-                    ConnectFault::new("host_key_unknown", format!("the first key of {name} cannot be written to {}: {error}", path.display()))
-                }),
-                None => Err(ConnectFault::new("host_key_unknown", "there is no known_hosts file to write the first key of a host to; set known_hosts")),
+                Some(path) => {
+                    KnownHosts::write_down(path, name, kind.as_str(), &blob).map_err(|error| {
+                        ConnectFault::new(
+                            "host_key_unknown",
+                            format!(
+                                "the first key of {name} cannot be written to {}: {error}",
+                                path.display()
+                            ),
+                        )
+                    })
+                }
+                None => Err(ConnectFault::new(
+                    "host_key_unknown",
+                    "there is no known_hosts file to write the first key of a host to; set known_hosts",
+                )),
             },
             (Verdict::Unknown, Trust::Strict) => Err(ConnectFault::new(
                 "host_key_unknown",
-                format!("the key of {name} is not known ({} {print}); check it, and add it to known_hosts", kind.as_str()),
+                format!(
+                    "the key of {name} is not known ({} {print}); check it, and add it to known_hosts",
+                    kind.as_str()
+                ),
             )),
             (Verdict::Changed, _) => Err(ConnectFault::new(
                 "host_key_changed",
-                format!("{name} shows another key than the known one ({} {print}); somebody may be in between, or the machine was set up anew: check it, and correct known_hosts", kind.as_str()),
+                format!(
+                    "{name} shows another key than the known one ({} {print}); somebody may be in between, or the machine was set up anew: check it, and correct known_hosts",
+                    kind.as_str()
+                ),
             )),
             (Verdict::Revoked, _) => Err(revoked(name)),
         }
@@ -65,18 +85,24 @@ impl Verifier {
     fn certificate(&self, shown: &Certificate) -> Result<(), ConnectFault> {
         let name = &self.filed_as;
         let signer = shown.signature_key();
-        let blob = PublicKey::from(signer.clone()).to_bytes().map_err(|_| unreadable())?;
+        let blob = PublicKey::from(signer.clone())
+            .to_bytes()
+            .map_err(|_| unreadable())?;
         match self.known.authority(name, &blob) {
             Verdict::Known => {}
             Verdict::Revoked => return Err(revoked(name)),
             Verdict::Unknown | Verdict::Changed => {
                 return Err(ConnectFault::new(
                     "host_key_unknown",
-                    format!("{name} shows a certificate of an authority that known_hosts does not name with @cert-authority"),
+                    format!(
+                        "{name} shows a certificate of an authority that known_hosts does not name with @cert-authority"
+                    ),
                 ));
             }
         }
-        let own = PublicKey::from(shown.public_key().clone()).to_bytes().map_err(|_| unreadable())?;
+        let own = PublicKey::from(shown.public_key().clone())
+            .to_bytes()
+            .map_err(|_| unreadable())?;
         if self.known.judge(name, "", &own) == Verdict::Revoked {
             return Err(revoked(name));
         }
@@ -88,10 +114,15 @@ impl Verifier {
             return wrong("is not one of a host");
         }
         let named = shown.valid_principals();
-        if !named.iter().any(|principal| principal.eq_ignore_ascii_case(&self.address)) {
+        if !named
+            .iter()
+            .any(|principal| principal.eq_ignore_ascii_case(&self.address))
+        {
             return wrong("is for another name");
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
         let trusted = [signer.fingerprint(HashAlg::Sha256)];
         match shown.validate_at(now, &trusted) {
             Ok(()) => Ok(()),

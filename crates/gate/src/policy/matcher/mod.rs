@@ -167,7 +167,7 @@ impl Test {
             Self::Name(names) => names.hold(seen),
             Self::Exact(texts) => texts.hold(seen),
             Self::AnyOf(members) => members.hold(seen),
-            Self::Form(forms) => forms.hold(seen),
+            Self::Form(forms) => forms.hold(seen, effect),
             Self::Path(paths) => paths.hold(seen),
             Self::OtherPaths(others) => others.hold(seen.facts()),
             Self::Extension(extensions) => extensions.hold(seen.facts()),

@@ -19,7 +19,8 @@ use options::Options;
 
 use super::of_fact;
 use super::read::texts;
-use crate::facts::FactId;
+use crate::effect::Effect;
+use crate::facts::{COMMANDS_APART, FactId};
 use crate::policy::document::{Document, Entry, PolicyError};
 use crate::policy::seen::Seen;
 use crate::policy::tri::Tri;
@@ -96,10 +97,19 @@ impl Forms {
             .map_err(|FormError(wrong)| wrong)
     }
 
-    pub fn hold(&self, seen: &Seen<'_>) -> Tri {
+    /// Of several commands all have to have one of the forms for a rule that allows, else any of them.
+    pub fn hold(&self, seen: &Seen<'_>, effect: Effect) -> Tri {
         of_fact(seen, self.fact, |value| {
             let words: Vec<&str> = value.texts().take(WORDS_MAX + 1).collect();
-            words.len() <= WORDS_MAX && self.forms.iter().any(|form| form.fits(&words))
+            let fits = |command: &[&str]| self.forms.iter().any(|form| form.fits(command));
+            if words.len() > WORDS_MAX {
+                return effect != Effect::Allow;
+            }
+            let mut commands = words.split(|word| *word == COMMANDS_APART);
+            match effect {
+                Effect::Allow => commands.all(fits),
+                Effect::Deny | Effect::Hitl => commands.any(fits),
+            }
         })
     }
 }

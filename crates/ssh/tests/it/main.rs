@@ -1,0 +1,4 @@
+//! The server against a real OpenSSH.
+
+mod commands;
+mod target;
