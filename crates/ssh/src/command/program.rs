@@ -79,6 +79,19 @@ const FILES: &[&str] = &["fs_read"];
 const STATE: &[&str] = &[];
 const NET: &[&str] = &["network_egress"];
 const UNKNOWN: &[&str] = &["code_exec", "process_spawn"];
+/// Verbs of systemctl that change nothing.
+const LOOKS: [&str; 10] = [
+    "status",
+    "show",
+    "cat",
+    "is-active",
+    "is-enabled",
+    "is-failed",
+    "list-units",
+    "list-unit-files",
+    "list-timers",
+    "list-dependencies",
+];
 const WRITES: &[&str] = &["fs_read", "fs_write"];
 
 const PROGRAMS: &[Program] = &[
@@ -162,6 +175,8 @@ const PROGRAMS: &[Program] = &[
     program("lsof", Operands::Paths, "acdFgikopsTu", STATE),
     program("lsblk", Operands::Paths, "eIMowx", STATE),
     program("blkid", Operands::Paths, "cLosStUw", STATE),
+    program("systemctl", Operands::Others, "HMnopPst", STATE),
+    program("true", Operands::Others, "", STATE),
     program("ps", Operands::Others, "CGgOopqstUuw", STATE),
     program("hostname", Operands::Others, "F", STATE),
     program("uname", Operands::Others, "", STATE),
@@ -257,8 +272,16 @@ impl Program {
                 seen.operand(word);
             }
         }
-        let writes_second = self.name == "uniq" && seen.operands.len() > 1;
-        let changed = seen.is_changed || writes_second;
+        // A second file of uniq is written; of systemctl only some verbs look.
+        let by_operands = match self.name {
+            "uniq" => seen.operands.len() > 1,
+            "systemctl" => seen
+                .operands
+                .first()
+                .is_some_and(|verb| !LOOKS.contains(&verb.text)),
+            _ => false,
+        };
+        let changed = seen.is_changed || by_operands;
         Uses {
             operands: seen.operands,
             operation: if changed {

@@ -68,6 +68,8 @@ enum Kind {
     Plain,
     /// `TEXT`: any text.
     Text,
+    /// `NAME`: letters, digits and `. _ - / : @ +`.
+    Name,
     /// `HOST`: a name or an address of a machine.
     Host,
     /// `IF`: the name of a network interface.
@@ -204,6 +206,7 @@ impl Kind {
         match self {
             Self::Text => true,
             Self::Plain => !text.is_empty() && !text.chars().any(is_of_shells),
+            Self::Name => is_named(text, "._-/:@+"),
             Self::Host => is_named(text, ".-_:"),
             Self::Interface => is_named(text, "@._-"),
             Self::Number(least, most) => {

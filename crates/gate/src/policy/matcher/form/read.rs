@@ -138,6 +138,7 @@ impl Kind {
         Ok(match word {
             "WORD" | "PATH" => Some(Self::Plain),
             "TEXT" => Some(Self::Text),
+            "NAME" => Some(Self::Name),
             "HOST" => Some(Self::Host),
             "IF" => Some(Self::Interface),
             "NUM" => Some(Self::Number(0, u64::MAX)),
@@ -148,7 +149,8 @@ impl Kind {
                 }
                 let is_capital = |c: char| c.is_ascii_uppercase();
                 if word.len() > 1 && word.chars().all(is_capital) {
-                    let wrong = format!("{word} is none of WORD, PATH, TEXT, HOST, IF and NUM");
+                    let wrong =
+                        format!("{word} is none of WORD, PATH, TEXT, NAME, HOST, IF and NUM");
                     return Err(FormError(wrong));
                 }
                 None

@@ -104,7 +104,7 @@ fn a_form_that_cannot_be_read_says_why() {
         ("[a] b", "it must begin with the program's name"),
         (
             "a PATHS",
-            "PATHS is none of WORD, PATH, TEXT, HOST, IF and NUM",
+            "PATHS is none of WORD, PATH, TEXT, NAME, HOST, IF and NUM",
         ),
         (
             "a PATH... b",
