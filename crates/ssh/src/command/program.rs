@@ -2,7 +2,7 @@
 //! file system, and what running them does.
 //!
 //! Nothing is allowed by standing here; a policy does that. An unknown program may do anything, and every
-//! word of it that is no option may be a path.
+//! word of it that has a slash, or begins with `~` or `.`, is taken for a path.
 
 use gate::facts::Operation;
 
@@ -223,14 +223,18 @@ pub(super) fn uses(argv: &[String]) -> Uses<'_> {
     }
 }
 
-/// Every word of an unknown program may be a path, and so may what follows `=`.
+/// What looks like a path in an unknown program's words, also behind `=`, is one.
 fn unknown(words: &[String]) -> Uses<'_> {
     let mut operands = Vec::new();
     for word in words {
         match word.strip_prefix('-') {
-            None => operands.push(path(word)),
+            None => operands.push(by_looks(word)),
             Some(option) => {
-                operands.extend(option.split_once('=').map(|(_, value)| path(value)));
+                let value = option.split_once('=').map(|(_, value)| by_looks(value));
+                operands.extend(value);
+                // `-f/etc/x`
+                let attached = option.find('/').and_then(|at| option.get(at..));
+                operands.extend(attached.filter(|_| value.is_none()).map(path));
             }
         }
     }
@@ -239,6 +243,12 @@ fn unknown(words: &[String]) -> Uses<'_> {
         operation: Operation::Unknown,
         side_effects: UNKNOWN,
     }
+}
+
+fn by_looks(text: &str) -> Operand<'_> {
+    let is_path = text.contains('/') || text.starts_with(['~', '.']);
+    let part = if is_path { Part::Path } else { Part::Other };
+    Operand { text, part }
 }
 
 fn path(text: &str) -> Operand<'_> {

@@ -85,6 +85,22 @@ pub enum Proof {
     Caller,
 }
 
+impl Proof {
+    /// What it is, in a word or two.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Key {
+                certificate: None, ..
+            } => "key",
+            Self::Key { .. } => "certificate",
+            Self::Password(_) => "password",
+            Self::Agent { .. } => "agent",
+            Self::Caller => "the caller's password",
+        }
+    }
+}
+
 /// Where a secret is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
