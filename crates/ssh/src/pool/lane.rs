@@ -11,6 +11,10 @@ use super::{Counts, LaneState, SlotFault};
 use crate::hosts::{Host, Limits};
 use crate::upstream::{Channel, ConnectFault, Connection, OpenFault, Way};
 
+/// How often a server is asked for one channel, and how long after the first no.
+const OPENINGS_MAX: usize = 3;
+const OPEN_AGAIN: Duration = Duration::from_millis(2);
+
 /// Connections to one host as one user.
 #[derive(Debug)]
 pub(super) struct Lane {
@@ -89,10 +93,10 @@ impl Drop for Slot {
 }
 
 /// What a look at the connections came to.
-enum Look {
+enum Look<'l> {
     Slot(Slot),
     Wait,
-    Make,
+    Make(Opening<'l>),
     Refused(String),
 }
 
@@ -131,9 +135,10 @@ impl Lane {
                     return Ok(slot);
                 }
                 Look::Refused(why) => return Err(SlotFault::Refused(why)),
-                Look::Make => {
+                Look::Make(opening) => {
                     waited = true;
                     self.make(way).await.map_err(SlotFault::Connect)?;
+                    drop(opening);
                     continue;
                 }
                 Look::Wait => waited = true,
@@ -153,7 +158,7 @@ impl Lane {
         }
     }
 
-    async fn look(self: &Arc<Self>) -> Look {
+    async fn look(self: &Arc<Self>) -> Look<'_> {
         let links = self.live();
         for link in &links {
             match self.of(link).await {
@@ -162,14 +167,21 @@ impl Lane {
                 Err(why) => return Look::Refused(why),
             }
         }
-        let opening = self.opening.load(Ordering::Relaxed);
+        self.room().map_or(Look::Wait, Look::Make)
+    }
+
+    /// Room for another connection, where one is wanted.
+    fn room(&self) -> Option<Opening<'_>> {
+        // Counted under the lock under which connections are added, so that there are never too many.
+        let links = self.links();
+        let opening = self.opening.load(Ordering::Acquire);
         let coming = opening * self.channels_max.load(Ordering::Relaxed);
-        let wanted = self.asking.load(Ordering::Relaxed) > coming;
-        if wanted && links.len() + opening < self.limits.connections_max.max(1) {
-            Look::Make
-        } else {
-            Look::Wait
-        }
+        let is_wanted = self.asking.load(Ordering::Relaxed) > coming;
+        let has_room = links.len() + opening < self.limits.connections_max.max(1);
+        (is_wanted && has_room).then(|| {
+            self.opening.fetch_add(1, Ordering::AcqRel);
+            Opening(self)
+        })
     }
 
     /// A channel of this connection, where it has one.
@@ -181,7 +193,7 @@ impl Lane {
                 let Ok(place) = Arc::clone(&link.slots).try_acquire_owned() else {
                     return Ok(None);
                 };
-                match link.connection.channel().await {
+                match link.open().await {
                     Ok(channel) => (channel, place),
                     Err(OpenFault::Full) => {
                         self.learn(link, place);
@@ -241,7 +253,7 @@ impl Lane {
             return;
         };
         runtime.spawn(async move {
-            match link.connection.channel().await {
+            match link.open().await {
                 Ok(channel) => link.spare_again(channel, place),
                 Err(OpenFault::Full) => lane.learn(&link, place),
                 Err(OpenFault::Lost | OpenFault::Refused(_)) => drop(place),
@@ -252,8 +264,6 @@ impl Lane {
     }
 
     async fn make(self: &Arc<Self>, way: &Way<'_>) -> Result<(), ConnectFault> {
-        self.opening.fetch_add(1, Ordering::AcqRel);
-        let _opening = Opening(self);
         self.counts.creates.fetch_add(1, Ordering::Relaxed);
         match Connection::open(&self.host, way).await {
             Ok(connection) => {
@@ -329,6 +339,20 @@ impl Lane {
 }
 
 impl Link {
+    /// Opens a channel. A server that gives none is asked again: it may not have put away one that was
+    /// closed just before.
+    async fn open(&self) -> Result<Channel, OpenFault> {
+        let mut wait = OPEN_AGAIN;
+        for _ in 1..OPENINGS_MAX {
+            match self.connection.channel().await {
+                Err(OpenFault::Full) => tokio::time::sleep(wait).await,
+                other => return other,
+            }
+            wait *= 4;
+        }
+        self.connection.channel().await
+    }
+
     /// Whether nothing runs on it.
     fn is_idle(&self) -> bool {
         let spare =

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use gate::limits::{Limits, Rate};
 use serde_json::{Value, json};
 use ssh::hosts::Hosts;
 use ssh::{Environment, Ssh};
@@ -18,6 +19,7 @@ use toolkit::trial::Trial;
 pub struct Target {
     pub folder: PathBuf,
     pub port: u16,
+    user: String,
     sshd: Child,
 }
 
@@ -54,7 +56,26 @@ pub fn has(name: &str) -> bool {
     found
 }
 
+/// The password of every user of a target, where this is root.
+pub const PASSWORD: &str = "testpass";
+const HASH: &str = "$6$durward$PIfTN0ns49KEBSKH9JKrtXaUPuOrIbpm26fBAnV/1SPKSMRxHQgaZAHemnfQjm9nls6CjEROyGifRRfcOedKc1";
+const SHELLS: [&str; 5] = ["bash", "dash", "zsh", "fish", "tcsh"];
+
+/// Whether targets have users of their own: root gives sshd its own list of them, in a namespace.
+pub fn is_root() -> bool {
+    this_user() == "root"
+}
+
+/// Who logs in: as root a user that only targets have, because sshd signals nothing that root runs.
 pub fn user() -> String {
+    if is_root() {
+        "it-bash".into()
+    } else {
+        this_user()
+    }
+}
+
+fn this_user() -> String {
     let output = Command::new("id").arg("-un").output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
@@ -77,6 +98,41 @@ pub fn folder() -> PathBuf {
     folder
 }
 
+/// An sshd of the configuration in this folder.
+fn sshd(folder: &Path) -> Command {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let own = program("sshd").unwrap().display().to_string();
+    if !is_root() {
+        let mut command = Command::new(own);
+        command.args(["-D", "-f", &at("config"), "-E", &at("log")]);
+        return command;
+    }
+    // sshd's place to drop its rights in.
+    fs::create_dir_all("/run/sshd").unwrap();
+    let (mut users, mut hashes) = (
+        fs::read_to_string("/etc/passwd").unwrap(),
+        fs::read_to_string("/etc/shadow").unwrap(),
+    );
+    for (number, shell) in SHELLS.iter().enumerate() {
+        let path =
+            program(shell).map_or_else(|| "/bin/sh".into(), |path| path.display().to_string());
+        users.push_str(&format!(
+            "it-{shell}:x:{0}:{0}::/tmp:{path}\n",
+            61_000 + number
+        ));
+        hashes.push_str(&format!("it-{shell}:{HASH}:19000:0:99999:7:::\n"));
+    }
+    fs::write(folder.join("users"), users).unwrap();
+    fs::write(folder.join("hashes"), hashes).unwrap();
+    let script = "mount --bind \"$0/users\" /etc/passwd && mount --bind \"$0/hashes\" /etc/shadow && exec \"$1\" -D -f \"$0/config\" -E \"$0/log\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "--propagation", "private", "sh", "-c", script])
+        .arg(folder)
+        .arg(own);
+    command
+}
+
 impl Target {
     /// An sshd that takes one key, with more lines in its configuration.
     pub fn new(more: &str) -> Self {
@@ -88,6 +144,11 @@ impl Target {
 
     /// An sshd behind which every command is read by this shell.
     pub fn with_shell(shell: &str) -> Self {
+        if is_root() {
+            let mut target = Self::new("");
+            target.user = format!("it-{shell}");
+            return target;
+        }
         let path = program(shell).unwrap();
         Self::new(&format!(
             "ForceCommand exec {} -c \"$SSH_ORIGINAL_COMMAND\"\n",
@@ -97,10 +158,6 @@ impl Target {
 
     /// One with keys that are there.
     pub fn start(folder: PathBuf, more: &str, port: Option<u16>) -> Self {
-        if user() == "root" {
-            // sshd's place to drop its rights in.
-            fs::create_dir_all("/run/sshd").unwrap();
-        }
         let port = port.unwrap_or_else(|| {
             TcpListener::bind("127.0.0.1:0")
                 .unwrap()
@@ -110,17 +167,18 @@ impl Target {
         });
         let at = |name: &str| folder.join(name).display().to_string();
         let config = format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUseDNS no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 500:30:1000\nSubsystem sftp internal-sftp\n{more}",
+            "{more}Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUseDNS no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 500:30:1000\nSubsystem sftp internal-sftp\n",
             at("host"),
             at("user.pub"),
         );
         fs::write(folder.join("config"), config).unwrap();
-        let sshd = Command::new(program("sshd").unwrap())
-            .args(["-D", "-f", &at("config"), "-E", &at("log")])
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        let target = Self { folder, port, sshd };
+        let sshd = sshd(&folder).stdin(Stdio::null()).spawn().unwrap();
+        let target = Self {
+            folder,
+            port,
+            user: user(),
+            sshd,
+        };
         let began = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(
@@ -173,9 +231,27 @@ impl Drop for Target {
 }
 
 impl Client {
+    /// One that knows these variables.
+    pub fn with(hosts: Hosts, variables: &[(&str, &str)]) -> Self {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Self::of(Ssh::new(hosts, Environment::of(variables)).unwrap(), None)
+    }
+
     pub fn new(hosts: Hosts, policy: Option<&str>) -> Self {
-        let server = Ssh::new(hosts, Environment::default()).unwrap();
-        let trial = Trial::new(Arc::new(server), policy).unwrap();
+        Self::of(Ssh::new(hosts, Environment::default()).unwrap(), policy)
+    }
+
+    fn of(server: Ssh, policy: Option<&str>) -> Self {
+        let limits = Limits {
+            requests: Rate::per_second(100_000),
+            requests_burst: 100_000,
+            tool_calls_max: 100_000,
+            under_way_max: 1_000,
+            ..Limits::default()
+        };
+        let trial = Trial::within(Arc::new(server), policy, limits).unwrap();
         let session = trial.session("ada");
         Self { trial, session }
     }
