@@ -50,7 +50,18 @@ pub const ALL: &[Wired] = &[
         options: simulation::OPTIONS,
         make: |setup| made(simulation::Simulation::new(setup)),
     },
+    Wired {
+        name: "ssh",
+        about: "runs commands on SSH hosts, each judged by its program, options and operands",
+        options: ::ssh::OPTIONS,
+        make: ssh,
+    },
 ];
+
+fn ssh(setup: Setup) -> Result<Arc<dyn DynToolServer>, String> {
+    let variable = |name: &str| std::env::var(name).ok();
+    made(::ssh::Ssh::configured(&setup.options, variable))
+}
 
 fn made<S: ToolServer + 'static>(
     server: Result<S, impl fmt::Display>,

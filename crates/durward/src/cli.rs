@@ -138,6 +138,8 @@ pub enum Command {
     /// See and answer the calls that wait for a person
     #[command(after_help = crate::approvals::HELP)]
     Approvals(crate::approvals::ApprovalsArgs),
+    /// Ask what becomes of a command on an SSH host, and print the shipped rules
+    Ssh(crate::ssh::SshArgs),
     /// Read, run and analyse Open Systems Pharmacology models
     Sim(pbpk::cli::Args),
     /// Measure, and mock servers to measure against

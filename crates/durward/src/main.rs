@@ -34,6 +34,7 @@ mod run;
 mod sandbox;
 mod screening;
 mod serve;
+mod ssh;
 mod status;
 
 use std::ffi::OsString;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }
+        Command::Ssh(args) => ssh::run(&args, &places, &mut out, &mut err),
         Command::Install(args) => install::run(&args, &places, &mut out, &mut err),
         Command::Status(args) => status::run(&args, &places, &mut out, &mut err),
         Command::Completions(args) => {
@@ -145,6 +147,7 @@ fn needs_settings(command: &Command) -> bool {
         Command::Demo
         | Command::Init(_)
         | Command::Sim(_)
+        | Command::Ssh(_)
         | Command::Completions(_)
         | Command::Man(_)
         | Command::Docs { .. }

@@ -78,6 +78,18 @@ impl Trial {
         server: Arc<dyn DynToolServer>,
         policy: Option<&str>,
     ) -> Result<Self, Box<dyn Error>> {
+        Self::within(server, policy, gate::limits::Limits::default())
+    }
+
+    /// The same within these limits.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn within(
+        server: Arc<dyn DynToolServer>,
+        policy: Option<&str>,
+        limits: gate::limits::Limits,
+    ) -> Result<Self, Box<dyn Error>> {
         static TRIALS: AtomicU64 = AtomicU64::new(0);
         let number = TRIALS.fetch_add(1, Ordering::Relaxed);
         let directory = std::env::temp_dir().join(format!("trial-{}-{number}", std::process::id()));
@@ -105,7 +117,7 @@ impl Trial {
         let world = World {
             policy: Policy::load(policy.unwrap_or(OPEN_POLICY), None, &[])?,
             version: "v1".into(),
-            limits: gate::limits::Limits::default(),
+            limits,
             approval: gate::approval::Options::default(),
         };
         let id = PeerId::server(server.identity().name);

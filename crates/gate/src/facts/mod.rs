@@ -28,6 +28,9 @@ pub use operation::Operation;
 pub use table::{Class, FACTS, FactDef, FactId, Kind};
 pub use value::{Stated, Value};
 
+/// Stands between the commands in [`FactId::Argv`] where a call runs several: no word of a command is this.
+pub const COMMANDS_APART: &str = "\n";
+
 /// A fact in three-valued logic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Fact<T> {

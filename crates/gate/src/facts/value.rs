@@ -70,3 +70,9 @@ impl From<&Arc<[Arc<str>]>> for Stated {
         Self::Texts(Arc::clone(texts))
     }
 }
+
+impl FromIterator<Arc<str>> for Stated {
+    fn from_iter<I: IntoIterator<Item = Arc<str>>>(texts: I) -> Self {
+        Self::Texts(texts.into_iter().collect())
+    }
+}

@@ -99,6 +99,30 @@ pub static CONDITIONS: &[ConditionDef] = &[
         "shell globs over the server's name, without case",
     ),
     row(
+        "host",
+        FactId::Host,
+        Matcher::Name { fold: true },
+        "shell globs over the machine that the call reaches, without case",
+    ),
+    row(
+        "program",
+        FactId::Program,
+        Matcher::Name { fold: false },
+        "shell globs over the program that a command runs, as written",
+    ),
+    row(
+        "operands",
+        FactId::Operands,
+        Matcher::AnyOf(None),
+        "words, one of which is an operand of the command",
+    ),
+    row(
+        "argv",
+        FactId::Argv,
+        Matcher::Form,
+        "forms of commands, one of which the whole command has",
+    ),
+    row(
         "path_pattern",
         FactId::Paths,
         Matcher::Path(Part::Any),
@@ -238,6 +262,7 @@ impl Conditions {
             Matcher::Exact
             | Matcher::Word(..)
             | Matcher::AnyOf(_)
+            | Matcher::Form
             | Matcher::Extension
             | Matcher::Scheme
             | Matcher::Expression => 0,

@@ -3,6 +3,7 @@
 mod any_of;
 mod exact;
 mod extension;
+mod form;
 mod name;
 mod path;
 mod read;
@@ -39,6 +40,8 @@ pub enum Matcher {
     Word(&'static str, Words),
     /// A list of which one member is listed; of a closed set, where there is one.
     AnyOf(Option<(&'static str, Words)>),
+    /// Forms of commands, as usage lines write them.
+    Form,
     /// Path globs over arguments of this part.
     Path(Part),
     /// Extensions of paths.
@@ -69,6 +72,7 @@ pub(super) enum Test {
     Name(name::Names),
     Exact(exact::Texts),
     AnyOf(any_of::Members),
+    Form(form::Forms),
     Path(path::Paths),
     OtherPaths(OtherPaths),
     Extension(extension::Extensions),
@@ -89,6 +93,7 @@ impl Matcher {
             Self::Word(what, words) | Self::AnyOf(Some((what, words))) => {
                 word::read(doc, entry, what, &words())
             }
+            Self::Form => form::read(doc, entry),
             Self::Path(_) => path::read(doc, entry),
             Self::Extension => extension::read(doc, entry),
             Self::Scheme => scheme::read(doc, entry),
@@ -118,6 +123,7 @@ impl Matcher {
             Self::Name { fold } => Test::Name(name::Names::new(texts, fact, fold)?),
             Self::Exact | Self::Word(..) => Test::Exact(exact::Texts::new(texts, fact)),
             Self::AnyOf(_) => Test::AnyOf(any_of::Members::new(texts, fact)),
+            Self::Form => Test::Form(form::Forms::new(texts, fact)?),
             Self::Path(part) => Test::Path(path::Paths::new(texts, part, effect, view)?),
             Self::Extension => Test::Extension(extension::Extensions::new(texts, effect)),
             Self::Scheme => Test::Scheme(scheme::Schemes::new(texts, effect)),
@@ -133,6 +139,7 @@ impl Matcher {
             Self::Exact
             | Self::Word(..)
             | Self::AnyOf(_)
+            | Self::Form
             | Self::Extension
             | Self::Scheme
             | Self::Expression => outer == inner,
@@ -148,7 +155,7 @@ impl Matcher {
             Self::AnyOf(None) => any_of::misspelt(key, text),
             Self::Extension => extension::misspelt(key, text),
             Self::Scheme => scheme::misspelt(key, text),
-            Self::Word(..) | Self::AnyOf(Some(_)) | Self::Expression => None,
+            Self::Word(..) | Self::AnyOf(Some(_)) | Self::Form | Self::Expression => None,
         }
     }
 }
@@ -160,6 +167,7 @@ impl Test {
             Self::Name(names) => names.hold(seen),
             Self::Exact(texts) => texts.hold(seen),
             Self::AnyOf(members) => members.hold(seen),
+            Self::Form(forms) => forms.hold(seen, effect),
             Self::Path(paths) => paths.hold(seen),
             Self::OtherPaths(others) => others.hold(seen.facts()),
             Self::Extension(extensions) => extensions.hold(seen.facts()),

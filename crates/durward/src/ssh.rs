@@ -1,0 +1,174 @@
+//! `durward ssh`: what becomes of a command, and the rules and hosts that decide it. Nothing is run.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ::ssh::hosts::Hosts;
+use ::ssh::rules;
+use clap::{Args, Subcommand};
+use gate::effect::Effect;
+
+use crate::failure::EXIT_CONFIGURATION;
+use crate::places::Places;
+use crate::policy::source::{self, Protected};
+
+/// The command would be allowed, or the file is fine.
+const EXIT_ALLOWED: u8 = 0;
+/// A person would be asked.
+const EXIT_ASKS: u8 = 3;
+/// The command would be refused.
+const EXIT_REFUSED: u8 = 4;
+
+const CHECK_HELP: &str = "\
+Examples:
+  durward ssh check 'cat /etc/hostname'
+  durward ssh check --policy policy.json --host web1 'systemctl restart nginx'
+
+The exit code is 0 where the command is allowed, 3 where a person is asked and 4 where it is refused.
+The command is one program and its words; nothing is run, and no host is asked where links lead.";
+
+const RULES_HELP: &str = "\
+Examples:
+  durward ssh rules > policy.json      a policy to start from
+
+The rules are ordinary ones: durward policy show, check, explain and test read them.";
+
+/// Arguments of `durward ssh`.
+#[derive(Debug, Args)]
+pub struct SshArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say whether a command would be allowed, and by which rule
+    #[command(after_help = CHECK_HELP)]
+    Check(CheckArgs),
+    /// Print the shipped rules as a policy
+    #[command(after_help = RULES_HELP)]
+    Rules,
+    /// Check a file of hosts
+    Hosts(HostsArgs),
+}
+
+/// Arguments of `durward ssh check`.
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// The command, as one argument
+    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
+    command: String,
+    /// The rules [default: the shipped ones]
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// The host that it would run on
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+}
+
+/// Arguments of `durward ssh hosts`.
+#[derive(Debug, Args)]
+struct HostsArgs {
+    #[command(subcommand)]
+    command: HostsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum HostsCommand {
+    /// Read the file, and list its hosts
+    Check {
+        /// The file, as `hosts` names it in the configuration
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// Runs the command; gives the exit code.
+pub fn run(args: &SshArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let done = match &args.command {
+        Command::Check(args) => check(args, places, out),
+        Command::Rules => out
+            .write_all(rules::policy().as_bytes())
+            .map(|()| Ok(EXIT_ALLOWED)),
+        Command::Hosts(HostsArgs {
+            command: HostsCommand::Check { file },
+        }) => hosts(file, out),
+    };
+    match done {
+        Ok(Ok(code)) => code,
+        Ok(Err(wrong)) => {
+            let _ = writeln!(err, "error: {wrong}");
+            EXIT_CONFIGURATION
+        }
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => EXIT_ALLOWED,
+        Err(error) => {
+            let _ = writeln!(err, "error: {error}");
+            1
+        }
+    }
+}
+
+fn check(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
+    let policy = match &args.policy {
+        Some(file) => source::of_file(Some(file), Protected::Nothing, places),
+        None => source::compile(&rules::policy(), None, Protected::Nothing, places),
+    };
+    let policy = match policy {
+        Ok(policy) => policy,
+        Err(wrong) => return Ok(Err(wrong)),
+    };
+    let mut facts = match rules::facts(&args.command, args.host.as_deref()) {
+        Ok(facts) => facts,
+        Err(fault) => {
+            writeln!(out, "REFUSED  it cannot be read: {fault}")?;
+            return Ok(Ok(EXIT_REFUSED));
+        }
+    };
+    facts.subject_id.clone_from(&places.user);
+    let judgement = policy.judge(&facts);
+    let verdict = judgement.verdict();
+    let (word, code) = match verdict.effect {
+        Effect::Allow => ("ALLOWED", EXIT_ALLOWED),
+        Effect::Hitl => ("ASKS", EXIT_ASKS),
+        Effect::Deny => ("REFUSED", EXIT_REFUSED),
+    };
+    let about = judgement
+        .deciding_rule()
+        .and_then(|rule| rule.description.as_deref());
+    match about {
+        Some(about) => writeln!(out, "{word}  rule {}: {about}", verdict.final_rule)?,
+        None => writeln!(out, "{word}  rule {}", verdict.final_rule)?,
+    }
+    if verdict.unsure {
+        writeln!(
+            out,
+            "note: a path is relative, or cannot be told; write the whole path"
+        )?;
+    }
+    Ok(Ok(code))
+}
+
+fn hosts(file: &Path, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
+    let hosts = match Hosts::read(file) {
+        Ok(hosts) => hosts,
+        Err(fault) => return Ok(Err(fault.to_string())),
+    };
+    for host in hosts.all() {
+        let over: Vec<&str> = host.jump.iter().map(|hop| hop.name.as_str()).collect();
+        let over = if over.is_empty() {
+            String::new()
+        } else {
+            format!(" over {}", over.join(", "))
+        };
+        writeln!(
+            out,
+            "{}  {}@{}:{} by {}{over}",
+            host.name,
+            host.credential.user,
+            host.address,
+            host.port,
+            host.credential.proof.kind(),
+        )?;
+    }
+    Ok(Ok(EXIT_ALLOWED))
+}

@@ -1,0 +1,376 @@
+//! Programs that are known: which of their options take a value, which of their words are places in the
+//! file system, and what running them does.
+//!
+//! Nothing is allowed by standing here; a policy does that. An unknown program may do anything, and every
+//! word of it that has a slash, or begins with `~` or `.`, is taken for a path.
+
+use gate::facts::Operation;
+
+/// The part that an operand plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A place in the file system that is looked at.
+    Path,
+    /// Anything else: a name, a number, a pattern.
+    Other,
+}
+
+/// A word that is neither program nor option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operand<'c> {
+    /// The word.
+    pub text: &'c str,
+    /// Its part.
+    pub part: Part,
+}
+
+/// What a command does, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uses<'c> {
+    /// Its operands, values of options that are paths included.
+    pub operands: Vec<Operand<'c>>,
+    /// What it does.
+    pub operation: Operation,
+    /// What it does to the world.
+    pub side_effects: &'static [&'static str],
+}
+
+/// What operands of a program are.
+#[derive(Clone, Copy, PartialEq)]
+enum Operands {
+    Paths,
+    /// The first is a pattern unless an option gives it; the others are paths.
+    PatternAndPaths,
+    Others,
+}
+
+struct Program {
+    name: &'static str,
+    operands: Operands,
+    /// Short options that take a value.
+    short: &'static str,
+    /// Long options that take a value, where it is another word.
+    long: &'static [&'static str],
+    /// Options whose value is a path.
+    paths: &'static [&'static str],
+    /// Options by which it changes something.
+    changes: &'static [&'static str],
+    side_effects: &'static [&'static str],
+}
+
+const fn program(
+    name: &'static str,
+    operands: Operands,
+    short: &'static str,
+    side_effects: &'static [&'static str],
+) -> Program {
+    Program {
+        name,
+        operands,
+        short,
+        long: &[],
+        paths: &[],
+        changes: &[],
+        side_effects,
+    }
+}
+
+const FILES: &[&str] = &["fs_read"];
+const STATE: &[&str] = &[];
+const NET: &[&str] = &["network_egress"];
+const UNKNOWN: &[&str] = &["code_exec", "process_spawn"];
+/// Verbs of systemctl that change nothing.
+const LOOKS: [&str; 10] = [
+    "status",
+    "show",
+    "cat",
+    "is-active",
+    "is-enabled",
+    "is-failed",
+    "list-units",
+    "list-unit-files",
+    "list-timers",
+    "list-dependencies",
+];
+const WRITES: &[&str] = &["fs_read", "fs_write"];
+
+const PROGRAMS: &[Program] = &[
+    program("ls", Operands::Paths, "ITw", FILES),
+    program("cat", Operands::Paths, "", FILES),
+    program("head", Operands::Paths, "cn", FILES),
+    program("tail", Operands::Paths, "cns", FILES),
+    program("stat", Operands::Paths, "c", FILES),
+    Program {
+        paths: &["-f", "-m", "--files-from", "--magic-file"],
+        long: &[
+            "--files-from",
+            "--magic-file",
+            "--separator",
+            "--exclude",
+            "--parameter",
+        ],
+        changes: &["-C", "--compile"],
+        ..program("file", Operands::Paths, "efFmP", FILES)
+    },
+    Program {
+        paths: &["--files0-from"],
+        long: &["--files0-from"],
+        ..program("wc", Operands::Paths, "", FILES)
+    },
+    Program {
+        paths: &[
+            "-o",
+            "--output",
+            "-T",
+            "--temporary-directory",
+            "--files0-from",
+            "--random-source",
+            "--compress-program",
+        ],
+        long: &[
+            "--output",
+            "--temporary-directory",
+            "--files0-from",
+            "--random-source",
+            "--compress-program",
+            "--key",
+            "--field-separator",
+            "--buffer-size",
+            "--parallel",
+            "--batch-size",
+        ],
+        changes: &["-o", "--output", "--compress-program"],
+        ..program("sort", Operands::Paths, "koStT", FILES)
+    },
+    program("uniq", Operands::Paths, "fsw", FILES),
+    program("cut", Operands::Paths, "bcdf", FILES),
+    Program {
+        paths: &["-f", "--file", "--exclude-from"],
+        long: &[
+            "--file",
+            "--regexp",
+            "--exclude-from",
+            "--max-count",
+            "--after-context",
+            "--before-context",
+            "--context",
+            "--include",
+            "--exclude",
+            "--exclude-dir",
+        ],
+        ..program("grep", Operands::PatternAndPaths, "efmABCdD", FILES)
+    },
+    Program {
+        paths: &["-X", "--exclude-from", "--files0-from"],
+        long: &[
+            "--exclude-from",
+            "--files0-from",
+            "--max-depth",
+            "--exclude",
+            "--threshold",
+        ],
+        ..program("du", Operands::Paths, "BdtX", FILES)
+    },
+    program("df", Operands::Paths, "BtxT", FILES),
+    program("lsof", Operands::Paths, "acdFgikopsTu", STATE),
+    program("lsblk", Operands::Paths, "eIMowx", STATE),
+    program("blkid", Operands::Paths, "cLosStUw", STATE),
+    program("systemctl", Operands::Others, "HMnopPst", STATE),
+    program("true", Operands::Others, "", STATE),
+    program("ps", Operands::Others, "CGgOopqstUuw", STATE),
+    program("hostname", Operands::Others, "F", STATE),
+    program("uname", Operands::Others, "", STATE),
+    program("whoami", Operands::Others, "", STATE),
+    program("id", Operands::Others, "", STATE),
+    program("date", Operands::Others, "dfrs", STATE),
+    program("uptime", Operands::Others, "", STATE),
+    program("pwd", Operands::Others, "", STATE),
+    program("mount", Operands::Others, "", STATE),
+    program("printenv", Operands::Others, "", &["env_read"]),
+    program("free", Operands::Others, "cs", STATE),
+    program("vmstat", Operands::Others, "", STATE),
+    program("top", Operands::Others, "dnpouU", STATE),
+    program("netstat", Operands::Others, "A", STATE),
+    program("ss", Operands::Others, "AfDFN", STATE),
+    program("ip", Operands::Others, "n", STATE),
+    program("ethtool", Operands::Others, "", STATE),
+    program("tc", Operands::Others, "", STATE),
+    program("nft", Operands::Others, "fI", STATE),
+    program("iptables", Operands::Others, "t", STATE),
+    program("ip6tables", Operands::Others, "t", STATE),
+    program("bridge", Operands::Others, "", STATE),
+    program("conntrack", Operands::Others, "", STATE),
+    program("sysctl", Operands::Others, "p", STATE),
+    program("dig", Operands::Others, "bcfkpqtxy", NET),
+    program("nslookup", Operands::Others, "", NET),
+    program("host", Operands::Others, "ctmNRW", NET),
+    program("ping", Operands::Others, "cCIilMmpQSstTwW", NET),
+    program("ping6", Operands::Others, "cCIilMmpQSstTwW", NET),
+    program("traceroute", Operands::Others, "fgimNpqstwz", NET),
+    program("traceroute6", Operands::Others, "fgimNpqstwz", NET),
+    program("mtr", Operands::Others, "acfimsF", NET),
+];
+
+/// What a command of these words does.
+pub(super) fn uses(argv: &[String]) -> Uses<'_> {
+    let (name, rest) = match argv.split_first() {
+        Some((name, rest)) => (name.as_str(), rest),
+        None => ("", argv),
+    };
+    match PROGRAMS.iter().find(|known| known.name == name) {
+        Some(known) => known.uses(rest),
+        None => unknown(rest),
+    }
+}
+
+/// What looks like a path in an unknown program's words, also behind `=`, is one.
+fn unknown(words: &[String]) -> Uses<'_> {
+    let mut operands = Vec::new();
+    for word in words {
+        match word.strip_prefix('-') {
+            None => operands.push(by_looks(word)),
+            Some(option) => {
+                let value = option.split_once('=').map(|(_, value)| by_looks(value));
+                operands.extend(value);
+                // `-f/etc/x`
+                let attached = option.find('/').and_then(|at| option.get(at..));
+                operands.extend(attached.filter(|_| value.is_none()).map(path));
+            }
+        }
+    }
+    Uses {
+        operands,
+        operation: Operation::Unknown,
+        side_effects: UNKNOWN,
+    }
+}
+
+fn by_looks(text: &str) -> Operand<'_> {
+    let is_path = text.contains('/') || text.starts_with(['~', '.']);
+    let part = if is_path { Part::Path } else { Part::Other };
+    Operand { text, part }
+}
+
+fn path(text: &str) -> Operand<'_> {
+    Operand {
+        text,
+        part: Part::Path,
+    }
+}
+
+impl Program {
+    fn uses<'c>(&self, words: &'c [String]) -> Uses<'c> {
+        let mut seen = Seen {
+            program: self,
+            operands: Vec::new(),
+            has_pattern: self.operands != Operands::PatternAndPaths,
+            is_changed: false,
+        };
+        let mut words = words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            if word == "--" {
+                for word in words {
+                    seen.operand(word);
+                }
+                break;
+            }
+            if word.len() > 2 && word.starts_with("--") {
+                seen.long(word, &mut words);
+            } else if word.len() > 1 && word.starts_with('-') {
+                seen.short(word, &mut words);
+            } else {
+                seen.operand(word);
+            }
+        }
+        // A second file of uniq is written; of systemctl only some verbs look.
+        let by_operands = match self.name {
+            "uniq" => seen.operands.len() > 1,
+            "systemctl" => seen
+                .operands
+                .first()
+                .is_some_and(|verb| !LOOKS.contains(&verb.text)),
+            _ => false,
+        };
+        let changed = seen.is_changed || by_operands;
+        Uses {
+            operands: seen.operands,
+            operation: if changed {
+                Operation::Write
+            } else {
+                Operation::Read
+            },
+            side_effects: if changed { WRITES } else { self.side_effects },
+        }
+    }
+}
+
+/// What was seen of a command's words.
+struct Seen<'p, 'c> {
+    program: &'p Program,
+    operands: Vec<Operand<'c>>,
+    has_pattern: bool,
+    is_changed: bool,
+}
+
+impl<'c> Seen<'_, 'c> {
+    fn operand(&mut self, text: &'c str) {
+        let is_path = match self.program.operands {
+            Operands::Paths => true,
+            Operands::PatternAndPaths => std::mem::replace(&mut self.has_pattern, true),
+            Operands::Others => false,
+        };
+        let part = if is_path { Part::Path } else { Part::Other };
+        // Standard input is no place.
+        let part = if text == "-" { Part::Other } else { part };
+        self.operands.push(Operand { text, part });
+    }
+
+    /// An option as it was given; long ones may be cut short where no other begins so.
+    fn option(&mut self, option: &str, value: Option<&'c str>) {
+        let is_it = |known: &&str| {
+            **known == *option
+                || option.len() > 2 && option.starts_with("--") && known.starts_with(option)
+        };
+        self.is_changed |= self.program.changes.iter().any(|known| is_it(&known));
+        let gives_pattern = ["-e", "-f", "--regexp", "--file"]
+            .iter()
+            .any(|known| is_it(&known));
+        self.has_pattern |= gives_pattern;
+        let is_path = self.program.paths.iter().any(|known| is_it(&known));
+        if let (true, Some(value)) = (is_path, value) {
+            self.operands.push(path(value));
+        }
+    }
+
+    fn long(&mut self, word: &'c str, rest: &mut impl Iterator<Item = &'c str>) {
+        match word.split_once('=') {
+            Some((option, value)) => self.option(option, Some(value)),
+            None => {
+                let takes = self
+                    .program
+                    .long
+                    .iter()
+                    .any(|known| known.starts_with(word));
+                let value = if takes { rest.next() } else { None };
+                self.option(word, value);
+            }
+        }
+    }
+
+    fn short(&mut self, word: &'c str, rest: &mut impl Iterator<Item = &'c str>) {
+        for (at, letter) in word.char_indices().skip(1) {
+            let option = format!("-{letter}");
+            if self.program.short.contains(letter) {
+                let after = word.get(at + letter.len_utf8()..).unwrap_or("");
+                let value = if after.is_empty() {
+                    rest.next()
+                } else {
+                    Some(after)
+                };
+                self.option(&option, value);
+                return;
+            }
+            self.option(&option, None);
+        }
+    }
+}

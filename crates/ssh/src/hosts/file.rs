@@ -1,0 +1,250 @@
+//! Reading `ssh_hosts.yaml`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::{Credential, Host, Hosts, Limits, Place, Proof, Trust};
+
+/// Most hosts of a file.
+pub const HOSTS_MAX: usize = 10_000;
+/// Longest file, in bytes.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Most machines on the way to one.
+const JUMPS_MAX: usize = 8;
+/// The port of SSH.
+const PORT: u16 = 22;
+
+/// Why a file of hosts cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostsFault {
+    /// The file, where what is wrong, and what to do.
+    pub wrong: String,
+}
+
+impl fmt::Display for HostsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.wrong)
+    }
+}
+
+impl std::error::Error for HostsFault {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileText {
+    #[serde(default)]
+    known_hosts: OneOrMore,
+    #[serde(default)]
+    credentials: BTreeMap<String, CredentialText>,
+    hosts: BTreeMap<String, HostText>,
+    #[serde(default)]
+    limits: Limits,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(transparent)]
+struct OneOrMore(Vec<PathBuf>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CredentialText {
+    user: String,
+    key: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    passphrase_file: Option<PathBuf>,
+    passphrase_env: Option<String>,
+    password_file: Option<PathBuf>,
+    password_env: Option<String>,
+    agent: Option<PathBuf>,
+    /// The caller's own password is taken.
+    #[serde(default)]
+    password_from_caller: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostText {
+    address: Option<String>,
+    port: Option<u16>,
+    credential: String,
+    #[serde(default)]
+    jump: Vec<String>,
+    #[serde(default)]
+    trust: Trust,
+}
+
+impl Hosts {
+    /// Reads a file. Relative paths in it are relative to it.
+    ///
+    /// # Errors
+    /// [`HostsFault`] with the place in the file.
+    pub fn read(path: &Path) -> Result<Self, HostsFault> {
+        let fault = |wrong: String| HostsFault {
+            wrong: format!("{}: {wrong}", path.display()),
+        };
+        let length = std::fs::metadata(path)
+            .map_err(|error| fault(error.to_string()))?
+            .len();
+        if length > FILE_BYTES_MAX {
+            return Err(fault(format!("is longer than {FILE_BYTES_MAX} bytes")));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        Self::of(&text, folder).map_err(|error| fault(error.wrong))
+    }
+
+    /// Reads a text as the file in this folder.
+    ///
+    /// # Errors
+    /// [`HostsFault`].
+    pub fn of(text: &str, folder: &Path) -> Result<Self, HostsFault> {
+        let read: FileText = serde_saphyr::from_str(text)
+            // The error's own text would quote the line, and with it what may stand there.
+            .map_err(|error| HostsFault {
+                wrong: error.without_snippet().to_string(),
+            })?;
+        let reading = Reading { read, folder };
+        reading.hosts()
+    }
+}
+
+struct Reading<'f> {
+    read: FileText,
+    folder: &'f Path,
+}
+
+fn fault<T>(wrong: impl Into<String>) -> Result<T, HostsFault> {
+    Err(HostsFault {
+        wrong: wrong.into(),
+    })
+}
+
+impl Reading<'_> {
+    fn hosts(&self) -> Result<Hosts, HostsFault> {
+        if self.read.hosts.len() > HOSTS_MAX {
+            return fault(format!("there are more than {HOSTS_MAX} hosts"));
+        }
+        let mut credentials = BTreeMap::new();
+        for (id, text) in &self.read.credentials {
+            credentials.insert(id.as_str(), Arc::new(self.credential(id, text)?));
+        }
+        let mut hosts = BTreeMap::new();
+        for (name, text) in &self.read.hosts {
+            let mut host = self.host(name, text, &credentials)?;
+            for (at, jump) in text.jump.iter().enumerate() {
+                if at >= JUMPS_MAX {
+                    return fault(format!(
+                        "hosts.{name}.jump has more than {JUMPS_MAX} members"
+                    ));
+                }
+                let Some(over) = self.read.hosts.get(jump) else {
+                    return fault(format!("hosts.{name}.jump: there is no host \"{jump}\""));
+                };
+                if jump == name || !over.jump.is_empty() {
+                    return fault(format!(
+                        "hosts.{name}.jump: \"{jump}\" has a way of its own; list every machine on the way here instead"
+                    ));
+                }
+                host.jump
+                    .push(Arc::new(self.host(jump, over, &credentials)?));
+            }
+            hosts.insert(name.clone(), Arc::new(host));
+        }
+        Ok(Hosts {
+            hosts,
+            known_hosts: self
+                .read
+                .known_hosts
+                .0
+                .iter()
+                .map(|path| self.at(path))
+                .collect(),
+            limits: self.read.limits,
+        })
+    }
+
+    fn at(&self, path: &Path) -> PathBuf {
+        self.folder.join(path)
+    }
+
+    fn host(
+        &self,
+        name: &str,
+        text: &HostText,
+        credentials: &BTreeMap<&str, Arc<Credential>>,
+    ) -> Result<Host, HostsFault> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || !name.chars().all(fits) {
+            return fault(format!(
+                "hosts.{name}: a name has letters, digits and . _ - only"
+            ));
+        }
+        let Some(credential) = credentials.get(text.credential.as_str()) else {
+            return fault(format!(
+                "hosts.{name}.credential: there is no credential \"{}\"",
+                text.credential
+            ));
+        };
+        Ok(Host {
+            name: name.to_owned(),
+            address: text.address.clone().unwrap_or_else(|| name.to_owned()),
+            port: text.port.unwrap_or(PORT),
+            credential: Arc::clone(credential),
+            jump: Vec::new(),
+            trust: text.trust,
+        })
+    }
+
+    fn credential(&self, id: &str, text: &CredentialText) -> Result<Credential, HostsFault> {
+        let place = |file: &Option<PathBuf>, variable: &Option<String>, what: &str| {
+            Ok(match (file, variable) {
+                (Some(file), None) => Some(Place::File(self.at(file))),
+                (None, Some(variable)) => Some(Place::Variable(variable.clone())),
+                (None, None) => None,
+                (Some(_), Some(_)) => {
+                    return fault(format!(
+                        "credentials.{id}: {what}_file and {what}_env are both given; keep one"
+                    ));
+                }
+            })
+        };
+        let passphrase = place(&text.passphrase_file, &text.passphrase_env, "passphrase")?;
+        let password = place(&text.password_file, &text.password_env, "password")?;
+        let mut proofs = Vec::new();
+        if let Some(key) = &text.key {
+            proofs.push(Proof::Key {
+                key: self.at(key),
+                certificate: text.certificate.as_deref().map(|path| self.at(path)),
+                passphrase,
+            });
+        } else if text.certificate.is_some() || passphrase.is_some() {
+            return fault(format!(
+                "credentials.{id}: there is no key that it belongs to"
+            ));
+        }
+        proofs.extend(password.map(Proof::Password));
+        proofs.extend(text.agent.as_deref().map(|socket| Proof::Agent {
+            socket: self.at(socket),
+        }));
+        if text.password_from_caller {
+            proofs.push(Proof::Caller);
+        }
+        match (proofs.pop(), proofs.is_empty()) {
+            (Some(proof), true) => Ok(Credential {
+                id: id.to_owned(),
+                user: text.user.clone(),
+                proof,
+            }),
+            (None, _) => fault(format!(
+                "credentials.{id}: write one of key, password_file, password_env, agent and password_from_caller"
+            )),
+            (Some(_), false) => fault(format!(
+                "credentials.{id}: it proves itself in two ways; keep one, and give the other a name of its own"
+            )),
+        }
+    }
+}

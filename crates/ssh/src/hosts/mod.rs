@@ -1,0 +1,205 @@
+//! The machines that can be reached, and as whom: `ssh_hosts.yaml`.
+//!
+//! A host has a name, and calls use that name alone: address, user, credential and trust are the
+//! operator's to set. Secrets are named by where they are, and read when a login needs them.
+
+mod file;
+mod secret;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use file::{HOSTS_MAX, HostsFault};
+pub use secret::Secret;
+
+/// All hosts of one file.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    pub(crate) hosts: BTreeMap<String, Arc<Host>>,
+    /// Files of known host keys, in the format of OpenSSH.
+    pub(crate) known_hosts: Vec<PathBuf>,
+    pub(crate) limits: Limits,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Host {
+    /// The name in calls, rules and records.
+    pub name: String,
+    /// A DNS name or an address.
+    pub address: String,
+    /// Its port.
+    pub port: u16,
+    /// As whom.
+    pub credential: Arc<Credential>,
+    /// The machines on the way, the first one first.
+    pub jump: Vec<Arc<Self>>,
+    /// Which host keys are trusted.
+    pub trust: Trust,
+}
+
+/// Which keys of a host are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// Those in the files of known hosts.
+    #[default]
+    Strict,
+    /// Those, and the first one of a host that has none there: it is written down.
+    FirstUse,
+}
+
+/// A name and how it is proved.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Credential {
+    /// The name in the file.
+    pub id: String,
+    /// The user on the machine.
+    pub user: String,
+    /// The proof.
+    pub proof: Proof,
+}
+
+/// How a user is proved.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Proof {
+    /// A private key, with a certificate where there is one.
+    Key {
+        /// The file with the private key.
+        key: PathBuf,
+        /// The file with the certificate.
+        certificate: Option<PathBuf>,
+        /// The key's passphrase.
+        passphrase: Option<Place>,
+    },
+    /// A password; servers that ask question by question get it there.
+    Password(Place),
+    /// Whatever key an agent has.
+    Agent {
+        /// The agent's socket.
+        socket: PathBuf,
+    },
+    /// A password that the caller gives.
+    Caller,
+}
+
+impl Proof {
+    /// What it is, in a word or two.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Key {
+                certificate: None, ..
+            } => "key",
+            Self::Key { .. } => "certificate",
+            Self::Password(_) => "password",
+            Self::Agent { .. } => "agent",
+            Self::Caller => "the caller's password",
+        }
+    }
+}
+
+/// Where a secret is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In a file; one line end at its end is not part of it.
+    File(PathBuf),
+    /// In a variable of the environment.
+    Variable(String),
+}
+
+/// Bounds on connections and commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Most connections to one host as one user.
+    pub connections_max: usize,
+    /// Channels of one connection until the server says that it takes fewer.
+    pub channels_max: usize,
+    /// Most calls that wait for a channel to one host.
+    pub queue_max: usize,
+    /// Longest such wait.
+    pub queue_wait_ms_max: u64,
+    /// Longest time to connect and log in.
+    pub connect_ms_max: u64,
+    /// A connection without a command for so long is closed.
+    pub idle_ms_max: u64,
+    /// A silent connection is asked so often whether it is there.
+    pub keepalive_ms: u64,
+    /// A command's time where its call gives none.
+    pub command_ms_default: u64,
+    /// Longest time of a command.
+    pub command_ms_max: u64,
+    /// Most bytes of each stream in an answer.
+    pub answer_bytes_max: usize,
+    /// Most sessions.
+    pub sessions_max: usize,
+    /// A session without a call for so long ends.
+    pub session_idle_ms_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 10,
+            channels_max: 10,
+            queue_max: 256,
+            queue_wait_ms_max: 10_000,
+            connect_ms_max: 20_000,
+            idle_ms_max: 30 * 60_000,
+            keepalive_ms: 30_000,
+            command_ms_default: 30_000,
+            command_ms_max: 60 * 60_000,
+            answer_bytes_max: 256 * 1024,
+            sessions_max: 50,
+            session_idle_ms_max: 30 * 60_000,
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn queue_wait(&self) -> Duration {
+        Duration::from_millis(self.queue_wait_ms_max)
+    }
+
+    pub(crate) fn connect_wait(&self) -> Duration {
+        Duration::from_millis(self.connect_ms_max)
+    }
+}
+
+impl Hosts {
+    /// The host of this name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&Arc<Host>> {
+        self.hosts.get(name)
+    }
+
+    /// The variables that the file names.
+    #[must_use]
+    pub fn variables(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for host in self.all() {
+            let place = match &host.credential.proof {
+                Proof::Key { passphrase, .. } => passphrase.as_ref(),
+                Proof::Password(place) => Some(place),
+                Proof::Agent { .. } | Proof::Caller => None,
+            };
+            if let Some(Place::Variable(name)) = place
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
+    /// All of them, by name.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Host>> {
+        self.hosts.values()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+//! SSH hosts as tools: commands are judged as argument vectors and run over pooled connections.
+//!
+//! - A command is read into words before anything else; what the remote program gets is exactly what was
+//!   judged (`command`).
+//! - A call names a host of the operator's file and nothing more: credentials never pass through a model
+//!   (`hosts`), and a secret has no text that could be printed.
+//! - An unknown, changed or revoked host key fails (`trust`).
+//! - A command that is to end is killed at the other end, and what is not known of its end is said
+//!   (`upstream`). Only `upstream` names the SSH library.
+
+pub mod command;
+mod environment;
+pub mod hosts;
+mod pool;
+mod random;
+pub mod rules;
+mod server;
+mod sessions;
+mod tools;
+mod trust;
+mod upstream;
+
+pub use environment::Environment;
+pub use server::{OPTIONS, Ssh};

@@ -1,0 +1,402 @@
+//! The connections of one user at one host.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use super::{Counts, LaneState, SlotFault};
+use crate::hosts::{Host, Limits};
+use crate::upstream::{Channel, ConnectFault, Connection, OpenFault, Way};
+
+/// How often a server is asked for one channel, and how long after the first no.
+const OPENINGS_MAX: usize = 3;
+const OPEN_AGAIN: Duration = Duration::from_millis(2);
+
+/// Connections to one host as one user.
+#[derive(Debug)]
+pub(super) struct Lane {
+    host: Arc<Host>,
+    limits: Limits,
+    counts: Arc<Counts>,
+    links: Mutex<Vec<Arc<Link>>>,
+    /// Connections that are being made.
+    opening: AtomicUsize,
+    /// Calls that have no channel yet.
+    asking: AtomicUsize,
+    /// Channels of one connection, as far as the server has shown.
+    channels_max: AtomicUsize,
+    /// Told when a channel is free, or a connection is made or failed.
+    changed: Notify,
+    /// The last failure: who waited for that connection shares it.
+    failed: Mutex<Option<(Instant, ConnectFault)>>,
+}
+
+/// A connection and its channels.
+struct Link {
+    connection: Connection,
+    slots: Arc<Semaphore>,
+    /// A channel that was opened ahead, with its place.
+    spare: Mutex<Option<(Channel, OwnedSemaphorePermit)>>,
+    /// It is being opened.
+    sparing: AtomicBool,
+    used: Mutex<Instant>,
+    /// Places that it was made with, less those that the server did not give.
+    places: AtomicUsize,
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link")
+            .field("free", &self.slots.available_permits())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A channel, and the place that it takes.
+pub(crate) struct Slot {
+    channel: Option<Channel>,
+    /// Kept until the server has closed the channel.
+    place: Option<OwnedSemaphorePermit>,
+    lane: Arc<Lane>,
+    link: Arc<Link>,
+}
+
+/// The place of a channel whose command is under way.
+pub(crate) struct Taken {
+    _slot: Slot,
+}
+
+impl Slot {
+    /// The channel, and what frees its place when it goes.
+    pub fn take(mut self) -> Option<(Channel, Taken)> {
+        let channel = self.channel.take()?;
+        Some((channel, Taken { _slot: self }))
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let unused = self.channel.take();
+        let place = self.place.take();
+        *lock(&self.link.used) = Instant::now();
+        match (unused, place) {
+            // Nothing ran on it: it is as good as new.
+            (Some(channel), Some(place)) => self.link.spare_again(channel, place),
+            (_, place) => drop(place),
+        }
+        self.lane.changed.notify_one();
+        Lane::prepare(&self.lane, &self.link);
+    }
+}
+
+/// What a look at the connections came to.
+enum Look<'l> {
+    Slot(Slot),
+    Wait,
+    Make(Opening<'l>),
+    Refused(String),
+}
+
+impl Lane {
+    pub fn new(host: Arc<Host>, limits: Limits, counts: Arc<Counts>) -> Self {
+        Self {
+            host,
+            limits,
+            counts,
+            links: Mutex::default(),
+            opening: AtomicUsize::new(0),
+            asking: AtomicUsize::new(0),
+            channels_max: AtomicUsize::new(limits.channels_max.max(1)),
+            changed: Notify::new(),
+            failed: Mutex::new(None),
+        }
+    }
+
+    /// A channel, as soon as there is one.
+    pub async fn slot(self: &Arc<Self>, way: &Way<'_>) -> Result<Slot, SlotFault> {
+        let asked = Instant::now();
+        let _asking = Asking::begin(&self.asking, self.limits.queue_max)?;
+        let mut waited = false;
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            match self.look().await {
+                Look::Slot(slot) => {
+                    let counted = if waited {
+                        &self.counts.misses
+                    } else {
+                        &self.counts.hits
+                    };
+                    counted.fetch_add(1, Ordering::Relaxed);
+                    return Ok(slot);
+                }
+                Look::Refused(why) => return Err(SlotFault::Refused(why)),
+                Look::Make(opening) => {
+                    waited = true;
+                    self.make(way).await.map_err(SlotFault::Connect)?;
+                    drop(opening);
+                    continue;
+                }
+                Look::Wait => waited = true,
+            }
+            if let Some((at, fault)) = lock(&self.failed).clone()
+                && at >= asked
+            {
+                return Err(SlotFault::Connect(fault));
+            }
+            let left = self.limits.queue_wait().saturating_sub(asked.elapsed());
+            if tokio::time::timeout(left, changed).await.is_err() {
+                // While a connection is made, its own bound holds.
+                if self.opening.load(Ordering::Relaxed) == 0 || left.is_zero() {
+                    return Err(SlotFault::QueueWait(asked.elapsed()));
+                }
+            }
+        }
+    }
+
+    async fn look(self: &Arc<Self>) -> Look<'_> {
+        let links = self.live();
+        for link in &links {
+            match self.of(link).await {
+                Ok(Some(slot)) => return Look::Slot(slot),
+                Ok(None) => {}
+                Err(why) => return Look::Refused(why),
+            }
+        }
+        self.room().map_or(Look::Wait, Look::Make)
+    }
+
+    /// Room for another connection, where one is wanted.
+    fn room(&self) -> Option<Opening<'_>> {
+        // Counted under the lock under which connections are added, so that there are never too many.
+        let links = self.links();
+        let opening = self.opening.load(Ordering::Acquire);
+        let coming = opening * self.channels_max.load(Ordering::Relaxed);
+        let is_wanted = self.asking.load(Ordering::Relaxed) > coming;
+        let has_room = links.len() + opening < self.limits.connections_max.max(1);
+        (is_wanted && has_room).then(|| {
+            self.opening.fetch_add(1, Ordering::AcqRel);
+            Opening(self)
+        })
+    }
+
+    /// A channel of this connection, where it has one.
+    async fn of(self: &Arc<Self>, link: &Arc<Link>) -> Result<Option<Slot>, String> {
+        let ready = lock(&link.spare).take();
+        let (channel, place) = match ready {
+            Some(ready) => ready,
+            None => {
+                let Ok(place) = Arc::clone(&link.slots).try_acquire_owned() else {
+                    return Ok(None);
+                };
+                match link.open().await {
+                    Ok(channel) => (channel, place),
+                    Err(OpenFault::Full) => {
+                        self.learn(link, place);
+                        return Ok(None);
+                    }
+                    Err(OpenFault::Lost) => return Ok(None),
+                    Err(OpenFault::Refused(why)) => return Err(why),
+                }
+            }
+        };
+        let slot = Slot {
+            channel: Some(channel),
+            place: Some(place),
+            lane: Arc::clone(self),
+            link: Arc::clone(link),
+        };
+        Self::prepare(self, link);
+        Ok(Some(slot))
+    }
+
+    /// The server gave no channel for this place: it takes fewer than was thought.
+    fn learn(&self, link: &Link, place: OwnedSemaphorePermit) {
+        let in_use = link
+            .places
+            .load(Ordering::Relaxed)
+            .saturating_sub(link.slots.available_permits() + 1);
+        // One that has none at all is full of what an earlier command left; the place comes back.
+        if in_use == 0 {
+            return;
+        }
+        place.forget();
+        let places = link
+            .places
+            .fetch_sub(1, Ordering::Relaxed)
+            .saturating_sub(1);
+        self.channels_max
+            .fetch_min(places.max(1), Ordering::Relaxed);
+    }
+
+    /// Opens a channel ahead, where there is a place for one.
+    fn prepare(lane: &Arc<Self>, link: &Arc<Link>) {
+        if link.connection.is_closed()
+            || lock(&link.spare).is_some()
+            || link.sparing.swap(true, Ordering::AcqRel)
+        {
+            return;
+        }
+        let Ok(place) = Arc::clone(&link.slots).try_acquire_owned() else {
+            link.sparing.store(false, Ordering::Release);
+            return;
+        };
+        let (Ok(runtime), lane, link) = (
+            tokio::runtime::Handle::try_current(),
+            Arc::clone(lane),
+            Arc::clone(link),
+        ) else {
+            return;
+        };
+        runtime.spawn(async move {
+            match link.open().await {
+                Ok(channel) => link.spare_again(channel, place),
+                Err(OpenFault::Full) => lane.learn(&link, place),
+                Err(OpenFault::Lost | OpenFault::Refused(_)) => drop(place),
+            }
+            link.sparing.store(false, Ordering::Release);
+            lane.changed.notify_one();
+        });
+    }
+
+    async fn make(self: &Arc<Self>, way: &Way<'_>) -> Result<(), ConnectFault> {
+        self.counts.creates.fetch_add(1, Ordering::Relaxed);
+        match Connection::open(&self.host, way).await {
+            Ok(connection) => {
+                let places = self.channels_max.load(Ordering::Relaxed);
+                self.links().push(Arc::new(Link {
+                    connection,
+                    slots: Arc::new(Semaphore::new(places)),
+                    spare: Mutex::new(None),
+                    sparing: AtomicBool::new(false),
+                    used: Mutex::new(Instant::now()),
+                    places: AtomicUsize::new(places),
+                }));
+                Ok(())
+            }
+            Err(fault) => {
+                *lock(&self.failed) = Some((Instant::now(), fault.clone()));
+                Err(fault)
+            }
+        }
+    }
+
+    fn live(&self) -> Vec<Arc<Link>> {
+        let mut links = self.links();
+        links.retain(|link| !link.connection.is_closed());
+        links.clone()
+    }
+
+    fn links(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
+        lock(&self.links)
+    }
+
+    pub fn state(&self) -> LaneState {
+        let links = self.live();
+        LaneState {
+            key: format!("{}@{}", self.host.credential.user, self.host.name),
+            host: self.host.name.clone(),
+            total: links.len(),
+            idle: links.iter().filter(|link| link.is_idle()).count(),
+            channels_max: self.channels_max.load(Ordering::Relaxed),
+            waiting: self.asking.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Closes connections that nothing has used for long.
+    pub async fn tidy(&self) {
+        let idle_max = Duration::from_millis(self.limits.idle_ms_max);
+        let lost = {
+            let mut links = self.links();
+            let before = links.len();
+            links.retain(|link| !link.connection.is_closed());
+            before - links.len()
+        };
+        self.counts
+            .health_fails
+            .fetch_add(lost as u64, Ordering::Relaxed);
+        let old: Vec<Arc<Link>> = self
+            .links()
+            .extract_if(.., |link| {
+                link.is_idle() && lock(&link.used).elapsed() >= idle_max
+            })
+            .collect();
+        for link in old {
+            self.counts.expires.fetch_add(1, Ordering::Relaxed);
+            link.connection.close().await;
+        }
+    }
+
+    pub fn is_unused(&self) -> bool {
+        self.links().is_empty()
+            && self.opening.load(Ordering::Relaxed) == 0
+            && self.asking.load(Ordering::Relaxed) == 0
+    }
+}
+
+impl Link {
+    /// Opens a channel. A server that gives none is asked again: it may not have put away one that was
+    /// closed just before.
+    async fn open(&self) -> Result<Channel, OpenFault> {
+        let mut wait = OPEN_AGAIN;
+        for _ in 1..OPENINGS_MAX {
+            match self.connection.channel().await {
+                Err(OpenFault::Full) => tokio::time::sleep(wait).await,
+                other => return other,
+            }
+            wait *= 4;
+        }
+        self.connection.channel().await
+    }
+
+    /// Whether nothing runs on it.
+    fn is_idle(&self) -> bool {
+        let spare =
+            usize::from(lock(&self.spare).is_some() || self.sparing.load(Ordering::Relaxed));
+        self.slots.available_permits() + spare >= self.places.load(Ordering::Relaxed)
+    }
+
+    fn spare_again(&self, channel: Channel, place: OwnedSemaphorePermit) {
+        let mut spare = lock(&self.spare);
+        if spare.is_none() {
+            *spare = Some((channel, place));
+        }
+    }
+}
+
+/// A connection that is being made.
+struct Opening<'l>(&'l Lane);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.opening.fetch_sub(1, Ordering::AcqRel);
+        self.0.changed.notify_waiters();
+    }
+}
+
+/// A call that has no channel yet.
+struct Asking<'l>(&'l AtomicUsize);
+
+impl<'l> Asking<'l> {
+    fn begin(asking: &'l AtomicUsize, most: usize) -> Result<Self, SlotFault> {
+        if asking.fetch_add(1, Ordering::AcqRel) >= most {
+            asking.fetch_sub(1, Ordering::AcqRel);
+            return Err(SlotFault::QueueFull(most));
+        }
+        Ok(Self(asking))
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

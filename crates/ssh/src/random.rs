@@ -1,0 +1,12 @@
+//! Names that cannot be guessed.
+
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+/// 128 bits of the system's randomness in hexadecimal.
+pub(crate) fn name(prefix: &str) -> Option<String> {
+    let mut bytes = [0_u8; 16];
+    SystemRandom::new().fill(&mut bytes).ok()?;
+    Some(bytes.iter().fold(prefix.to_owned(), |name, byte| {
+        name + &format!("{byte:02x}")
+    }))
+}

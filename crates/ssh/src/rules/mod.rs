@@ -1,0 +1,127 @@
+//! The shipped rules: an ordinary policy, made of one table of forms.
+//!
+//! Nothing here is special to the gate: `durward ssh rules` prints the policy, and whoever wants other rules
+//! changes that file. Commands that look are allowed, one rule for each program; secrets and what lies
+//! outside of a few roots are refused whatever reads them; a service is started or stopped by a person's
+//! yes.
+
+mod forms;
+mod places;
+
+use gate::facts::{Direction, Fact, Facts, ResourceType};
+use serde_json::{Value, json};
+
+use crate::command::{Command, CommandFault};
+use forms::FORMS;
+
+/// The tools that run the command that they are given.
+const RUN: [&str; 3] = ["ssh_run_command", "ssh_run", "ssh_hostname"];
+/// The tools that may run several.
+const SEVERAL: [&str; 1] = ["ssh_batch_commands"];
+/// The tools that run none.
+const NONE: [&str; 4] = [
+    "ssh_connect",
+    "ssh_disconnect",
+    "ssh_list_sessions",
+    "ssh_pool_stats",
+];
+
+/// The shipped policy, as JSON.
+#[must_use]
+pub fn policy() -> String {
+    let mut rules = vec![
+        rule(
+            "ssh-deny-secrets",
+            "keys, passwords and what processes keep to themselves",
+            "deny",
+            &[("path_pattern", json!(places::SECRETS))],
+        ),
+        rule(
+            "ssh-deny-other-roots",
+            "files outside of /etc, /var/log, /home, /tmp, /opt, /usr/share, /proc and /sys",
+            "deny",
+            &[("when", json!(places::outside()))],
+        ),
+        rule(
+            "ssh-deny-environments",
+            "ps tells the environments of processes",
+            "deny",
+            &[
+                ("program", json!("ps")),
+                ("when", json!("argv.exists(word, word.contains('env'))")),
+            ],
+        ),
+    ];
+    for group in FORMS {
+        let id = format!("ssh-allow-{}", group.id);
+        let mut asked = vec![("tool_name", json!(RUN)), ("argv", json!(group.forms))];
+        asked.extend(group.when.map(|when| ("when", json!(when))));
+        rules.push(rule(&id, group.about, "allow", &asked));
+    }
+    let several: Vec<&str> = FORMS
+        .iter()
+        .filter(|group| group.when.is_none())
+        .flat_map(|group| group.forms)
+        .copied()
+        .collect();
+    rules.push(rule(
+        "ssh-allow-several",
+        "several commands, each of which is allowed alone",
+        "allow",
+        &[("tool_name", json!(SEVERAL)), ("argv", json!(several))],
+    ));
+    rules.push(rule(
+        "ssh-allow-sessions",
+        "sessions, and what is known of connections",
+        "allow",
+        &[("tool_name", json!(NONE))],
+    ));
+    rules.push(rule(
+        "ssh-ask-services",
+        "a service is started, stopped or restarted by a person's yes",
+        "hitl",
+        &[
+            ("tool_name", json!(RUN)),
+            (
+                "argv",
+                json!(["systemctl start|stop|restart|reload|try-restart NAME"]),
+            ),
+        ],
+    ));
+    let policy = json!({"version": "1", "default_action": "deny", "rules": rules});
+    format!("{policy:#}\n")
+}
+
+fn rule(id: &str, description: &str, effect: &str, conditions: &[(&str, Value)]) -> Value {
+    let mut asked: serde_json::Map<String, Value> = conditions
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()))
+        .collect();
+    if !asked.contains_key("tool_name") {
+        asked.insert("tool_name".to_owned(), json!("ssh_*"));
+    }
+    json!({"id": id, "description": description, "effect": effect, "conditions": asked})
+}
+
+/// What is known of a call of `ssh_run_command` with this line, before anything else is.
+///
+/// # Errors
+/// [`CommandFault`] where the line is no command.
+pub fn facts(line: &str, host: Option<&str>) -> Result<Facts, CommandFault> {
+    let command = Command::read(line)?;
+    let mut facts = Facts {
+        direction: Direction::ToServer,
+        method: "tools/call".into(),
+        tool_name: Fact::Known("ssh_run_command".into()),
+        backend_id: "ssh".into(),
+        resource_type: Some(ResourceType::Tool),
+        ..Facts::default()
+    };
+    let host = host.map_or(Fact::Unknown, |host| Fact::Known(host.into()));
+    let _ = facts.set(gate::facts::FactId::Host, host);
+    crate::server::state(&[command], &mut facts);
+    Ok(facts)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+use gate::effect::Effect;
+use gate::policy::Policy;
+
+use super::*;
+
+fn judged(policy: &Policy, line: &str) -> Result<(Effect, String), String> {
+    let facts = facts(line, None).map_err(|fault| fault.wrong)?;
+    let judgement = policy.judge(&facts);
+    let verdict = judgement.verdict();
+    Ok((verdict.effect, verdict.final_rule.to_owned()))
+}
+
+/// The lines of a file of the corpus; a line end in a command is written as its picture.
+fn lines(text: &str) -> Vec<String> {
+    let kept = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("# "));
+    let pictured = [
+        ("\u{240a}", "\n"),
+        ("\u{240d}", "\r"),
+        ("\u{2409}", "\t"),
+        ("\u{2400}", "\0"),
+        ("\u{241b}", "\u{1b}"),
+        ("\u{2421}", "\u{7f}"),
+    ];
+    kept.map(|line| {
+        pictured
+            .iter()
+            .fold(line.to_owned(), |line, (picture, is)| {
+                line.replace(picture, is)
+            })
+    })
+    .collect()
+}
+
+#[test]
+fn what_is_refused_is_refused() {
+    let policy = Policy::load(&policy(), None, &[]).unwrap();
+    let lines = lines(include_str!("../../tests/corpus/refused.txt"));
+    let passed: Vec<_> = lines
+        .iter()
+        .filter_map(|line| match judged(&policy, line) {
+            Ok((Effect::Deny, _)) | Err(_) => None,
+            Ok(other) => Some((line, other)),
+        })
+        .collect();
+    assert!(passed.is_empty(), "{passed:#?}");
+    assert!(lines.len() >= 250, "{}", lines.len());
+}
+
+#[test]
+fn what_is_allowed_is_allowed() {
+    let policy = Policy::load(&policy(), None, &[]).unwrap();
+    let lines = lines(include_str!("../../tests/corpus/allowed.txt"));
+    let refused: Vec<_> = lines
+        .iter()
+        .filter_map(|line| match judged(&policy, line) {
+            Ok((Effect::Allow, _)) => None,
+            other => Some((line, other)),
+        })
+        .collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    assert!(lines.len() >= 200, "{}", lines.len());
+}
+
+#[test]
+fn a_service_is_restarted_by_a_persons_yes() {
+    let policy = Policy::load(&policy(), None, &[]).unwrap();
+    let asked = judged(&policy, "systemctl restart nginx.service").unwrap();
+    assert_eq!(asked, (Effect::Hitl, "ssh-ask-services".into()));
+    assert_eq!(
+        judged(&policy, "cat /etc/shadow").unwrap().1,
+        "ssh-deny-secrets"
+    );
+    assert_eq!(
+        judged(&policy, "sort -o /tmp/x /etc/hosts").unwrap().1,
+        "default"
+    );
+    assert_eq!(
+        judged(&policy, "cat /srv/x").unwrap().1,
+        "ssh-deny-other-roots"
+    );
+}
+
+#[test]
+fn the_shipped_policy_loads_without_a_warning() {
+    let policy = Policy::load(&policy(), None, &[]).unwrap();
+    let warnings: Vec<_> = gate::policy::lint::warnings(policy.rules())
+        .into_iter()
+        .map(|w| (w.id, w.message))
+        .collect();
+    assert!(warnings.is_empty(), "{warnings:?}");
+}

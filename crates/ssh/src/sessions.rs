@@ -1,0 +1,161 @@
+//! Sessions: what `ssh_connect` gives, and who may use it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use toolkit::server::{Failure, SessionRef};
+
+use crate::hosts::{Host, Limits, Secret};
+use crate::random;
+
+/// All sessions.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    all: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+}
+
+/// One session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub id: Arc<str>,
+    /// The client's session that it belongs to.
+    owner: SessionRef,
+    pub host: Arc<Host>,
+    /// The password that its caller gave.
+    pub password: Option<Secret>,
+    pub created_ms: u64,
+    used: Mutex<Instant>,
+    under_way: AtomicUsize,
+    /// What `ssh_network_compare` saved, by its scope.
+    pub baselines: Mutex<HashMap<&'static str, serde_json::Value>>,
+}
+
+/// A session while a call uses it.
+#[derive(Debug)]
+pub(crate) struct InUse(Arc<Session>);
+
+impl std::ops::Deref for InUse {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.0
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        *lock(&self.0.used) = Instant::now();
+        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Session {
+    pub fn is_in_use(&self) -> bool {
+        self.under_way.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Sessions {
+    /// A new session, if there is room for one.
+    pub fn open(
+        &self,
+        owner: &SessionRef,
+        host: Arc<Host>,
+        password: Option<Secret>,
+        limits: &Limits,
+    ) -> Result<Arc<Session>, Failure> {
+        let Some(id) = random::name("sess_") else {
+            return Err(Failure::new(
+                "no_randomness",
+                "the system gives no random numbers",
+            ));
+        };
+        let mut all = self.all();
+        self.expire(&mut all, limits);
+        if all.len() >= limits.sessions_max {
+            let wrong = format!(
+                "there are {} sessions already; disconnect one",
+                limits.sessions_max
+            );
+            return Err(Failure::new("too_many_sessions", wrong).retryable());
+        }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let session = Arc::new(Session {
+            id: id.into(),
+            owner: owner.clone(),
+            host,
+            password,
+            created_ms: since.map_or(0, |since| {
+                u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+            }),
+            used: Mutex::new(Instant::now()),
+            under_way: AtomicUsize::new(0),
+            baselines: Mutex::default(),
+        });
+        all.insert(Arc::clone(&session.id), Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// The host of a session, whoever asks: for the facts of a call.
+    pub fn host_of(&self, id: &str) -> Option<Arc<Host>> {
+        self.all().get(id).map(|session| Arc::clone(&session.host))
+    }
+
+    /// A session for a call of its owner.
+    pub fn take(&self, id: &str, by: &SessionRef, limits: &Limits) -> Result<InUse, Failure> {
+        let mut all = self.all();
+        self.expire(&mut all, limits);
+        let Some(session) = all.get(id) else {
+            let wrong = "there is no such session; it may have ended: call ssh_connect";
+            return Err(Failure::new("unknown_session", wrong));
+        };
+        if session.owner != *by {
+            return Err(Failure::new(
+                "not_owned",
+                "Session not owned by this client",
+            ));
+        }
+        session.under_way.fetch_add(1, Ordering::Relaxed);
+        Ok(InUse(Arc::clone(session)))
+    }
+
+    /// Ends a session of this owner's.
+    pub fn end(&self, id: &str, by: &SessionRef, limits: &Limits) -> Result<(), Failure> {
+        drop(self.take(id, by, limits)?);
+        self.all().remove(id);
+        Ok(())
+    }
+
+    /// The sessions of an owner, the oldest first.
+    pub fn of(&self, owner: &SessionRef, limits: &Limits) -> Vec<Arc<Session>> {
+        let mut all = self.all();
+        self.expire(&mut all, limits);
+        let mut mine: Vec<_> = all
+            .values()
+            .filter(|session| session.owner == *owner)
+            .cloned()
+            .collect();
+        mine.sort_by(|a, b| (a.created_ms, &a.id).cmp(&(b.created_ms, &b.id)));
+        mine
+    }
+
+    /// Ends all sessions of an owner.
+    pub fn end_all(&self, owner: &SessionRef) {
+        self.all().retain(|_, session| session.owner != *owner);
+    }
+
+    fn expire(&self, all: &mut HashMap<Arc<str>, Arc<Session>>, limits: &Limits) {
+        let idle_max = Duration::from_millis(limits.session_idle_ms_max);
+        all.retain(|_, session| session.is_in_use() || lock(&session.used).elapsed() < idle_max);
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        lock(&self.all)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

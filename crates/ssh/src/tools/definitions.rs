@@ -1,0 +1,191 @@
+//! The tools and their schemas.
+
+use gate::facts::Operation;
+use serde_json::{Value, json};
+use toolkit::schema::SchemaFault;
+use toolkit::server::ToolDef;
+
+use crate::command::COMMAND_CHARS_MAX;
+
+/// A tool, whatever name it is called by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    Connect,
+    Disconnect,
+    Run,
+    Batch,
+    Hostname,
+    ListSessions,
+    PoolStats,
+}
+
+/// Most commands of a batch.
+pub(crate) const BATCH_MAX: usize = 5;
+
+impl Tool {
+    /// The tool of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "ssh_connect" => Self::Connect,
+            "ssh_disconnect" => Self::Disconnect,
+            "ssh_run_command" | "ssh_run" => Self::Run,
+            "ssh_batch_commands" => Self::Batch,
+            "ssh_hostname" => Self::Hostname,
+            "ssh_list_sessions" => Self::ListSessions,
+            "ssh_pool_stats" => Self::PoolStats,
+            _ => return None,
+        })
+    }
+}
+
+fn session() -> Value {
+    json!({"type": "string", "maxLength": 64, "description": "What ssh_connect gave."})
+}
+
+fn object(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+/// What a command's result is.
+fn ended() -> Value {
+    let bytes = json!({"type": "integer", "minimum": 0});
+    let stream = json!({"type": "string"});
+    json!({
+        "type": "object",
+        "properties": {
+            "exit_code": {"type": ["integer", "null"], "description": "Null where a signal ended it."},
+            "signal": {"type": ["string", "null"]},
+            "stdout": stream, "stderr": stream,
+            "stdout_encoding": {"enum": ["text", "base64"]}, "stderr_encoding": {"enum": ["text", "base64"]},
+            "stdout_bytes": bytes, "stderr_bytes": bytes,
+            "truncated": {"type": "boolean"},
+            "duration_ms": {"type": "number"}
+        },
+        "required": ["exit_code", "signal", "stdout", "stderr", "stdout_bytes", "stderr_bytes", "truncated", "duration_ms"]
+    })
+}
+
+/// All tools, in the order in which they are listed.
+pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
+    let connect = ToolDef::new(
+        "ssh_connect",
+        "Connect to a host",
+        "Opens a session on a host of the operator's list. Give its name; who logs in and how is the operator's to set.",
+        object(json!({
+            "host": {"type": "string", "minLength": 1, "maxLength": 253, "description": "The host's name in the operator's list."},
+            "password": {"type": "string", "maxLength": 1024, "description": "Only where the host takes the caller's password."},
+            "user": {"type": "string", "maxLength": 64, "description": "Only to be sure of the user: another one than the operator's is refused."},
+            "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "Only to be sure of the port: another one than the operator's is refused."},
+            "insecure": {"type": "boolean", "default": false, "description": "Host keys are always checked: true is refused."}
+        }), &["host"]),
+    )?
+    .with_output(json!({"type": "object", "properties": {"session_id": {"type": "string"}}, "required": ["session_id"]}))?;
+    let disconnect = ToolDef::new(
+        "ssh_disconnect",
+        "End a session",
+        "Ends a session.",
+        object(json!({"session_id": session()}), &["session_id"]),
+    )?;
+    let list = ToolDef::new("ssh_list_sessions", "List sessions", "Lists this client's sessions.", object(json!({}), &[]))?
+        .with_output(json!({"type": "object", "properties": {"sessions": {"type": "array"}, "count": {"type": "integer"}}, "required": ["sessions", "count"]}))?;
+    let pool = ToolDef::new(
+        "ssh_pool_stats",
+        "Connections",
+        "How many connections there are, and how often one was there when it was wanted.",
+        object(json!({"host": {"type": "string", "maxLength": 253}}), &[]),
+    )?
+    .with_output(json!({"type": "object", "properties": {"stats": {"type": "object"}}, "required": ["stats"]}))?;
+    let hostname = ToolDef::new("ssh_hostname", "Name of the host", "Asks a host for its name.", object(json!({"session_id": session()}), &["session_id"]))?
+        .with_output(json!({"type": "object", "properties": {"hostname": {"type": "string"}}, "required": ["hostname"]}))?;
+    let mut tools = vec![
+        ToolDef {
+            open_world: true,
+            ..connect
+        },
+        disconnect,
+        run("ssh_run_command", "Run a command")?,
+        run("ssh_run", "Run a command (short name)")?,
+        batch()?,
+        ToolDef {
+            open_world: true,
+            ..hostname
+        },
+        list,
+        pool,
+    ];
+    for tool in &mut tools {
+        // Commands say themselves what they do, and are no reads of which any may pass.
+        if matches!(Tool::named(tool.name), Some(Tool::Connect)) {
+            tool.operation = Operation::Unknown;
+            tool.side_effects = &["network_egress"];
+        }
+    }
+    Ok(tools)
+}
+
+fn command() -> Value {
+    json!({
+        "type": "string", "minLength": 1, "maxLength": COMMAND_CHARS_MAX,
+        "description": "One program and its words; quotes are read as a shell reads them, and nothing else is: no pipe, no redirection, no expansion."
+    })
+}
+
+fn timeout() -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": 86_400_000, "description": "The command is stopped after so many milliseconds."})
+}
+
+fn run(name: &'static str, title: &'static str) -> Result<ToolDef, SchemaFault> {
+    let tool = ToolDef::new(
+        name,
+        title,
+        "Runs one program on the host of a session, and gives its output, its errors and its exit code apart. There is no shell: one program and its words.",
+        object(
+            json!({
+                "session_id": session(),
+                "command": command(),
+                "stdin": {"type": "string", "maxLength": 1_000_000, "description": "What the program reads."},
+                "timeout_ms": timeout()
+            }),
+            &["session_id", "command"],
+        ),
+    )?
+    .with_output(ended())?;
+    Ok(runs(tool))
+}
+
+fn batch() -> Result<ToolDef, SchemaFault> {
+    let tool = ToolDef::new(
+        "ssh_batch_commands",
+        "Run several commands",
+        "Runs up to five commands. All are read and judged before the first one runs; without stop_on_error they run at the same time.",
+        object(
+            json!({
+                "session_id": session(),
+                "commands": {"type": "array", "minItems": 1, "maxItems": BATCH_MAX, "items": command()},
+                "stop_on_error": {"type": "boolean", "default": false, "description": "Run one after the other, and stop at the first that fails."},
+                "timeout_ms": timeout()
+            }),
+            &["session_id", "commands"],
+        ),
+    )?
+    .with_output(json!({
+        "type": "object",
+        "properties": {
+            "results": {"type": "array"}, "total": {"type": "integer"}, "executed": {"type": "integer"},
+            "all_success": {"type": "integer", "enum": [0, 1]}
+        },
+        "required": ["results", "total", "executed", "all_success"]
+    }))?;
+    Ok(runs(tool))
+}
+
+/// What is true of every tool whose call says what is run.
+fn runs(tool: ToolDef) -> ToolDef {
+    ToolDef {
+        operation: Operation::Unknown,
+        side_effects: &["code_exec", "process_spawn"],
+        idempotent: false,
+        open_world: true,
+        ..tool
+    }
+}

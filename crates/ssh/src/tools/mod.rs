@@ -1,0 +1,37 @@
+//! The tools: what they are, which commands they run, and what they answer.
+
+mod batch;
+mod definitions;
+mod run;
+
+pub(crate) use batch::{of_batch, together};
+pub(crate) use definitions::{Tool, all};
+pub(crate) use run::{answer, order};
+
+use serde_json::Value;
+use toolkit::server::{Args, Unfit};
+
+use crate::command::Command;
+
+/// The commands that a call of a tool runs, in order; none where it runs none.
+///
+/// Whoever judges a call and whoever runs it ask here.
+pub(crate) fn commands(tool: Tool, args: Args<'_>) -> Result<Vec<Command>, Unfit> {
+    let read = |member: &str, line: &str| {
+        Command::read(line).map_err(|fault| Unfit::member(member, fault.to_string()))
+    };
+    match tool {
+        Tool::Run => Ok(vec![read("command", args.text("command")?)?]),
+        Tool::Hostname => Ok(vec![read("command", "hostname")?]),
+        Tool::Batch => {
+            let lines = args.get("commands").and_then(Value::as_array);
+            lines
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(|line| read("commands", line))
+                .collect()
+        }
+        Tool::Connect | Tool::Disconnect | Tool::ListSessions | Tool::PoolStats => Ok(Vec::new()),
+    }
+}

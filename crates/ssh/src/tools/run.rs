@@ -1,0 +1,147 @@
+//! What is ordered of a host, and how it is answered.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use toolkit::outputs::shown;
+use toolkit::server::{Answer, Args, Content, Failure};
+
+use crate::command::Command;
+use crate::hosts::Limits;
+use crate::upstream::{Bounds, End, Ended, Order};
+
+/// The order for a command of a call.
+pub(crate) fn order(command: &Command, args: Args<'_>, limits: &Limits) -> Result<Order, Failure> {
+    let line = command
+        .quoted()
+        .map_err(|fault| Failure::new("unfit_arguments", fault.to_string()))?;
+    let asked = args.get("timeout_ms").and_then(Value::as_u64);
+    let time_ms = asked
+        .unwrap_or(limits.command_ms_default)
+        .min(limits.command_ms_max);
+    let stdin = args.get("stdin").and_then(Value::as_str).unwrap_or("");
+    Ok(Order {
+        line,
+        stdin: stdin.as_bytes().to_vec(),
+        bounds: Bounds {
+            time: Duration::from_millis(time_ms),
+            stream_bytes_max: limits.answer_bytes_max,
+        },
+    })
+}
+
+/// The answer for a command that ended, or why it did not.
+pub(crate) fn answer(ended: &Ended) -> Result<Answer, Failure> {
+    let members = members(ended);
+    let failed = |code: &'static str, wrong: String| {
+        let mut failure = Failure::new(code, wrong);
+        failure.details.extend(members.clone());
+        Err(failure)
+    };
+    let seen = |seen: bool| {
+        if seen {
+            "it was killed, and its end was seen"
+        } else {
+            "it was told to end, and its end was not seen: it may still run"
+        }
+    };
+    match &ended.end {
+        End::Exited(_) | End::Signalled(_) | End::Untold => {}
+        End::TimedOut { seen: was } => {
+            let wrong = format!(
+                "the command was stopped after {} ms: {}",
+                ended.time.as_millis(),
+                seen(*was)
+            );
+            return failed("timed_out", wrong).map_err(|failure| failure.with("seen_dead", *was));
+        }
+        End::Cancelled { seen: was } => {
+            let wrong = format!("the command was cancelled: {}", seen(*was));
+            return failed("cancelled", wrong).map_err(|failure| failure.with("seen_dead", *was));
+        }
+        End::Refused => {
+            return failed(
+                "refused_by_server",
+                "the server refused to run a command on this login".into(),
+            );
+        }
+        End::Unsent => {
+            return failed(
+                "connection_lost",
+                "the connection was lost before the command was sent; it did not run".into(),
+            )
+            .map_err(|failure| failure.with("may_have_run", false).retryable());
+        }
+        End::Lost => {
+            return failed(
+                "connection_lost",
+                "the connection was lost while the command ran; it may have run, and may still run"
+                    .into(),
+            )
+            .map_err(|failure| failure.with("may_have_run", true));
+        }
+    }
+    Ok(Answer {
+        content: vec![Content::Text(text(ended))],
+        structured: Some(members),
+    })
+}
+
+/// What the model reads: the output, then the errors, then how it ended where that was not well.
+fn text(ended: &Ended) -> String {
+    let mut text = shown(&ended.stdout.bytes).data;
+    let mut add = |more: &str| {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(more);
+    };
+    if ended.stderr.length > 0 {
+        add("[stderr]\n");
+        add(&shown(&ended.stderr.bytes).data);
+    }
+    if is_cut(ended) {
+        add(&format!(
+            "[cut: {} bytes of output, {} of errors in all]",
+            ended.stdout.length, ended.stderr.length
+        ));
+    }
+    match &ended.end {
+        End::Exited(0) => {}
+        End::Exited(code) => add(&format!("[exit code {code}]")),
+        End::Signalled(signal) => add(&format!("[ended by signal {signal}]")),
+        _ => add("[the server did not say how it ended]"),
+    }
+    text
+}
+
+fn is_cut(ended: &Ended) -> bool {
+    let cut = |kept: &crate::upstream::Kept| kept.length > kept.bytes.len() as u64;
+    cut(&ended.stdout) || cut(&ended.stderr)
+}
+
+/// The result as data.
+pub(crate) fn members(ended: &Ended) -> Map<String, Value> {
+    let (exit_code, signal) = match &ended.end {
+        End::Exited(code) => (json!(code), Value::Null),
+        End::Signalled(signal) => (Value::Null, json!(signal)),
+        _ => (Value::Null, Value::Null),
+    };
+    let (stdout, stderr) = (shown(&ended.stdout.bytes), shown(&ended.stderr.bytes));
+    let members = json!({
+        "exit_code": exit_code,
+        "signal": signal,
+        "stdout": stdout.data,
+        "stdout_encoding": stdout.encoding,
+        "stdout_bytes": ended.stdout.length,
+        "stderr": stderr.data,
+        "stderr_encoding": stderr.encoding,
+        "stderr_bytes": ended.stderr.length,
+        "truncated": is_cut(ended),
+        "duration_ms": (ended.time.as_secs_f64() * 1e6).round() / 1e3,
+    });
+    match members {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}

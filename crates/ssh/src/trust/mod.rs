@@ -1,0 +1,129 @@
+//! Which keys of hosts are known: files in the format of OpenSSH's `known_hosts`.
+//!
+//! A key that is not known, is another one than the known, or is revoked fails the connection; there is no
+//! setting that lets a changed one pass.
+
+mod line;
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+pub(crate) use line::{Line, Mark, lines};
+
+/// Longest file, in bytes.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// What the files say of a host's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is one of the host's keys.
+    Known,
+    /// The host has no key there.
+    Unknown,
+    /// The host has another one of this type.
+    Changed,
+    /// It is revoked.
+    Revoked,
+}
+
+/// Known keys.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KnownHosts {
+    lines: Vec<Line>,
+}
+
+/// The name under which OpenSSH files a host.
+pub(crate) fn filed_as(address: &str, port: u16) -> String {
+    if port == 22 {
+        address.to_ascii_lowercase()
+    } else {
+        format!("[{}]:{port}", address.to_ascii_lowercase())
+    }
+}
+
+impl KnownHosts {
+    /// Reads the files; one that is not there has no keys.
+    pub fn read(paths: &[PathBuf]) -> Result<Self, String> {
+        let mut all = Self::default();
+        for path in paths {
+            match std::fs::metadata(path) {
+                Ok(about) if about.len() > FILE_BYTES_MAX => {
+                    return Err(format!(
+                        "{} is longer than {FILE_BYTES_MAX} bytes",
+                        path.display()
+                    ));
+                }
+                Ok(_) => {
+                    let bytes = std::fs::read(path)
+                        .map_err(|error| format!("{}: {error}", path.display()))?;
+                    all.lines.extend(lines(&String::from_utf8_lossy(&bytes)));
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(format!("{}: {error}", path.display())),
+            }
+        }
+        Ok(all)
+    }
+
+    /// What is said of this key (`blob` as on the wire) of this host.
+    pub fn judge(&self, host: &str, kind: &str, blob: &[u8]) -> Verdict {
+        let mine = || self.lines.iter().filter(|line| line.is_of(host));
+        if self
+            .lines
+            .iter()
+            .any(|line| line.mark == Mark::Revoked && line.blob == blob && line.is_of(host))
+        {
+            return Verdict::Revoked;
+        }
+        let plain = || mine().filter(|line| line.mark == Mark::None);
+        if plain().any(|line| line.blob == blob) {
+            Verdict::Known
+        } else if plain().any(|line| line.kind == kind) || plain().next().is_some() {
+            // A key of another type beside known ones is no proof either.
+            Verdict::Changed
+        } else {
+            Verdict::Unknown
+        }
+    }
+
+    /// Whether a certificate's key (`blob`) may sign for this host.
+    pub fn authority(&self, host: &str, blob: &[u8]) -> Verdict {
+        let mut mine = self
+            .lines
+            .iter()
+            .filter(|line| line.blob == blob && line.is_of(host));
+        if mine.clone().any(|line| line.mark == Mark::Revoked) {
+            Verdict::Revoked
+        } else if mine.any(|line| line.mark == Mark::Authority) {
+            Verdict::Known
+        } else {
+            Verdict::Unknown
+        }
+    }
+
+    /// The types of the keys that a host has there, and whether an authority may sign for it.
+    pub fn kinds(&self, host: &str) -> (Vec<&str>, bool) {
+        let mine = || self.lines.iter().filter(|line| line.is_of(host));
+        let kinds = mine()
+            .filter(|line| line.mark == Mark::None)
+            .map(|line| line.kind.as_str());
+        (
+            kinds.collect(),
+            mine().any(|line| line.mark == Mark::Authority),
+        )
+    }
+
+    /// Writes a host's first key down.
+    pub fn write_down(path: &Path, host: &str, kind: &str, blob: &[u8]) -> std::io::Result<()> {
+        use std::io::Write as _;
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)?;
+        file.write_all(format!("{host} {kind} {}\n", STANDARD.encode(blob)).as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! One connection to a host, over the machines on the way.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use russh::client::{self, Handle, Msg};
+use russh::keys::Algorithm;
+use russh::{Disconnect, Preferred};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::fault::{ConnectFault, OpenFault};
+use super::login;
+use super::verify::Verifier;
+use crate::hosts::{Host, Limits, Secret};
+use crate::trust::{KnownHosts, filed_as};
+
+/// How much a server may send on a channel before it is read, in bytes.
+const WINDOW_BYTES: u32 = 8 * 1024 * 1024;
+/// So many unanswered questions whether it is there, and a connection is given up.
+const KEEPALIVE_MAX: usize = 3;
+
+/// A connection that is logged in.
+pub(crate) struct Connection {
+    handle: Handle<Verifier>,
+    /// What it runs over; they close after it.
+    _way: Vec<Handle<Verifier>>,
+}
+
+/// A channel for one command.
+pub(crate) struct Channel(pub(super) russh::Channel<Msg>);
+
+/// What making a connection needs beside its host.
+pub(crate) struct Way<'w> {
+    /// Files of known hosts; a first key is written to the first of them.
+    pub known_hosts: &'w [PathBuf],
+    pub environment: &'w crate::Environment,
+    /// The caller's password.
+    pub password: Option<&'w Secret>,
+    pub limits: &'w Limits,
+}
+
+impl Connection {
+    /// Connects and logs in, at every machine on the way.
+    pub async fn open(host: &Arc<Host>, way: &Way<'_>) -> Result<Self, ConnectFault> {
+        let wait = way.limits.connect_wait();
+        match tokio::time::timeout(wait, Self::connect(host, way)).await {
+            Ok(connected) => connected,
+            Err(_) => Err(ConnectFault::new(
+                "connect_timed_out",
+                format!(
+                    "no connection to {} after {} ms",
+                    host.name,
+                    wait.as_millis()
+                ),
+            )
+            .retryable()),
+        }
+    }
+
+    async fn connect(host: &Arc<Host>, way: &Way<'_>) -> Result<Self, ConnectFault> {
+        let known = Arc::new(
+            KnownHosts::read(way.known_hosts)
+                .map_err(|wrong| ConnectFault::new("known_hosts_unreadable", wrong))?,
+        );
+        let mut path: Vec<Handle<Verifier>> = Vec::new();
+        let mut hops: Vec<Arc<Host>> = host.jump.clone();
+        hops.push(Arc::clone(host));
+        let last = hops.len();
+        for (at, hop) in hops.iter().enumerate() {
+            let mut handle = match path.last() {
+                None => {
+                    let stream = net::outbound::tcp::connect(
+                        &hop.address,
+                        hop.port,
+                        way.limits.connect_wait(),
+                    )
+                    .await
+                    .map_err(|error| {
+                        ConnectFault::new(
+                            "unreachable",
+                            format!("{} cannot be reached: {error}", hop.name),
+                        )
+                        .retryable()
+                    })?;
+                    begin(hop, way, &known, stream).await?
+                }
+                Some(over) => {
+                    let through = over
+                        .channel_open_direct_tcpip(
+                            hop.address.as_str(),
+                            u32::from(hop.port),
+                            "127.0.0.1",
+                            0,
+                        )
+                        .await
+                        .map_err(|error| {
+                            ConnectFault::new(
+                                "unreachable",
+                                format!(
+                                    "{} cannot be reached over the machine before it: {error}",
+                                    hop.name
+                                ),
+                            )
+                            .retryable()
+                        })?;
+                    begin(hop, way, &known, through.into_stream()).await?
+                }
+            };
+            let given = if at + 1 == last { way.password } else { None };
+            login::login(&mut handle, &hop.credential, way.environment, given)
+                .await
+                .map_err(|fault| ConnectFault {
+                    wrong: format!("{}: {}", hop.name, fault.wrong),
+                    ..fault
+                })?;
+            path.push(handle);
+        }
+        match path.pop() {
+            Some(handle) => Ok(Self { handle, _way: path }),
+            None => Err(ConnectFault::new(
+                "unreachable",
+                "there is no machine to connect to",
+            )),
+        }
+    }
+
+    /// Opens a channel.
+    pub async fn channel(&self) -> Result<Channel, OpenFault> {
+        Ok(Channel(self.handle.channel_open_session().await?))
+    }
+
+    /// Whether it is gone.
+    pub fn is_closed(&self) -> bool {
+        self.handle.is_closed()
+    }
+
+    /// Says goodbye, and waits for nothing.
+    pub async fn close(&self) {
+        let bye = self.handle.disconnect(Disconnect::ByApplication, "", "");
+        let _ = tokio::time::timeout(Duration::from_secs(1), bye).await;
+    }
+}
+
+async fn begin<S>(
+    hop: &Host,
+    way: &Way<'_>,
+    known: &Arc<KnownHosts>,
+    stream: S,
+) -> Result<Handle<Verifier>, ConnectFault>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let filed = filed_as(&hop.address, hop.port);
+    let config = client::Config {
+        window_size: WINDOW_BYTES,
+        keepalive_interval: Some(Duration::from_millis(way.limits.keepalive_ms.max(1))),
+        keepalive_max: KEEPALIVE_MAX,
+        nodelay: true,
+        preferred: preferred(known, &filed),
+        ..client::Config::default()
+    };
+    let verifier = Verifier {
+        known: Arc::clone(known),
+        filed_as: filed,
+        address: hop.address.clone(),
+        trust: hop.trust,
+        write_to: way.known_hosts.first().cloned(),
+    };
+    client::connect_stream(Arc::new(config), stream, verifier).await
+}
+
+/// Types of keys of which the host has a known one come first: a server with several shows the first.
+/// RSA is left out, because this build cannot check its signatures.
+fn preferred(known: &KnownHosts, filed_as: &str) -> Preferred {
+    let (kinds, certified) = known.kinds(filed_as);
+    let mut keys: Vec<Algorithm> = Preferred::DEFAULT
+        .key
+        .iter()
+        .filter(|key| !matches!(key, Algorithm::Rsa { .. }))
+        .cloned()
+        .collect();
+    let certificates = if certified { keys.clone() } else { Vec::new() };
+    keys.sort_by_key(|key| !kinds.contains(&key.as_str()));
+    Preferred {
+        key: Cow::Owned(keys),
+        host_key_certificates: Cow::Owned(certificates),
+        ..Preferred::DEFAULT
+    }
+}

@@ -1,0 +1,273 @@
+//! One command on one channel: its streams, its end, and how it is stopped.
+//!
+//! Closing a channel stops nothing at the other end, so a command that is to end gets TERM, then KILL, and
+//! whether its end was seen is told. A channel whose command was not seen to end stays taken until the
+//! server closes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use russh::client::Msg;
+use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Sig};
+use tokio::time::Instant;
+use toolkit::cancel::Cancel;
+
+use super::connection::Channel;
+
+/// How long a command has after TERM, and after KILL.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long output may still come after a command has ended: what it left behind may hold its streams.
+const AFTER_END: Duration = Duration::from_millis(300);
+/// The number of the stream of errors.
+const STDERR: u32 = 1;
+
+/// What is to be run.
+pub(crate) struct Order {
+    /// As the login shell is to read it.
+    pub line: String,
+    pub stdin: Vec<u8>,
+    pub bounds: Bounds,
+}
+
+/// How long and how much.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub time: Duration,
+    /// Bytes of each stream that are kept.
+    pub stream_bytes_max: usize,
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub end: End,
+    pub stdout: Kept,
+    pub stderr: Kept,
+    pub time: Duration,
+    /// The server has not closed the channel: something may still hold its streams.
+    pub open: Option<Left>,
+}
+
+/// A channel that the server has not closed after its command was given up.
+#[derive(Debug)]
+pub(crate) struct Left {
+    read: ChannelReadHalf,
+    write: Arc<ChannelWriteHalf<Msg>>,
+}
+
+impl Left {
+    /// Waits until the server closes it; what still comes is thrown away.
+    pub async fn closed(mut self) {
+        while let Some(message) = self.read.wait().await {
+            if matches!(message, ChannelMsg::Close) {
+                let _ = self.write.close().await;
+                return;
+            }
+        }
+    }
+}
+
+/// A stream, as far as it is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub bytes: Vec<u8>,
+    /// How long it was.
+    pub length: u64,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With this code.
+    Exited(u32),
+    /// By this signal.
+    Signalled(String),
+    /// The server closed the channel without saying how.
+    Untold,
+    /// The server refused to run it: it did not run.
+    Refused,
+    /// The connection was lost before it was sent: it did not run.
+    Unsent,
+    /// The connection was lost: it may have run, and may still run.
+    Lost,
+    /// It was stopped at its time; whether its end was seen.
+    TimedOut { seen: bool },
+    /// It was stopped because nobody waits for it; whether its end was seen.
+    Cancelled { seen: bool },
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    Running,
+    Term,
+    Kill,
+    /// It has ended; what is left of its output is waited for.
+    Over,
+}
+
+/// Runs a command to its end.
+pub(crate) async fn run(channel: Channel, order: Order, cancel: Cancel) -> Ended {
+    let began = Instant::now();
+    let mut running = Running::new(began, order.bounds);
+    let (mut read, write) = channel.0.split();
+    let write = Arc::new(write);
+    if write.exec(true, order.line).await.is_err() {
+        return running.ended(End::Unsent, None);
+    }
+    let feeding = feed(Arc::clone(&write), order.stdin);
+    tokio::pin!(feeding);
+    let mut is_fed = false;
+    loop {
+        tokio::select! {
+            message = read.wait() => match message {
+                Some(ChannelMsg::Close) => {
+                    let _ = write.close().await;
+                    let end = running.end(true);
+                    return running.ended(end, None);
+                }
+                Some(ChannelMsg::Failure) if running.told.is_none() => {
+                    let _ = write.close().await;
+                    return running.ended(End::Refused, None);
+                }
+                Some(message) => running.take(message),
+                None => {
+                    let end = running.end(false);
+                    return running.ended(end, None);
+                }
+            },
+            () = &mut feeding, if !is_fed => is_fed = true,
+            () = tokio::time::sleep_until(running.until) => match running.next() {
+                Some(signal) => { let _ = write.signal(signal).await; }
+                None => {
+                    let end = running.end(false);
+                    let _ = write.close().await;
+                    return running.ended(end, Some(Left { read, write }));
+                }
+            },
+            () = cancel.cancelled(), if running.may_be_stopped() => {
+                running.stop(End::Cancelled { seen: false });
+                let _ = write.signal(Sig::TERM).await;
+            }
+        }
+    }
+}
+
+/// Gives a command its input, and says that there is no more.
+async fn feed(write: Arc<ChannelWriteHalf<Msg>>, stdin: Vec<u8>) {
+    if stdin.is_empty() || write.data_bytes(stdin).await.is_ok() {
+        let _ = write.eof().await;
+    }
+}
+
+/// A command under way.
+struct Running {
+    stage: Stage,
+    began: Instant,
+    /// When something is done about it.
+    until: Instant,
+    /// Why it was stopped.
+    stopped: Option<End>,
+    /// What the server said of its end.
+    told: Option<End>,
+    stdout: Kept,
+    stderr: Kept,
+    keep: usize,
+}
+
+impl Running {
+    fn new(began: Instant, bounds: Bounds) -> Self {
+        Self {
+            stage: Stage::Running,
+            began,
+            until: began + bounds.time,
+            stopped: None,
+            told: None,
+            stdout: Kept::default(),
+            stderr: Kept::default(),
+            keep: bounds.stream_bytes_max,
+        }
+    }
+
+    fn may_be_stopped(&self) -> bool {
+        self.stage == Stage::Running
+    }
+
+    fn stop(&mut self, why: End) {
+        self.stopped = Some(why);
+        self.stage = Stage::Term;
+        self.until = Instant::now() + GRACE;
+    }
+
+    /// What is sent now that its time is over; `None` where nothing more can be done.
+    fn next(&mut self) -> Option<Sig> {
+        match self.stage {
+            Stage::Running => {
+                self.stop(End::TimedOut { seen: false });
+                Some(Sig::TERM)
+            }
+            Stage::Term => {
+                self.stage = Stage::Kill;
+                self.until = Instant::now() + GRACE;
+                Some(Sig::KILL)
+            }
+            Stage::Kill | Stage::Over => None,
+        }
+    }
+
+    fn take(&mut self, message: ChannelMsg) {
+        match message {
+            ChannelMsg::Data { data } => self.stdout.push(&data, self.keep),
+            ChannelMsg::ExtendedData { data, ext: STDERR } => self.stderr.push(&data, self.keep),
+            ChannelMsg::ExitStatus { exit_status } => self.over(End::Exited(exit_status)),
+            ChannelMsg::ExitSignal { signal_name, .. } => {
+                self.over(End::Signalled(name_of(&signal_name)));
+            }
+            _ => return,
+        }
+        if self.stage == Stage::Over {
+            self.until = Instant::now() + AFTER_END;
+        }
+    }
+
+    fn over(&mut self, told: End) {
+        self.told = Some(told);
+        self.stage = Stage::Over;
+    }
+
+    /// How it ended, now that nothing more comes: `closed` by the server, or not.
+    fn end(&mut self, closed: bool) -> End {
+        let seen = self.told.is_some() || closed;
+        match (self.stopped.take(), self.told.take()) {
+            (Some(End::TimedOut { .. }), _) => End::TimedOut { seen },
+            (Some(_), _) => End::Cancelled { seen },
+            (None, Some(told)) => told,
+            (None, None) if closed => End::Untold,
+            (None, None) => End::Lost,
+        }
+    }
+
+    fn ended(self, end: End, open: Option<Left>) -> Ended {
+        Ended {
+            end,
+            stdout: self.stdout,
+            stderr: self.stderr,
+            time: self.began.elapsed(),
+            open,
+        }
+    }
+}
+
+impl Kept {
+    fn push(&mut self, data: &[u8], keep: usize) {
+        let room = keep.saturating_sub(self.bytes.len()).min(data.len());
+        self.bytes.extend(data.iter().take(room));
+        self.length = self.length.saturating_add(data.len() as u64);
+    }
+}
+
+fn name_of(signal: &Sig) -> String {
+    match signal {
+        Sig::Custom(name) => name.clone(),
+        other => format!("{other:?}"),
+    }
+}

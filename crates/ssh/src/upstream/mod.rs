@@ -1,0 +1,11 @@
+//! The way out: the only modules that name the SSH library and open connections.
+
+mod connection;
+mod exec;
+mod fault;
+mod login;
+mod verify;
+
+pub(crate) use connection::{Channel, Connection, Way};
+pub(crate) use exec::{Bounds, End, Ended, Kept, Order, run};
+pub(crate) use fault::{ConnectFault, OpenFault};

@@ -1,0 +1,140 @@
+//! Whether the machine at the other end is the one that is meant.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use russh::client::Handler;
+use russh::keys::ssh_key::HashAlg;
+use russh::keys::{Certificate, PublicKey, PublicKeyOrCertificate};
+
+use super::fault::ConnectFault;
+use crate::hosts::Trust;
+use crate::trust::{KnownHosts, Verdict};
+
+/// Holds the key of one host against what is known.
+pub(super) struct Verifier {
+    pub known: Arc<KnownHosts>,
+    /// The name under which the host's keys are filed.
+    pub filed_as: String,
+    /// Its address, which a certificate has to name.
+    pub address: String,
+    pub trust: Trust,
+    /// Where a first key is written down.
+    pub write_to: Option<PathBuf>,
+}
+
+impl Handler for Verifier {
+    type Error = ConnectFault;
+
+    async fn check_server_key(
+        &mut self,
+        shown: &PublicKeyOrCertificate,
+    ) -> Result<bool, ConnectFault> {
+        match shown {
+            PublicKeyOrCertificate::PublicKey { key, .. } => self.key(key),
+            PublicKeyOrCertificate::Certificate(certificate) => self.certificate(certificate),
+        }
+        .map(|()| true)
+    }
+}
+
+impl Verifier {
+    fn key(&self, key: &PublicKey) -> Result<(), ConnectFault> {
+        let blob = key.to_bytes().map_err(|_| unreadable())?;
+        let kind = key.algorithm();
+        let print = key.fingerprint(HashAlg::Sha256);
+        let name = &self.filed_as;
+        match (self.known.judge(name, kind.as_str(), &blob), self.trust) {
+            (Verdict::Known, _) => Ok(()),
+            (Verdict::Unknown, Trust::FirstUse) => match &self.write_to {
+                Some(path) => {
+                    KnownHosts::write_down(path, name, kind.as_str(), &blob).map_err(|error| {
+                        ConnectFault::new(
+                            "host_key_unknown",
+                            format!(
+                                "the first key of {name} cannot be written to {}: {error}",
+                                path.display()
+                            ),
+                        )
+                    })
+                }
+                None => Err(ConnectFault::new(
+                    "host_key_unknown",
+                    "there is no known_hosts file to write the first key of a host to; set known_hosts",
+                )),
+            },
+            (Verdict::Unknown, Trust::Strict) => Err(ConnectFault::new(
+                "host_key_unknown",
+                format!(
+                    "the key of {name} is not known ({} {print}); check it, and add it to known_hosts",
+                    kind.as_str()
+                ),
+            )),
+            (Verdict::Changed, _) => Err(ConnectFault::new(
+                "host_key_changed",
+                format!(
+                    "{name} shows another key than the known one ({} {print}); somebody may be in between, or the machine was set up anew: check it, and correct known_hosts",
+                    kind.as_str()
+                ),
+            )),
+            (Verdict::Revoked, _) => Err(revoked(name)),
+        }
+    }
+
+    fn certificate(&self, shown: &Certificate) -> Result<(), ConnectFault> {
+        let name = &self.filed_as;
+        let signer = shown.signature_key();
+        let blob = PublicKey::from(signer.clone())
+            .to_bytes()
+            .map_err(|_| unreadable())?;
+        match self.known.authority(name, &blob) {
+            Verdict::Known => {}
+            Verdict::Revoked => return Err(revoked(name)),
+            Verdict::Unknown | Verdict::Changed => {
+                return Err(ConnectFault::new(
+                    "host_key_unknown",
+                    format!(
+                        "{name} shows a certificate of an authority that known_hosts does not name with @cert-authority"
+                    ),
+                ));
+            }
+        }
+        let own = PublicKey::from(shown.public_key().clone())
+            .to_bytes()
+            .map_err(|_| unreadable())?;
+        if self.known.judge(name, "", &own) == Verdict::Revoked {
+            return Err(revoked(name));
+        }
+        let wrong = |why: &str| {
+            let wrong = format!("the certificate of {name} {why}");
+            Err(ConnectFault::new("host_key_unknown", wrong))
+        };
+        if !shown.cert_type().is_host() {
+            return wrong("is not one of a host");
+        }
+        let named = shown.valid_principals();
+        if !named
+            .iter()
+            .any(|principal| principal.eq_ignore_ascii_case(&self.address))
+        {
+            return wrong("is for another name");
+        }
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
+        let trusted = [signer.fingerprint(HashAlg::Sha256)];
+        match shown.validate_at(now, &trusted) {
+            Ok(()) => Ok(()),
+            Err(_) => wrong("is not valid: out of its time, or its signature is wrong"),
+        }
+    }
+}
+
+fn unreadable() -> ConnectFault {
+    ConnectFault::new("host_key_unknown", "the host's key cannot be read")
+}
+
+fn revoked(name: &str) -> ConnectFault {
+    ConnectFault::new("host_key_revoked", format!("the key of {name} is revoked"))
+}

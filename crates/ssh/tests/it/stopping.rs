@@ -1,0 +1,104 @@
+//! Commands that are stopped are dead at the other end, and it is said whether that was seen.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::target::{Target, has};
+
+/// Whether a process with this word on its command line runs here.
+fn runs(word: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        // The words of a program end in NUL; a shell that has them in one word does not count.
+        line.split(|byte| *byte == 0)
+            .any(|part| part == word.as_bytes())
+    })
+}
+
+async fn gone(word: &str) -> bool {
+    let began = Instant::now();
+    while runs(word) {
+        if began.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    true
+}
+
+#[tokio::test]
+async fn a_command_that_takes_too_long_is_killed() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("");
+    let client = target.client();
+    let session = client.connect("web").await;
+    // One that ends at TERM, and one that only KILL ends.
+    for (number, line) in [
+        ("39321.1", "sleep 39321.1"),
+        (
+            "39321.2",
+            "sh -c 'trap \"\" TERM; sleep 39321.2; sleep 39321.2'",
+        ),
+    ] {
+        let call = json!({"session_id": session, "command": line, "timeout_ms": 300});
+        let said = client.call("ssh_run", call).await.unwrap();
+        assert_eq!(said["isError"], true, "{said}");
+        let text = said["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("its end was seen"), "{text}");
+        assert!(gone(number).await, "{line}");
+    }
+    // The next call gets its own output, and nothing of those before.
+    let said = client.run(&session, "echo next").await.unwrap();
+    assert_eq!(said["structuredContent"]["stdout"], "next\n");
+}
+
+#[tokio::test]
+async fn a_command_whose_caller_cancels_is_killed_and_its_place_is_free() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("MaxSessions 2\n");
+    let client = target.client();
+    let session = client.connect("web").await;
+    for round in 0..4 {
+        let number = format!("39322.{round}");
+        let line = format!("sleep {number}");
+        tokio::select! {
+            _ = client.run(&session, &line) => panic!("it ended"),
+            () = async { while !runs(&number) { tokio::time::sleep(Duration::from_millis(10)).await } } => {}
+        }
+        // The call was dropped, as when its client is gone.
+        assert!(gone(&number).await);
+    }
+    let said = client.run(&session, "echo free").await.unwrap();
+    assert_eq!(said["structuredContent"]["stdout"], "free\n");
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_behind_holds_up_nobody() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("");
+    let client = target.client();
+    let session = client.connect("web").await;
+    let began = Instant::now();
+    let said = client
+        .run(&session, "sh -c 'sleep 39323.5 & echo left; exit 3'")
+        .await
+        .unwrap();
+    assert_eq!(
+        (
+            &said["structuredContent"]["stdout"],
+            &said["structuredContent"]["exit_code"]
+        ),
+        (&json!("left\n"), &json!(3)),
+        "{said}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(20));
+    let said = client.run(&session, "pkill -f 39323.5").await.unwrap();
+    assert_eq!(said["structuredContent"]["stderr"], "");
+}

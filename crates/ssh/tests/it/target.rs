@@ -1,0 +1,283 @@
+//! A real sshd on a free port of this machine, with keys of its own, for one test.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use gate::limits::{Limits, Rate};
+use serde_json::{Value, json};
+use ssh::hosts::Hosts;
+use ssh::{Environment, Ssh};
+use toolkit::mcp::BuiltinSession;
+use toolkit::trial::Trial;
+
+/// A running sshd; it is killed by its id at the end.
+pub struct Target {
+    pub folder: PathBuf,
+    pub port: u16,
+    user: String,
+    sshd: Child,
+}
+
+/// A server before targets, as one client has it.
+pub struct Client {
+    pub trial: Trial,
+    pub session: BuiltinSession,
+}
+
+fn program(name: &str) -> Option<PathBuf> {
+    [
+        "/usr/sbin",
+        "/usr/bin",
+        "/usr/local/sbin",
+        "/usr/local/bin",
+        "/bin",
+    ]
+    .iter()
+    .map(|folder| Path::new(folder).join(name))
+    .find(|path| path.exists())
+}
+
+/// Whether a program is here; a missing one fails under `CI=true` and is told elsewhere.
+#[expect(clippy::disallowed_methods, reason = "the tests' own switch")]
+pub fn has(name: &str) -> bool {
+    let found = program(name).is_some();
+    if !found {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "{name} is missing; run scripts/setup-tests"
+        );
+        eprintln!("skipped: {name} is missing; run scripts/setup-tests");
+    }
+    found
+}
+
+/// The password of every user of a target, where this is root.
+pub const PASSWORD: &str = "testpass";
+const HASH: &str = "$6$durward$PIfTN0ns49KEBSKH9JKrtXaUPuOrIbpm26fBAnV/1SPKSMRxHQgaZAHemnfQjm9nls6CjEROyGifRRfcOedKc1";
+const SHELLS: [&str; 5] = ["bash", "dash", "zsh", "fish", "tcsh"];
+
+/// Whether targets have users of their own: root gives sshd its own list of them, in a namespace.
+pub fn is_root() -> bool {
+    this_user() == "root"
+}
+
+/// Who logs in: as root a user that only targets have, because sshd signals nothing that root runs.
+pub fn user() -> String {
+    if is_root() {
+        "it-bash".into()
+    } else {
+        this_user()
+    }
+}
+
+fn this_user() -> String {
+    let output = Command::new("id").arg("-un").output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+pub fn keygen(path: &Path, more: &[&str]) {
+    let status = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(path)
+        .args(more)
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+pub fn folder() -> PathBuf {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("ssh-it-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// An sshd of the configuration in this folder.
+fn sshd(folder: &Path) -> Command {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let own = program("sshd").unwrap().display().to_string();
+    if !is_root() {
+        let mut command = Command::new(own);
+        command.args(["-D", "-f", &at("config"), "-E", &at("log")]);
+        return command;
+    }
+    // sshd's place to drop its rights in.
+    fs::create_dir_all("/run/sshd").unwrap();
+    let (mut users, mut hashes) = (
+        fs::read_to_string("/etc/passwd").unwrap(),
+        fs::read_to_string("/etc/shadow").unwrap(),
+    );
+    for (number, shell) in SHELLS.iter().enumerate() {
+        let path =
+            program(shell).map_or_else(|| "/bin/sh".into(), |path| path.display().to_string());
+        users.push_str(&format!(
+            "it-{shell}:x:{0}:{0}::/tmp:{path}\n",
+            61_000 + number
+        ));
+        hashes.push_str(&format!("it-{shell}:{HASH}:19000:0:99999:7:::\n"));
+    }
+    fs::write(folder.join("users"), users).unwrap();
+    fs::write(folder.join("hashes"), hashes).unwrap();
+    let script = "mount --bind \"$0/users\" /etc/passwd && mount --bind \"$0/hashes\" /etc/shadow && exec \"$1\" -D -f \"$0/config\" -E \"$0/log\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "--propagation", "private", "sh", "-c", script])
+        .arg(folder)
+        .arg(own);
+    command
+}
+
+impl Target {
+    /// An sshd that takes one key, with more lines in its configuration.
+    pub fn new(more: &str) -> Self {
+        let folder = folder();
+        keygen(&folder.join("host"), &[]);
+        keygen(&folder.join("user"), &[]);
+        Self::start(folder, more, None)
+    }
+
+    /// An sshd behind which every command is read by this shell.
+    pub fn with_shell(shell: &str) -> Self {
+        if is_root() {
+            let mut target = Self::new("");
+            target.user = format!("it-{shell}");
+            return target;
+        }
+        let path = program(shell).unwrap();
+        Self::new(&format!(
+            "ForceCommand exec {} -c \"$SSH_ORIGINAL_COMMAND\"\n",
+            path.display()
+        ))
+    }
+
+    /// One with keys that are there.
+    pub fn start(folder: PathBuf, more: &str, port: Option<u16>) -> Self {
+        let port = port.unwrap_or_else(|| {
+            TcpListener::bind("127.0.0.1:0")
+                .unwrap()
+                .local_addr()
+                .unwrap()
+                .port()
+        });
+        let at = |name: &str| folder.join(name).display().to_string();
+        let config = format!(
+            "{more}Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUseDNS no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 500:30:1000\nSubsystem sftp internal-sftp\n",
+            at("host"),
+            at("user.pub"),
+        );
+        fs::write(folder.join("config"), config).unwrap();
+        let sshd = sshd(&folder).stdin(Stdio::null()).spawn().unwrap();
+        let target = Self {
+            folder,
+            port,
+            user: user(),
+            sshd,
+        };
+        let began = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(
+                began.elapsed() < Duration::from_secs(20),
+                "sshd does not start: {}",
+                target.log()
+            );
+            std::thread::yield_now();
+        }
+        target.know();
+        target
+    }
+
+    /// Stops sshd and starts it again; the connections that it has go on.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Writes its key into a file of known hosts.
+    pub fn know(&self) {
+        let key = fs::read_to_string(self.folder.join("host.pub")).unwrap();
+        fs::write(
+            self.folder.join("known_hosts"),
+            format!("[127.0.0.1]:{} {key}", self.port),
+        )
+        .unwrap();
+    }
+
+    /// A file of hosts with this target as `web`, and more.
+    pub fn hosts(&self, more: &str) -> Hosts {
+        let text = format!(
+            "known_hosts: [known_hosts]\ncredentials:\n  me: {{ user: {}, key: user }}\nhosts:\n  web: {{ address: 127.0.0.1, port: {}, credential: me }}\n{more}",
+            user(),
+            self.port,
+        );
+        Hosts::of(&text, &self.folder).unwrap()
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(self.hosts(""), None)
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.sshd.kill();
+        let _ = self.sshd.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Client {
+    /// One that knows these variables.
+    pub fn with(hosts: Hosts, variables: &[(&str, &str)]) -> Self {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Self::of(Ssh::new(hosts, Environment::of(variables)).unwrap(), None)
+    }
+
+    pub fn new(hosts: Hosts, policy: Option<&str>) -> Self {
+        Self::of(Ssh::new(hosts, Environment::default()).unwrap(), policy)
+    }
+
+    fn of(server: Ssh, policy: Option<&str>) -> Self {
+        let limits = Limits {
+            requests: Rate::per_second(100_000),
+            requests_burst: 100_000,
+            tool_calls_max: 100_000,
+            under_way_max: 1_000,
+            ..Limits::default()
+        };
+        let trial = Trial::within(Arc::new(server), policy, limits).unwrap();
+        let session = trial.session("ada");
+        Self { trial, session }
+    }
+
+    pub async fn call(&self, tool: &str, arguments: Value) -> Result<Value, String> {
+        self.trial.call(&self.session, "ada", tool, arguments).await
+    }
+
+    /// A session on a host.
+    pub async fn connect(&self, host: &str) -> String {
+        let said = self
+            .call("ssh_connect", json!({"host": host}))
+            .await
+            .unwrap();
+        match said["structuredContent"]["session_id"].as_str() {
+            Some(id) => id.to_owned(),
+            None => panic!("{said}"),
+        }
+    }
+
+    /// Runs a command, and gives the whole result.
+    pub async fn run(&self, session: &str, command: &str) -> Result<Value, String> {
+        self.call(
+            "ssh_run_command",
+            json!({"session_id": session, "command": command}),
+        )
+        .await
+    }
+}

@@ -1,0 +1,157 @@
+//! What a program receives is what was judged, behind every login shell.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+use ssh::command::Command;
+
+use crate::target::{Client, Target, has};
+
+const SHELLS: [&str; 5] = ["bash", "dash", "zsh", "fish", "tcsh"];
+/// Stands between the lines of the corpus that go in one command.
+const APART: &str = "=apart=";
+
+/// A program that prints its words, each with a NUL behind it.
+fn helper(target: &Target) -> String {
+    let path = target.folder.join("words");
+    fs::write(
+        &path,
+        "#!/bin/sh\nfor word; do printf '%s\\0' \"$word\"; done\n",
+    )
+    .unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+/// The words that the helper got from this line.
+async fn received(client: &Client, session: &str, line: &str) -> Vec<String> {
+    let said = client.run(session, line).await.unwrap();
+    let data = &said["structuredContent"];
+    assert_eq!(
+        (&data["exit_code"], &data["stderr"]),
+        (&json!(0), &json!("")),
+        "{line}: {said}"
+    );
+    let text = data["stdout"].as_str().unwrap();
+    let bytes = match data["stdout_encoding"].as_str() {
+        Some("base64") => base64(text),
+        _ => text.as_bytes().to_vec(),
+    };
+    let text = String::from_utf8(bytes).unwrap();
+    let mut words: Vec<String> = text.split('\0').map(str::to_owned).collect();
+    assert_eq!(words.pop().as_deref(), Some(""));
+    words
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD
+        .decode(text)
+        .unwrap()
+}
+
+/// Numbers that a seed gives (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((z ^ (z >> 31)) % most as u64).unwrap()
+    }
+
+    /// A line that can be read, of letters that shells love.
+    fn line(&mut self) -> String {
+        const LETTERS: &[&str] = &[
+            "a", "Z", "0", " ", "'", "\"", "\\", "!", "$", "`", "*", "?", "[", "]", "{", "}", "~",
+            "#", "%", "^", "&", "|", ";", "<", ">", "(", ")", "=", "-", ",", ".", "/", ":", "@",
+            "+", "_", "é", "ß", "→", "😀", "$HOME", "!!", "$(", "${x}", "~root", "=ls", "\\n",
+            "&&",
+        ];
+        let mut line = String::new();
+        for _ in 0..1 + self.below(6) {
+            line.push(' ');
+            for _ in 0..self.below(8) {
+                line.push_str(LETTERS[self.below(LETTERS.len())]);
+            }
+        }
+        line
+    }
+
+    /// Words, each written in quotes of one kind or the other.
+    fn quoted(&mut self) -> String {
+        let mut line = String::new();
+        for word in self.line().split(' ') {
+            line.push(' ');
+            if self.below(2) == 0 {
+                line.push_str(&format!("'{}'", word.replace('\'', r"'\''")));
+            } else {
+                let escaped = word
+                    .replace('\\', r"\\")
+                    .replace('"', "\\\"")
+                    .replace('$', r"\$")
+                    .replace('`', r"\`");
+                line.push_str(&format!("\"{escaped}\""));
+            }
+        }
+        line
+    }
+}
+
+/// Lines of the corpus in few commands, then lines that this run made.
+fn lines(helper: &str, seed: u64) -> Vec<String> {
+    let corpus = include_str!("../corpus/allowed.txt");
+    let mut lines = Vec::new();
+    let mut line = helper.to_owned();
+    for next in corpus
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("# "))
+    {
+        if line.chars().count() + next.chars().count() + APART.len() + 2 > 1_000 {
+            lines.push(std::mem::replace(&mut line, helper.to_owned()));
+        }
+        line.push_str(&format!(" {APART} {next}"));
+    }
+    lines.push(line);
+    let mut random = Random(seed);
+    while lines.len() < 60 {
+        let made = if random.below(2) == 0 {
+            random.line()
+        } else {
+            random.quoted()
+        };
+        let made = format!("{helper} {made}");
+        if Command::read(&made).is_ok() {
+            lines.push(made);
+        }
+    }
+    lines
+}
+
+#[tokio::test]
+async fn every_login_shell_gives_exactly_the_words_that_were_judged() {
+    if !has("sshd") {
+        return;
+    }
+    let seed = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_nanos() as u64;
+    for shell in SHELLS {
+        if !has(shell) {
+            continue;
+        }
+        let target = Target::with_shell(shell);
+        let helper = helper(&target);
+        let client = target.client();
+        let session = client.connect("web").await;
+        for line in lines(&helper, seed) {
+            let judged = Command::read(&line).unwrap();
+            let got = received(&client, &session, &line).await;
+            assert_eq!(got, judged.argv()[1..], "{shell}, seed {seed}: {line}");
+        }
+    }
+}
