@@ -13,6 +13,7 @@ use crate::config::{self, Settings};
 use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
 use crate::places::Places;
+use crate::providers;
 use crate::policy::source::{self, Protected};
 
 pub const HELP: &str = "\
@@ -89,6 +90,9 @@ fn check(
     }
     for server in &settings.servers {
         warnings.extend(missing(server));
+    }
+    if let Err(failure) = providers::catalogue(settings, true) {
+        return Ok(Err(failure.message));
     }
     let mut rows = settings.rows();
     if settings.state_dir.is_none() || given.state_dir != Origin::Default {

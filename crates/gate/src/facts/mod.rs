@@ -91,11 +91,19 @@ pub enum ResourceType {
     Prompt,
     /// The server itself.
     Server,
+    /// A model.
+    Model,
 }
 
 impl ResourceType {
     /// All, in the order of the reference.
-    pub const ALL: [Self; 4] = [Self::Tool, Self::Resource, Self::Prompt, Self::Server];
+    pub const ALL: [Self; 5] = [
+        Self::Tool,
+        Self::Resource,
+        Self::Prompt,
+        Self::Server,
+        Self::Model,
+    ];
 
     /// The words of all, for whoever asks.
     pub(crate) fn labels() -> Vec<&'static str> {
@@ -110,6 +118,7 @@ impl ResourceType {
             Self::Resource => "resource",
             Self::Prompt => "prompt",
             Self::Server => "server",
+            Self::Model => "model",
         }
     }
 }
@@ -226,8 +235,9 @@ impl Facts {
         let fits = match (&value, id.row().kind) {
             (Fact::Known(Stated::Text(_)), Kind::Text)
             | (Fact::Known(Stated::Texts(_)), Kind::Texts)
+            | (Fact::Known(Stated::Number(_)), Kind::Number)
             | (Fact::Unknown | Fact::Absent, _) => true,
-            (Fact::Known(_), Kind::Text | Kind::Texts) => false,
+            (Fact::Known(_), Kind::Text | Kind::Texts | Kind::Number) => false,
         };
         if !fits {
             return Err(unfit);
@@ -269,7 +279,9 @@ impl Facts {
         match (self.tool_name.known(), self.resource_type) {
             (Some(tool), _) => operation::infer(tool),
             (None, Some(ResourceType::Resource | ResourceType::Prompt)) => Some(Operation::Read),
-            (None, Some(ResourceType::Tool | ResourceType::Server) | None) => None,
+            (None, Some(ResourceType::Tool | ResourceType::Server | ResourceType::Model) | None) => {
+                None
+            }
         }
     }
 
@@ -351,7 +363,7 @@ fn known(fact: &Fact<String>) -> Fact<Value<'_>> {
 fn one_text(value: Fact<Stated>) -> Fact<String> {
     match value {
         Fact::Known(Stated::Text(text)) => Fact::Known(text),
-        Fact::Known(Stated::Texts(_)) | Fact::Unknown => Fact::Unknown,
+        Fact::Known(Stated::Texts(_) | Stated::Number(_)) | Fact::Unknown => Fact::Unknown,
         Fact::Absent => Fact::Absent,
     }
 }

@@ -1,0 +1,239 @@
+//! The keys of a provider: which one is used, and which ones rest.
+//!
+//! A key that is not taken any more (401, 402, 403, nothing left to spend) is retired until the next start.
+//! One that was used too often rests for as long as the provider says. Where the provider says nothing, or
+//! has an error of its own, the key rests for [`REST_MS`] if there is another to use meanwhile.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::HeaderValue;
+use net::outbound::http::Credential;
+use tokio::time::Instant;
+use wire::model::Dialect;
+
+use crate::provider::{Fault, Remedy, Trouble};
+
+/// Most keys of one provider.
+pub const KEYS_MAX: usize = 256;
+/// How long a key rests where the provider does not say, in milliseconds.
+const REST_MS: u64 = 300_000;
+/// Longest time that a provider can have a key rest, in milliseconds.
+const REST_MS_MAX: u64 = 3_600_000;
+
+/// A key of a provider. Neither `Debug` nor a log shows it.
+#[derive(Clone)]
+pub struct Key {
+    bearer: HeaderValue,
+    plain: HeaderValue,
+}
+
+impl Key {
+    /// `None` where it is empty or cannot stand in a header.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        if text.is_empty() || !text.bytes().all(|b| (0x21..=0x7e).contains(&b)) {
+            return None;
+        }
+        Some(Self {
+            bearer: Credential::header_value(&format!("Bearer {text}"))?,
+            plain: Credential::header_value(text)?,
+        })
+    }
+
+    pub(super) fn header(&self, dialect: Dialect) -> HeaderValue {
+        match dialect {
+            Dialect::OpenAi => self.bearer.clone(),
+            Dialect::Anthropic => self.plain.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Good,
+    Resting(Instant),
+    Retired(Trouble),
+}
+
+#[derive(Debug)]
+struct Turn {
+    next: usize,
+    standings: Vec<Standing>,
+}
+
+/// All keys of a provider. One key serves many calls at once; calls go round among those that are good.
+#[derive(Debug)]
+pub(super) struct Keys {
+    keys: Vec<Key>,
+    turn: Mutex<Turn>,
+}
+
+impl Keys {
+    pub fn new(keys: Vec<Key>) -> Self {
+        Self {
+            turn: Mutex::new(Turn {
+                next: 0,
+                standings: vec![Standing::Good; keys.len()],
+            }),
+            keys,
+        }
+    }
+
+    /// The key for the next call, with its number; `None` where the provider wants none.
+    pub fn take(&self, now: Instant) -> Result<Option<(usize, &Key)>, Fault> {
+        if self.keys.is_empty() {
+            return Ok(None);
+        }
+        let mut turn = self.turn();
+        turn.wake(now);
+        let count = self.keys.len();
+        let mut numbers = (0..count).map(|step| (turn.next + step) % count);
+        let good = numbers.find(|number| turn.standings.get(*number) == Some(&Standing::Good));
+        match good.and_then(|number| Some((number, self.keys.get(number)?))) {
+            Some((number, key)) => {
+                turn.next = (number + 1) % count;
+                Ok(Some((number, key)))
+            }
+            None => Err(turn.nothing(now)),
+        }
+    }
+
+    /// What a fault says about a key, and whether another one may help.
+    pub fn learn(&self, number: usize, fault: &mut Fault, now: Instant) {
+        let mut turn = self.turn();
+        turn.wake(now);
+        let others = turn.others(number);
+        let rest = |ms: u64| Standing::Resting(now + Duration::from_millis(ms.min(REST_MS_MAX)));
+        let standing = match (fault.trouble, fault.retry_after_ms) {
+            (Trouble::Credentials | Trouble::Quota, _) => Standing::Retired(fault.trouble),
+            (Trouble::RateLimited, Some(ms)) => rest(ms),
+            (Trouble::Failed, Some(ms)) if others => rest(ms),
+            (Trouble::RateLimited | Trouble::Failed, None) if others => rest(REST_MS),
+            _ => return,
+        };
+        if let Some(own) = turn.standings.get_mut(number) {
+            *own = standing;
+        }
+        if others {
+            fault.remedy = Remedy::OtherKey;
+        }
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn {
+    fn wake(&mut self, now: Instant) {
+        for standing in &mut self.standings {
+            if matches!(standing, Standing::Resting(until) if *until <= now) {
+                *standing = Standing::Good;
+            }
+        }
+    }
+
+    fn others(&self, number: usize) -> bool {
+        let others = self.standings.iter().enumerate();
+        let mut others = others.filter(|(at, _)| *at != number);
+        others.any(|(_, standing)| *standing == Standing::Good)
+    }
+
+    /// Why there is no key to use.
+    fn nothing(&self, now: Instant) -> Fault {
+        let resting = self.standings.iter().filter_map(|standing| match standing {
+            Standing::Resting(until) => Some(*until),
+            Standing::Good | Standing::Retired(_) => None,
+        });
+        if let Some(until) = resting.min() {
+            let ms = until.saturating_duration_since(now).as_millis();
+            let mut fault = Fault::of(Trouble::RateLimited, Remedy::NextTarget);
+            fault.retry_after_ms = u64::try_from(ms).ok();
+            return fault;
+        }
+        let retired = self.standings.iter().find_map(|standing| match standing {
+            Standing::Retired(trouble) => Some(*trouble),
+            Standing::Good | Standing::Resting(_) => None,
+        });
+        Fault::of(retired.unwrap_or(Trouble::Credentials), Remedy::NextTarget)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    fn keys(count: usize) -> Keys {
+        Keys::new((0..count).map(|n| Key::new(&format!("sk-{n}")).unwrap()).collect())
+    }
+
+    fn number(keys: &Keys, now: Instant) -> Result<usize, Trouble> {
+        keys.take(now)
+            .map(|key| key.unwrap().0)
+            .map_err(|fault| fault.trouble)
+    }
+
+    fn fault(trouble: Trouble, retry_after_ms: Option<u64>) -> Fault {
+        Fault {
+            retry_after_ms,
+            ..Fault::of(trouble, Remedy::NextTarget)
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_not_taken_is_retired_and_one_used_too_often_rests() {
+        let (keys, now) = (keys(3), Instant::now());
+        assert_eq!([number(&keys, now), number(&keys, now)], [Ok(0), Ok(1)]);
+        let mut dead = fault(Trouble::Credentials, None);
+        keys.learn(0, &mut dead, now);
+        assert_eq!(dead.remedy, Remedy::OtherKey);
+        let mut busy = fault(Trouble::RateLimited, Some(2_000));
+        keys.learn(1, &mut busy, now);
+        assert_eq!([number(&keys, now), number(&keys, now)], [Ok(2), Ok(2)]);
+        let mut quota = fault(Trouble::Quota, None);
+        keys.learn(2, &mut quota, now);
+        assert_eq!(quota.remedy, Remedy::NextTarget);
+        let none = keys.take(now).unwrap_err();
+        assert_eq!((none.trouble, none.retry_after_ms), (Trouble::RateLimited, Some(2_000)));
+        let later = now + Duration::from_millis(2_000);
+        assert_eq!(number(&keys, later), Ok(1));
+    }
+
+    #[test]
+    fn the_last_key_rests_only_where_the_provider_says_so() {
+        let (keys, now) = (keys(1), Instant::now());
+        keys.learn(0, &mut fault(Trouble::Failed, None), now);
+        keys.learn(0, &mut fault(Trouble::Failed, Some(9_000)), now);
+        keys.learn(0, &mut fault(Trouble::RateLimited, None), now);
+        assert_eq!(number(&keys, now), Ok(0));
+        keys.learn(0, &mut fault(Trouble::RateLimited, Some(u64::MAX)), now);
+        assert_eq!(number(&keys, now), Err(Trouble::RateLimited));
+        assert_eq!(number(&keys, now + Duration::from_millis(REST_MS_MAX)), Ok(0));
+        keys.learn(0, &mut fault(Trouble::Credentials, None), now);
+        assert_eq!(number(&keys, now), Err(Trouble::Credentials));
+    }
+
+    #[test]
+    fn with_another_key_a_failing_one_rests_for_five_minutes() {
+        let (keys, now) = (keys(2), Instant::now());
+        let mut failed = fault(Trouble::Failed, None);
+        keys.learn(0, &mut failed, now);
+        assert_eq!(failed.remedy, Remedy::OtherKey);
+        assert_eq!([number(&keys, now), number(&keys, now)], [Ok(1), Ok(1)]);
+        let later = now + Duration::from_millis(REST_MS);
+        assert_eq!(number(&keys, later), Ok(0));
+        assert!(self::keys(0).take(now).unwrap().is_none());
+        assert!(Key::new("a b").is_none() && Key::new("").is_none());
+        let shown = format!("{:?}", Key::new("sk-secret"));
+        assert!(!shown.contains("secret"));
+    }
+}
