@@ -196,7 +196,7 @@ impl<'t> Tries<'t> {
             }
         };
         self.note(leg, fault.trouble, began);
-        let verdict = fault.trouble.verdict(fault.retry_after_ms);
+        let verdict = fault.trouble.verdict();
         pass.settle(verdict, self.terms.gate.mono_ns());
         Err(Box::new((self, spent, fault)))
     }

@@ -217,7 +217,7 @@ impl Relay {
         let (status, verdict) = match end {
             Ok(()) => (Status::Success, Verdict::Success),
             Err(Trouble::ClientGone) => (Status::Cancelled, Verdict::Cancelled),
-            Err(trouble) => (Status::Failure, trouble.verdict(None)),
+            Err(trouble) => (Status::Failure, trouble.verdict()),
         };
         pass.settle(verdict, self.gate.mono_ns());
         let reason = end.err().map(Into::into);

@@ -142,9 +142,9 @@ impl Trouble {
         }
     }
 
-    /// What it says about the target.
+    /// What it says about the target. One that is used too often is there; its keys rest, not the target.
     #[must_use]
-    pub fn verdict(self, retry_after_ms: Option<u64>) -> Verdict {
+    pub fn verdict(self) -> Verdict {
         match self {
             Self::Unreachable
             | Self::TooSlow
@@ -158,9 +158,8 @@ impl Trouble {
             | Self::Credentials => Verdict::Failure {
                 retry_after_ms: None,
             },
-            Self::RateLimited => Verdict::Failure { retry_after_ms },
             Self::NoModel | Self::Refused | Self::Denied | Self::NotSpoken => Verdict::ClientFault,
-            Self::Busy | Self::Spared | Self::ClientGone => Verdict::Cancelled,
+            Self::RateLimited | Self::Busy | Self::Spared | Self::ClientGone => Verdict::Cancelled,
         }
     }
 }

@@ -70,14 +70,20 @@ struct Turn {
 }
 
 /// All keys of a provider. One key serves many calls at once; calls go round among those that are good.
+/// A provider that wants none has one that is empty, so that it can rest as well.
 #[derive(Debug)]
 pub(super) struct Keys {
-    keys: Vec<Key>,
+    keys: Vec<Option<Key>>,
     turn: Mutex<Turn>,
 }
 
 impl Keys {
     pub fn new(keys: Vec<Key>) -> Self {
+        let keys: Vec<Option<Key>> = if keys.is_empty() {
+            vec![None]
+        } else {
+            keys.into_iter().map(Some).collect()
+        };
         Self {
             turn: Mutex::new(Turn {
                 next: 0,
@@ -87,11 +93,8 @@ impl Keys {
         }
     }
 
-    /// The key for the next call, with its number; `None` where the provider wants none.
-    pub fn take(&self, now: Instant) -> Result<Option<(usize, &Key)>, Fault> {
-        if self.keys.is_empty() {
-            return Ok(None);
-        }
+    /// The key for the next call, where the provider wants one, with its number.
+    pub fn take(&self, now: Instant) -> Result<(usize, Option<&Key>), Fault> {
         let mut turn = self.turn();
         turn.wake(now);
         let count = self.keys.len();
@@ -100,7 +103,7 @@ impl Keys {
         match good.and_then(|number| Some((number, self.keys.get(number)?))) {
             Some((number, key)) => {
                 turn.next = (number + 1) % count;
-                Ok(Some((number, key)))
+                Ok((number, key.as_ref()))
             }
             None => Err(turn.nothing(now)),
         }
@@ -178,7 +181,7 @@ mod tests {
 
     fn number(keys: &Keys, now: Instant) -> Result<usize, Trouble> {
         keys.take(now)
-            .map(|key| key.unwrap().0)
+            .map(|(number, _)| number)
             .map_err(|fault| fault.trouble)
     }
 
@@ -231,7 +234,10 @@ mod tests {
         assert_eq!([number(&keys, now), number(&keys, now)], [Ok(1), Ok(1)]);
         let later = now + Duration::from_millis(REST_MS);
         assert_eq!(number(&keys, later), Ok(0));
-        assert!(self::keys(0).take(now).unwrap().is_none());
+        let none = self::keys(0);
+        assert!(none.take(now).unwrap().1.is_none());
+        none.learn(0, &mut fault(Trouble::RateLimited, Some(1)), now);
+        assert_eq!(number(&none, now), Err(Trouble::RateLimited));
         assert!(Key::new("a b").is_none() && Key::new("").is_none());
         let shown = format!("{:?}", Key::new("sk-secret"));
         assert!(!shown.contains("secret"));

@@ -113,14 +113,14 @@ impl HttpProvider {
         let Some(client) = self.clients.get(&request.endpoint()) else {
             return Sent::Unserved(spent, Fault::of(Trouble::NotSpoken, Remedy::NextTarget));
         };
-        let key = match self.keys.take(Instant::now()) {
-            Ok(key) => key,
+        let (number, key) = match self.keys.take(Instant::now()) {
+            Ok(taken) => taken,
             Err(fault) => return Sent::Unserved(spent, fault),
         };
         let left = to.until.saturating_duration_since(Instant::now());
         let outgoing = Outgoing {
             method: Method::POST,
-            headers: self.headers(request, key.map(|(_, key)| key)),
+            headers: self.headers(request, key),
             body: request.body_for(to.model),
             lane: Lane::Call,
             head_ms_max: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
@@ -137,9 +137,7 @@ impl HttpProvider {
         }
         let until = to.until.min(Instant::now() + Duration::from_millis(replies::ERROR_WAIT_MS_MAX));
         let mut fault = replies::error(reply, until).await;
-        if let Some((number, _)) = key {
-            self.keys.learn(number, &mut fault, Instant::now());
-        }
+        self.keys.learn(number, &mut fault, Instant::now());
         Sent::Unserved(spent, fault)
     }
 }
