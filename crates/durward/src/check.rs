@@ -13,8 +13,8 @@ use crate::config::{self, Settings};
 use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
 use crate::places::Places;
-use crate::providers;
 use crate::policy::source::{self, Protected};
+use crate::providers;
 
 pub const HELP: &str = "\
 Examples:

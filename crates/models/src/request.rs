@@ -139,7 +139,10 @@ impl ModelRequest {
     /// Whether the caller wants to be told in the stream what was used.
     #[must_use]
     pub fn wants_usage(&self) -> bool {
-        self.endpoint != Endpoint::Chat || self.stream_options().is_some_and(|own| own.is_true("include_usage"))
+        self.endpoint != Endpoint::Chat
+            || self
+                .stream_options()
+                .is_some_and(|own| own.is_true("include_usage"))
     }
 
     fn stream_options(&self) -> Option<Body> {
@@ -217,14 +220,31 @@ mod tests {
     #[test]
     fn what_names_no_model_or_streams_wrongly_is_refused() {
         let long = format!(r#"{{"model":"{}"}}"#, "m".repeat(MODEL_BYTES_MAX + 1));
-        for text in ["{}", r#"{"model":""}"#, r#"{"model":7}"#, r#"{"model":null}"#, r#"{"model":"a\n"}"#, &long] {
-            assert_eq!(read(Endpoint::Chat, text).unwrap_err(), Unreadable::Model, "{text}");
+        for text in [
+            "{}",
+            r#"{"model":""}"#,
+            r#"{"model":7}"#,
+            r#"{"model":null}"#,
+            r#"{"model":"a\n"}"#,
+            &long,
+        ] {
+            assert_eq!(
+                read(Endpoint::Chat, text).unwrap_err(),
+                Unreadable::Model,
+                "{text}"
+            );
         }
         let odd = r#"{"model":"m","stream":"true"}"#;
         assert_eq!(read(Endpoint::Chat, odd).unwrap_err(), Unreadable::Stream);
         let stream = r#"{"model":"m","stream":true}"#;
-        assert_eq!(read(Endpoint::Embeddings, stream).unwrap_err(), Unreadable::NoStream);
+        assert_eq!(
+            read(Endpoint::Embeddings, stream).unwrap_err(),
+            Unreadable::NoStream
+        );
         let twice = r#"{"model":"m","model":"n"}"#;
-        assert!(matches!(read(Endpoint::Chat, twice), Err(Unreadable::Body(_))));
+        assert!(matches!(
+            read(Endpoint::Chat, twice),
+            Err(Unreadable::Body(_))
+        ));
     }
 }

@@ -72,7 +72,12 @@ impl Models {
         };
         let providers = self.providers.iter().map(|provider| {
             let place = provider.base_url.as_ref().map(|url| format!(" at {url}"));
-            format!("{} ({}{})", provider.name, provider.kind, place.unwrap_or_default())
+            format!(
+                "{} ({}{})",
+                provider.name,
+                provider.kind,
+                place.unwrap_or_default()
+            )
         });
         let providers: Vec<String> = providers.collect();
         let at = super::Origin::File(first.at);
@@ -104,7 +109,9 @@ pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fa
         }
     }
     for (member, section) in section.each("providers", "models.providers.*")? {
-        models.providers.push(provider(&member.name, member.at, &section, warnings)?);
+        models
+            .providers
+            .push(provider(&member.name, member.at, &section, warnings)?);
     }
     for (member, section) in section.each("aliases", "models.aliases.*")? {
         let deadline = section.within("deadline", DEADLINE_MS)?;
@@ -118,7 +125,9 @@ pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fa
                 .map(|tier| tier.into_iter().map(text).collect())
                 .collect(),
             rotate: rotate.map(|found| found.value).unwrap_or_default(),
-            deadline_ms: deadline.map_or(models.deadline.value, |found| found.value).0,
+            deadline_ms: deadline
+                .map_or(models.deadline.value, |found| found.value)
+                .0,
         });
     }
     if models.providers.is_empty() && top.member("models").is_some() {
@@ -152,16 +161,30 @@ fn provider(
         literal |= in_file;
         keys.push(key);
     }
-    for text in section.list("api_keys")?.map_or_else(Vec::new, |list| list.value) {
+    for text in section
+        .list("api_keys")?
+        .map_or_else(Vec::new, |list| list.value)
+    {
         literal |= !text.is_expanded();
         keys.push(Secret::new(text.value));
     }
-    if keys.iter().any(|key| ::models::upstream::Key::new(key.reveal()).is_none()) {
-        return Err(section.own_fault("has a key that is empty, or holds a character that no key has"));
+    if keys
+        .iter()
+        .any(|key| ::models::upstream::Key::new(key.reveal()).is_none())
+    {
+        return Err(
+            section.own_fault("has a key that is empty, or holds a character that no key has")
+        );
     }
     for (is, message) in [
-        (literal, "an api key stands in the file; write ${NAME} and set the variable where Durward is started"),
-        (!secure && !keys.is_empty(), "the api key would be sent without encryption; use https"),
+        (
+            literal,
+            "an api key stands in the file; write ${NAME} and set the variable where Durward is started",
+        ),
+        (
+            !secure && !keys.is_empty(),
+            "the api key would be sent without encryption; use https",
+        ),
     ] {
         if is {
             warnings.push(Warning {
@@ -175,9 +198,14 @@ fn provider(
         ProviderKind::Openai | ProviderKind::Anthropic => &["latency"],
     };
     if let Some(other) = others.iter().find(|name| section.member(name).is_some()) {
-        return Err(section.fault(other, format!("is not for providers of kind {}", kind.value)));
+        return Err(section.fault(
+            other,
+            format!("is not for providers of kind {}", kind.value),
+        ));
     }
-    let listed = section.list("models")?.map_or_else(Vec::new, |list| list.value);
+    let listed = section
+        .list("models")?
+        .map_or_else(Vec::new, |list| list.value);
     let latency = section.within("latency", LATENCY_MS)?;
     Ok(Provider {
         name: name.to_owned(),

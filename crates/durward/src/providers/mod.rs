@@ -47,15 +47,17 @@ pub fn options(settings: &Settings) -> FaceOptions {
 }
 
 fn provider(own: &Configured, insecure: bool) -> Result<Arc<dyn Provider>, Failure> {
-    let wrong = |why: String| {
-        Failure::configuration(format!("the model provider \"{}\": {why}", own.name))
-    };
+    let wrong =
+        |why: String| Failure::configuration(format!("the model provider \"{}\": {why}", own.name));
     let (dialect, usual) = match own.kind {
         ProviderKind::Mock => return Ok(Arc::new(Mock::new(own))),
         ProviderKind::Openai => (Dialect::OpenAi, "https://api.openai.com/v1"),
         ProviderKind::Anthropic => (Dialect::Anthropic, "https://api.anthropic.com/v1"),
     };
-    let url = own.base_url.as_ref().map_or(usual, |url| url.value.as_str());
+    let url = own
+        .base_url
+        .as_ref()
+        .map_or(usual, |url| url.value.as_str());
     let base = Target::parse(url, insecure).map_err(|fault| wrong(fault.to_string()))?;
     let authorities = own.ca.as_ref().map(|file| {
         let size = std::fs::metadata(file).map(|found| found.len());
@@ -69,7 +71,11 @@ fn provider(own: &Configured, insecure: bool) -> Result<Arc<dyn Provider>, Failu
         name: own.name.clone(),
         base,
         dialect,
-        keys: own.keys.iter().filter_map(|key| Key::new(key.reveal())).collect(),
+        keys: own
+            .keys
+            .iter()
+            .filter_map(|key| Key::new(key.reveal()))
+            .collect(),
         models: own.models.clone(),
         tls: TlsOptions {
             authorities: authorities.transpose()?,

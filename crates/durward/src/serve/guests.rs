@@ -5,8 +5,8 @@ use std::sync::Arc;
 use gate::identity::{Authenticate as _, Credential, IdentityFault, KeyHolders, KeyRing};
 use gate::journal::{Auth, Record};
 use gate::{Caller, Clock as _, Gate};
-use http::{HeaderMap, HeaderName};
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName};
 use net::http::server::single;
 
 use crate::failure::Failure;

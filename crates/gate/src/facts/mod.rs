@@ -279,9 +279,10 @@ impl Facts {
         match (self.tool_name.known(), self.resource_type) {
             (Some(tool), _) => operation::infer(tool),
             (None, Some(ResourceType::Resource | ResourceType::Prompt)) => Some(Operation::Read),
-            (None, Some(ResourceType::Tool | ResourceType::Server | ResourceType::Model) | None) => {
-                None
-            }
+            (
+                None,
+                Some(ResourceType::Tool | ResourceType::Server | ResourceType::Model) | None,
+            ) => None,
         }
     }
 

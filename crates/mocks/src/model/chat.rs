@@ -42,7 +42,9 @@ pub(super) fn whole(script: &Script) -> Value {
     let mut message = json!({ "role": "assistant", "content": script.tokens.concat(), "refusal": null, "annotations": [] });
     if !script.tools.is_empty() {
         let calls = script.tools.iter();
-        let calls: Vec<Value> = calls.map(|tool| call(tool, &tool.arguments.to_string())).collect();
+        let calls: Vec<Value> = calls
+            .map(|tool| call(tool, &tool.arguments.to_string()))
+            .collect();
         set(&mut message, "content", Value::Null);
         set(&mut message, "tool_calls", Value::Array(calls));
     }
@@ -77,10 +79,14 @@ pub(super) fn stream(script: &Script, token_ms: u64) -> Vec<Step> {
         chunk
     };
     let delta = |delta: Value, reason: Value| {
-        let choice = json!({ "index": 0, "delta": delta, "logprobs": null, "finish_reason": reason });
+        let choice =
+            json!({ "index": 0, "delta": delta, "logprobs": null, "finish_reason": reason });
         event(&chunk(json!([choice])))
     };
-    let mut steps = vec![delta(json!({ "role": "assistant", "content": "", "refusal": null }), Value::Null)];
+    let mut steps = vec![delta(
+        json!({ "role": "assistant", "content": "", "refusal": null }),
+        Value::Null,
+    )];
     for token in &script.tokens {
         steps.push(Step::Wait(token_ms));
         steps.push(delta(json!({ "content": token }), Value::Null));

@@ -21,11 +21,17 @@ pub(super) fn whole(request: &Value) -> Value {
         Value::Array(list) if !list.iter().all(Value::is_number) => list,
         one => vec![one],
     };
-    let tokens: usize = texts.iter().map(|text| text.to_string().len().div_ceil(4)).sum();
+    let tokens: usize = texts
+        .iter()
+        .map(|text| text.to_string().len().div_ceil(4))
+        .sum();
     let data = texts.iter().enumerate().map(|(index, text)| {
         let numbers = numbers(&text.to_string(), dimensions);
         let embedding = if is_base64 {
-            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+            let bytes: Vec<u8> = numbers
+                .iter()
+                .flat_map(|number| number.to_le_bytes())
+                .collect();
             json!(STANDARD.encode(bytes))
         } else {
             json!(numbers)
@@ -48,7 +54,9 @@ fn numbers(text: &str, count: usize) -> Vec<f32> {
     }
     (0..count)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             let eighth = u8::try_from(state >> 56).unwrap_or(0);
             f32::from(eighth) / 128.0 - 1.0
         })

@@ -79,11 +79,14 @@ impl Manner {
     }
 
     /// What becomes of a good reply.
-    pub(super) fn spoil(self, steps: Vec<Step>) -> Box<dyn Iterator<Item = Step> + Send> {
-        // The second part is the first token of a stream.
-        let begun = steps.iter().enumerate();
-        let begun = begun.filter(|(_, step)| matches!(step, Step::Bytes(_))).nth(1);
-        let begun = begun.map_or(0, |(at, _)| at + 1);
+    pub(super) fn spoil(
+        self,
+        steps: Vec<Step>,
+        streams: bool,
+    ) -> Box<dyn Iterator<Item = Step> + Send> {
+        // Behind its first pause a stream has its first token.
+        let pause = steps.iter().position(|step| matches!(step, Step::Wait(_)));
+        let begun = pause.filter(|_| streams).map_or(0, |at| at + 2);
         let first = steps.clone().into_iter().take(begun);
         match self {
             Self::Stalling => Box::new(first.chain([Step::Stall])),
@@ -100,7 +103,10 @@ impl Manner {
                 Box::new(first.chain([open]).chain(huge))
             }
             Self::Endless => {
-                let token = steps.get(begun.saturating_sub(2)..begun).unwrap_or_default().to_vec();
+                let token = steps
+                    .get(begun.saturating_sub(1)..begun)
+                    .unwrap_or_default()
+                    .to_vec();
                 Box::new(first.chain(token.into_iter().cycle()))
             }
             Self::Plain

@@ -16,8 +16,10 @@ fn reason(script: &Script) -> &'static str {
 }
 
 fn usage(script: &Script, output: u64) -> Value {
-    let told = if script.tells_usage { (script.prompt_tokens, output) } else { (0, 0) };
-    json!({ "input_tokens": told.0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": told.1 })
+    if !script.tells_usage {
+        return Value::Null;
+    }
+    json!({ "input_tokens": script.prompt_tokens, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": output })
 }
 
 fn message(script: &Script, content: Value, reason: Value, output: u64) -> Value {
@@ -43,21 +45,40 @@ pub(super) fn whole(script: &Script) -> Value {
         content.push(json!({ "type": "tool_use", "id": tool.id, "name": tool.name, "input": tool.arguments }));
     }
     let reason = json!(reason(script));
-    message(script, Value::Array(content), reason, script.output_tokens())
+    message(
+        script,
+        Value::Array(content),
+        reason,
+        script.output_tokens(),
+    )
 }
 
 /// A stream.
 pub(super) fn stream(script: &Script, token_ms: u64) -> Vec<Step> {
     let start = message(script, json!([]), Value::Null, 1);
-    let mut steps = vec![event("message_start", &json!({ "type": "message_start", "message": start }))];
+    let mut steps = vec![event(
+        "message_start",
+        &json!({ "type": "message_start", "message": start }),
+    )];
     let mut index = 0;
     let open = |index: usize, block: Value| {
-        event("content_block_start", &json!({ "type": "content_block_start", "index": index, "content_block": block }))
+        event(
+            "content_block_start",
+            &json!({ "type": "content_block_start", "index": index, "content_block": block }),
+        )
     };
     let delta = |index: usize, delta: Value| {
-        event("content_block_delta", &json!({ "type": "content_block_delta", "index": index, "delta": delta }))
+        event(
+            "content_block_delta",
+            &json!({ "type": "content_block_delta", "index": index, "delta": delta }),
+        )
     };
-    let close = |index: usize| event("content_block_stop", &json!({ "type": "content_block_stop", "index": index }));
+    let close = |index: usize| {
+        event(
+            "content_block_stop",
+            &json!({ "type": "content_block_stop", "index": index }),
+        )
+    };
     if !script.tokens.is_empty() {
         steps.push(open(index, json!({ "type": "text", "text": "" })));
         steps.push(event("ping", &json!({ "type": "ping" })));
@@ -70,16 +91,22 @@ pub(super) fn stream(script: &Script, token_ms: u64) -> Vec<Step> {
     }
     for tool in &script.tools {
         steps.push(Step::Wait(token_ms));
-        steps.push(open(index, json!({ "type": "tool_use", "id": tool.id, "name": tool.name, "input": {} })));
+        steps.push(open(
+            index,
+            json!({ "type": "tool_use", "id": tool.id, "name": tool.name, "input": {} }),
+        ));
         let text = tool.arguments.to_string();
-        steps.push(delta(index, json!({ "type": "input_json_delta", "partial_json": text })));
+        steps.push(delta(
+            index,
+            json!({ "type": "input_json_delta", "partial_json": text }),
+        ));
         steps.push(close(index));
         index += 1;
     }
     let told = json!({
         "type": "message_delta",
         "delta": { "stop_reason": reason(script), "stop_sequence": null },
-        "usage": { "output_tokens": if script.tells_usage { script.output_tokens() } else { 0 } },
+        "usage": if script.tells_usage { json!({ "output_tokens": script.output_tokens() }) } else { Value::Null },
     });
     steps.push(event("message_delta", &told));
     steps.push(event("message_stop", &json!({ "type": "message_stop" })));

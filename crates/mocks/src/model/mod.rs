@@ -82,7 +82,10 @@ pub fn answer(api: Api, body: &[u8], options: Options, number: u64) -> Reply {
     let Ok(request) = serde_json::from_slice::<Value>(body) else {
         return failure(api, 400, "the body is not JSON");
     };
-    let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
+    let model = request
+        .get("model")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let manner = Manner::of(model);
     if let Some(reply) = manner.fault(api) {
         return reply;
@@ -100,12 +103,16 @@ pub fn answer(api: Api, body: &[u8], options: Options, number: u64) -> Reply {
         (Api::Embeddings, _) => whole(&embeddings::whole(&request), 0),
         (Api::CountTokens, _) => whole(&json!({ "input_tokens": script.prompt_tokens }), 0),
     };
-    let kind = if streams { "text/event-stream" } else { "application/json" };
+    let kind = if streams {
+        "text/event-stream"
+    } else {
+        "application/json"
+    };
     Reply {
         status: 200,
         headers: vec![("content-type", kind.to_owned())],
         head_ms: 0,
-        steps: manner.spoil(steps),
+        steps: manner.spoil(steps, streams),
     }
 }
 
@@ -121,7 +128,11 @@ fn failure(api: Api, status: u16, message: &str) -> Reply {
         400..=499 => "invalid_request_error",
         _ => "api_error",
     };
-    let code = if status == 429 { "rate_limit_exceeded" } else { kind };
+    let code = if status == 429 {
+        "rate_limit_exceeded"
+    } else {
+        kind
+    };
     let body = match api {
         Api::Messages | Api::CountTokens => {
             json!({ "type": "error", "error": { "type": kind, "message": message } })

@@ -44,7 +44,11 @@ fn response(script: &Script, status: &str, output: &[Value]) -> Value {
 }
 
 fn ended(script: &Script) -> &'static str {
-    if script.is_cut { "incomplete" } else { "completed" }
+    if script.is_cut {
+        "incomplete"
+    } else {
+        "completed"
+    }
 }
 
 fn text_item(script: &Script, status: &str, content: &[Value]) -> Value {
@@ -58,7 +62,11 @@ fn text_part(text: &str) -> Value {
 fn items(script: &Script) -> Vec<Value> {
     let mut output = Vec::new();
     if !script.tokens.is_empty() {
-        output.push(text_item(script, ended(script), &[text_part(&script.tokens.concat())]));
+        output.push(text_item(
+            script,
+            ended(script),
+            &[text_part(&script.tokens.concat())],
+        ));
     }
     for tool in &script.tools {
         output.push(json!({ "id": format!("fc_{}", tool.id), "type": "function_call", "status": "completed", "call_id": tool.id, "name": tool.name, "arguments": tool.arguments.to_string() }));
@@ -81,7 +89,10 @@ pub(super) fn stream(script: &Script, token_ms: u64) -> Vec<Step> {
     let mut index = 0;
     if !script.tokens.is_empty() {
         let id = format!("msg_mock_{}", script.number);
-        out.say("response.output_item.added", json!({ "output_index": index, "item": text_item(script, "in_progress", &[]) }));
+        out.say(
+            "response.output_item.added",
+            json!({ "output_index": index, "item": text_item(script, "in_progress", &[]) }),
+        );
         out.say("response.content_part.added", json!({ "item_id": id, "output_index": index, "content_index": 0, "part": text_part("") }));
         for token in &script.tokens {
             out.0.push(Step::Wait(token_ms));
@@ -90,7 +101,10 @@ pub(super) fn stream(script: &Script, token_ms: u64) -> Vec<Step> {
         let text = script.tokens.concat();
         out.say("response.output_text.done", json!({ "item_id": id, "output_index": index, "content_index": 0, "text": text, "logprobs": [] }));
         out.say("response.content_part.done", json!({ "item_id": id, "output_index": index, "content_index": 0, "part": text_part(&text) }));
-        out.say("response.output_item.done", json!({ "output_index": index, "item": items.first() }));
+        out.say(
+            "response.output_item.done",
+            json!({ "output_index": index, "item": items.first() }),
+        );
         index += 1;
     }
     for tool in &script.tools {
@@ -98,13 +112,25 @@ pub(super) fn stream(script: &Script, token_ms: u64) -> Vec<Step> {
         let text = tool.arguments.to_string();
         out.0.push(Step::Wait(token_ms));
         out.say("response.output_item.added", json!({ "output_index": index, "item": { "id": id, "type": "function_call", "status": "in_progress", "call_id": tool.id, "name": tool.name, "arguments": "" } }));
-        out.say("response.function_call_arguments.delta", json!({ "item_id": id, "output_index": index, "delta": text }));
-        out.say("response.function_call_arguments.done", json!({ "item_id": id, "output_index": index, "name": tool.name, "arguments": text }));
-        out.say("response.output_item.done", json!({ "output_index": index, "item": items.get(index) }));
+        out.say(
+            "response.function_call_arguments.delta",
+            json!({ "item_id": id, "output_index": index, "delta": text }),
+        );
+        out.say(
+            "response.function_call_arguments.done",
+            json!({ "item_id": id, "output_index": index, "name": tool.name, "arguments": text }),
+        );
+        out.say(
+            "response.output_item.done",
+            json!({ "output_index": index, "item": items.get(index) }),
+        );
         index += 1;
     }
     let name = format!("response.{}", ended(script));
-    out.say(&name, json!({ "response": response(script, ended(script), &items) }));
+    out.say(
+        &name,
+        json!({ "response": response(script, ended(script), &items) }),
+    );
     out.0
 }
 
@@ -114,11 +140,17 @@ struct Events(Vec<Step>);
 
 impl Events {
     fn say(&mut self, name: &str, mut data: Value) {
-        let number = self.0.iter().filter(|step| matches!(step, Step::Bytes(_))).count();
+        let number = self
+            .0
+            .iter()
+            .filter(|step| matches!(step, Step::Bytes(_)))
+            .count();
         if let Some(members) = data.as_object_mut() {
             members.insert("type".to_owned(), json!(name));
             members.insert("sequence_number".to_owned(), json!(number));
         }
-        self.0.push(Step::Bytes(format!("event: {name}\ndata: {data}\n\n").into_bytes()));
+        self.0.push(Step::Bytes(
+            format!("event: {name}\ndata: {data}\n\n").into_bytes(),
+        ));
     }
 }

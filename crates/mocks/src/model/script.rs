@@ -6,7 +6,14 @@ use super::{Api, Manner};
 
 /// The sentence, token by token.
 pub const TOKENS: [&str; 8] = [
-    "This", " is", " a", " MOCK", " response", " for", " load", " testing.",
+    "This",
+    " is",
+    " a",
+    " MOCK",
+    " response",
+    " for",
+    " load",
+    " testing.",
 ];
 
 /// What a model says.
@@ -47,7 +54,12 @@ impl Script {
 
 /// Writes the script for a request.
 pub(super) fn write(api: Api, request: &Value, manner: Manner, number: u64) -> Script {
-    let text = |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default();
+    let text = |name: &str| {
+        request
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let tools = tools(request, manner, number);
     let mut tokens: Vec<String> = if !tools.is_empty() {
         Vec::new()
@@ -61,14 +73,19 @@ pub(super) fn write(api: Api, request: &Value, manner: Manner, number: u64) -> S
         TOKENS.map(str::to_owned).to_vec()
     };
     let limits = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
-    let limit = limits.iter().filter_map(|name| request.get(name)?.as_u64()).min();
+    let limit = limits
+        .iter()
+        .filter_map(|name| request.get(name)?.as_u64())
+        .min();
     let limit = limit.and_then(|limit| usize::try_from(limit).ok());
     let is_cut = limit.is_some_and(|limit| limit < tokens.len());
     tokens.truncate(limit.unwrap_or(usize::MAX));
     let prompt = ["messages", "input", "system", "instructions"];
     let bytes = prompt.iter().filter_map(|name| request.get(name));
     let bytes: usize = bytes.map(|value| value.to_string().len()).sum();
-    let usage = request.get("stream_options").and_then(|own| own.get("include_usage"));
+    let usage = request
+        .get("stream_options")
+        .and_then(|own| own.get("include_usage"));
     Script {
         number,
         model: text("model").to_owned(),
@@ -93,7 +110,11 @@ fn tools(request: &Value, manner: Manner, number: u64) -> Vec<ToolUse> {
         let schema = schema.iter().find_map(|name| function.get(name));
         Some((function.get("name")?.as_str()?.to_owned(), schema))
     });
-    let count = if manner == Manner::ParallelTools { 2 } else { 1 };
+    let count = if manner == Manner::ParallelTools {
+        2
+    } else {
+        1
+    };
     names
         .take(count)
         .enumerate()
@@ -163,7 +184,9 @@ fn instance(schema: &Value) -> Value {
     if let Some(value) = schema.get("const").or_else(|| schema.get("default")) {
         return value.clone();
     }
-    let choices = ["anyOf", "oneOf"].iter().find_map(|name| schema.get(name)?.get(0));
+    let choices = ["anyOf", "oneOf"]
+        .iter()
+        .find_map(|name| schema.get(name)?.get(0));
     if let Some(first) = choices {
         return instance(first);
     }
@@ -180,7 +203,9 @@ fn instance(schema: &Value) -> Value {
         _ => {
             let members = schema.get("properties").and_then(Value::as_object);
             let members = members.into_iter().flatten();
-            members.map(|(name, inner)| (name.clone(), instance(inner))).collect()
+            members
+                .map(|(name, inner)| (name.clone(), instance(inner)))
+                .collect()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Judging a call, and waiting for a person where one has to be asked.
 
 use gate::facts::Facts;
-use gate::{Admission, Call, Caller, Gate, Origin, Permit, PeerId, Refusal, Targets, Transport};
+use gate::{Admission, Call, Caller, Gate, Origin, PeerId, Permit, Refusal, Targets, Transport};
 
 use super::describe;
 use crate::catalogue::{Leg, Route};
@@ -24,7 +24,9 @@ pub(crate) async fn admit(
     request: ModelRequest,
     origin: Origin,
 ) -> Result<Admitted, Refusal> {
-    let legs = eligible(gate, route.turn(), |leg| describe(&request, &leg.target, &caller));
+    let legs = eligible(gate, route.turn(), |leg| {
+        describe(&request, &leg.target, &caller)
+    });
     let Some(first) = legs.first() else {
         return Err(nowhere());
     };
@@ -62,7 +64,10 @@ pub(crate) async fn admit(
 
 /// Leaves out the targets that are certainly refused, as a list leaves them out.
 fn eligible(gate: &Gate, mut legs: Vec<Leg>, facts: impl Fn(&Leg) -> Facts) -> Vec<Leg> {
-    let good: Vec<bool> = legs.iter().map(|leg| gate.may_be_listed(&facts(leg))).collect();
+    let good: Vec<bool> = legs
+        .iter()
+        .map(|leg| gate.may_be_listed(&facts(leg)))
+        .collect();
     if good.contains(&true) {
         let mut good = good.into_iter();
         legs.retain(|_| good.next() == Some(true));

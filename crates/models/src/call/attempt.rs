@@ -189,7 +189,10 @@ impl<'t> Tries<'t> {
                         self.noted(leg, Status::Success, None, began);
                         pass.settle(Verdict::Success, self.terms.gate.mono_ns());
                         let whole = Whole { body, headers };
-                        return Ok(Served::Whole(whole.of(self.terms, self.flight, tokens), self.trail));
+                        return Ok(Served::Whole(
+                            whole.of(self.terms, self.flight, tokens),
+                            self.trail,
+                        ));
                     }
                     Err(trouble) => (spent, Fault::of(trouble, Remedy::Again)),
                 }

@@ -41,6 +41,8 @@ pub(crate) struct Relay {
     ready: Vec<u8>,
     /// How the stream has ended: well, or with some trouble.
     end: Option<Result<(), Trouble>>,
+    /// The provider has said itself that it ends badly.
+    has_said: bool,
     sent_bytes: u64,
     stall_ms_max: u64,
     timer: Pin<Box<Sleep>>,
@@ -84,6 +86,7 @@ impl Relay {
             watch: Watch::new(request.endpoint()),
             ready: Vec::new(),
             end: None,
+            has_said: false,
             sent_bytes: 0,
             stall_ms_max: terms.stall_ms_max,
             timer: Box::pin(sleep_until(over_at)),
@@ -121,7 +124,10 @@ impl Relay {
     /// Sets the timer for the next byte.
     fn wind(&mut self) {
         let stalled = Instant::now() + Duration::from_millis(self.stall_ms_max);
-        let (at, late) = earlier((stalled, Trouble::Stalled), (self.over_at, Trouble::Endless));
+        let (at, late) = earlier(
+            (stalled, Trouble::Stalled),
+            (self.over_at, Trouble::Endless),
+        );
         self.timer.as_mut().reset(at);
         self.late = late;
     }
@@ -134,6 +140,10 @@ impl Relay {
                 break;
             };
             match body.poll_chunk(cx) {
+                // A provider that never pauses never lets the timer be looked at.
+                Poll::Ready(Ok(Some(_))) if Instant::now() >= self.over_at => {
+                    self.end = Some(Err(Trouble::Endless));
+                }
                 Poll::Ready(Ok(Some(bytes))) => {
                     self.take(&bytes);
                     self.wind();
@@ -179,10 +189,11 @@ impl Relay {
                 Said::UsageOnly | Said::Part => {}
             }
             let passes = match said {
-                Said::Malformed | Said::Failed => false,
+                Said::Malformed => false,
                 Said::UsageOnly => self.wants_usage,
-                Said::Part | Said::End => true,
+                Said::Part | Said::End | Said::Failed => true,
             };
+            self.has_said |= said == Said::Failed;
             if passes {
                 push_named_event(&mut self.ready, event.name, event.data);
             }
@@ -198,7 +209,8 @@ impl Relay {
             param: None,
             request_id: &self.request_id,
         };
-        self.ready.extend_from_slice(&error_event(self.endpoint, &error));
+        self.ready
+            .extend_from_slice(&error_event(self.endpoint, &error));
     }
 
     fn settle(&mut self, end: Result<(), Trouble>) {
@@ -246,7 +258,7 @@ impl Parts for Relay {
             return Poll::Ready(None);
         }
         std::task::ready!(self.poll_ready(cx));
-        if let Some(Err(trouble)) = self.end {
+        if let (Some(Err(trouble)), false) = (self.end, self.has_said) {
             self.say_trouble(trouble);
         }
         let part = Bytes::from(std::mem::take(&mut self.ready));

@@ -1,7 +1,7 @@
 //! The names that callers know models by, and where each leads.
 
-mod route;
 mod rotate;
+mod route;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -64,7 +64,10 @@ pub enum CatalogueFault {
 impl fmt::Display for CatalogueFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Twice(name) => write!(f, "\"{name}\" stands for two things; give one of them another name"),
+            Self::Twice(name) => write!(
+                f,
+                "\"{name}\" stands for two things; give one of them another name"
+            ),
             Self::Name(name) => write!(
                 f,
                 "\"{}\" cannot be a name here; use letters, digits and . _ - : without a slash",
@@ -83,7 +86,10 @@ impl fmt::Display for CatalogueFault {
             ),
             Self::Cycle(names) => write!(f, "aliases lead in a circle: {}", names.join(" -> ")),
             Self::TooMany(name) => {
-                write!(f, "the alias \"{name}\" has more than {TARGETS_MAX} targets")
+                write!(
+                    f,
+                    "the alias \"{name}\" has more than {TARGETS_MAX} targets"
+                )
             }
         }
     }
@@ -152,7 +158,9 @@ impl Catalogue {
         for alias in aliases {
             let mut above = Vec::new();
             let tiers = catalogue.tiers(alias, aliases, &mut above)?;
-            catalogue.aliases.push(Arc::new(Route::new(alias, tiers, breaker)));
+            catalogue
+                .aliases
+                .push(Arc::new(Route::new(alias, tiers, breaker)));
         }
         catalogue.list(breaker);
         Ok(catalogue)
@@ -168,7 +176,8 @@ impl Catalogue {
             };
             for model in &provider.offer().models {
                 let route = single(model);
-                self.listed.insert(format!("{own}/{model}"), Arc::clone(&route));
+                self.listed
+                    .insert(format!("{own}/{model}"), Arc::clone(&route));
                 if self.bare.insert(model.clone(), route).is_some() {
                     twice.push(model.clone());
                 }

@@ -133,7 +133,10 @@ impl Answer {
             | IdentityFault::Expired
             | IdentityFault::Revoked => StatusCode::UNAUTHORIZED,
         };
-        let mut response = self.error(status, Told::new(fault.label(), fault.sentence().trim_end()));
+        let mut response = self.error(
+            status,
+            Told::new(fault.label(), fault.sentence().trim_end()),
+        );
         let challenge = HeaderValue::from_static("Bearer realm=\"durward\"");
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         response
@@ -142,7 +145,10 @@ impl Answer {
     /// No model has this name, or none that the caller may know of.
     pub fn no_model(&self, name: &str) -> Response {
         let name: String = name.chars().take(128).collect();
-        let message = format!("there is no model \"{}\" here; /v1/models lists them", name.escape_debug());
+        let message = format!(
+            "there is no model \"{}\" here; /v1/models lists them",
+            name.escape_debug()
+        );
         let told = Told::new("model_not_found", &message).about(Some("model"));
         self.error(StatusCode::NOT_FOUND, told)
     }

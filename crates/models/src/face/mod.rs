@@ -99,7 +99,8 @@ impl Face {
         };
         match place {
             Place::Ask(endpoint) if request.head.method == Method::POST => {
-                self.ask(endpoint, caller, request, &answer, received_ns).await
+                self.ask(endpoint, caller, request, &answer, received_ns)
+                    .await
             }
             Place::Ask(_) => answer.method("POST"),
             Place::List if request.head.method == Method::GET => self.list(&caller, &answer),

@@ -48,7 +48,9 @@ pub(super) fn place(path: &str) -> Place<'_> {
     if let Some(name) = rest.strip_prefix("models/") {
         return Place::One(name);
     }
-    let found = Endpoint::ALL.into_iter().find(|endpoint| endpoint.path() == rest);
+    let found = Endpoint::ALL
+        .into_iter()
+        .find(|endpoint| endpoint.path() == rest);
     found.map_or(Place::Elsewhere, Place::Ask)
 }
 
@@ -64,7 +66,10 @@ mod tests {
             ("/v1//chat/completions", Place::Ask(Endpoint::Chat)),
             ("/v1/chat/completions/", Place::Ask(Endpoint::Chat)),
             ("/v1/v1/messages", Place::Ask(Endpoint::Messages)),
-            ("/v1/messages/count_tokens", Place::Ask(Endpoint::CountTokens)),
+            (
+                "/v1/messages/count_tokens",
+                Place::Ask(Endpoint::CountTokens),
+            ),
             ("/v1/models", Place::List),
             ("/models/", Place::List),
             ("/v1/models/a/b", Place::One("a/b")),

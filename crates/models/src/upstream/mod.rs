@@ -113,7 +113,7 @@ impl HttpProvider {
         let Some(client) = self.clients.get(&request.endpoint()) else {
             return Sent::Unserved(spent, Fault::of(Trouble::NotSpoken, Remedy::NextTarget));
         };
-        let (number, key) = match self.keys.take(Instant::now()) {
+        let (number, key) = match self.keys.take(to.model, Instant::now()) {
             Ok(taken) => taken,
             Err(fault) => return Sent::Unserved(spent, fault),
         };
@@ -135,9 +135,12 @@ impl HttpProvider {
         if reply.status().is_success() {
             return replies::success(spent, reply);
         }
-        let until = to.until.min(Instant::now() + Duration::from_millis(replies::ERROR_WAIT_MS_MAX));
+        let until = to
+            .until
+            .min(Instant::now() + Duration::from_millis(replies::ERROR_WAIT_MS_MAX));
         let mut fault = replies::error(reply, until).await;
-        self.keys.learn(number, &mut fault, Instant::now());
+        self.keys
+            .learn(number, to.model, &mut fault, Instant::now());
         Sent::Unserved(spent, fault)
     }
 }

@@ -54,7 +54,9 @@ impl Body {
         for (name, value) in &scan.members {
             let at = value.as_ptr().addr().saturating_sub(start);
             if let Some(known) = fold::mistaken_for(name, known) {
-                return Err(BodyFault::Wire(WireError::ambiguous_member(at, name, known)));
+                return Err(BodyFault::Wire(WireError::ambiguous_member(
+                    at, name, known,
+                )));
             }
             members.push((name.clone().into_owned(), at..at + value.len()));
         }
@@ -186,16 +188,23 @@ mod tests {
         assert_eq!(read("{}").unwrap().with(&[("n", "1")]), "{\"n\":1}");
         let two = read("{}").unwrap().with(&[("n", "1"), ("m", "2")]);
         assert_eq!(two, "{\"n\":1,\"m\":2}");
-        for edited in [body.with(&[("n", "1")]), read("{ }").unwrap().with(&[("n", "1")])] {
+        for edited in [
+            body.with(&[("n", "1")]),
+            read("{ }").unwrap().with(&[("n", "1")]),
+        ] {
             assert!(read(&edited).is_ok(), "{edited}");
         }
     }
 
     #[test]
     fn numbers_and_flags_are_read_in_every_spelling() {
-        let body = read(r#"{"a":7,"b":7.0,"c":1e3,"d":-1,"e":1.5,"f":"7","g":true,"h":null}"#).unwrap();
+        let body =
+            read(r#"{"a":7,"b":7.0,"c":1e3,"d":-1,"e":1.5,"f":"7","g":true,"h":null}"#).unwrap();
         let numbers = ["a", "b", "c", "d", "e", "f", "h"].map(|name| body.number(name));
-        assert_eq!(numbers, [Some(7), Some(7), Some(1_000), None, None, None, None]);
+        assert_eq!(
+            numbers,
+            [Some(7), Some(7), Some(1_000), None, None, None, None]
+        );
         assert!(body.is_true("g") && !body.is_true("h") && body.get("h").is_none());
     }
 }

@@ -119,7 +119,9 @@ impl Endpoint {
             Self::Embeddings => return false,
         };
         let turns = json::elements(body.get(turns).unwrap_or_default());
-        turns.into_iter().any(|turn| is_image(turn, PARTS_DEPTH_MAX))
+        turns
+            .into_iter()
+            .any(|turn| is_image(turn, PARTS_DEPTH_MAX))
     }
 }
 

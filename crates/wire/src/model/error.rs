@@ -59,7 +59,9 @@ pub fn error_event(endpoint: Endpoint, error: &ErrorText<'_>) -> Vec<u8> {
         }
         Endpoint::Responses => {
             // Some clients read the flat members, others those under `error`.
-            out.extend_from_slice(b"event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,");
+            out.extend_from_slice(
+                b"event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,",
+            );
             push_member(&mut out, "code", error.code);
             out.push(b',');
             push_member(&mut out, "message", error.message);
@@ -145,7 +147,10 @@ mod tests {
     fn a_providers_sentence_is_found() {
         let cases = [
             (r#"{"error":{"message":"slow down"}}"#, Some("slow down")),
-            (r#"{"type":"error","error":{"type":"x","message":"no"}}"#, Some("no")),
+            (
+                r#"{"type":"error","error":{"type":"x","message":"no"}}"#,
+                Some("no"),
+            ),
             (r#"{"error":"plain"}"#, Some("plain")),
             (r#"{"error":{}}"#, None),
             ("<html>", None),

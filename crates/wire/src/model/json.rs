@@ -50,5 +50,7 @@ pub fn number(raw: &str) -> Option<u64> {
 /// The raw value of a member.
 pub(super) fn member<'a>(members: &[Member<'a>], name: &str) -> Option<&'a str> {
     let found = members.iter().find(|(own, _)| own == name);
-    found.map(|(_, value)| *value).filter(|value| *value != "null")
+    found
+        .map(|(_, value)| *value)
+        .filter(|value| *value != "null")
 }

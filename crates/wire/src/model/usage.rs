@@ -91,15 +91,39 @@ mod tests {
             reasoning,
         };
         let cases = [
-            (Endpoint::Chat, r#"{"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":1}}}"#, told(Some(3), Some(4), Some(2), Some(1))),
-            (Endpoint::Chat, r#"{"usage":{"completion_tokens":4.0,"prompt_tokens_details":null}}"#, told(None, Some(4), None, None)),
-            (Endpoint::Responses, r#"{"usage":{"input_tokens":3,"output_tokens":4,"output_tokens_details":{"reasoning_tokens":0}}}"#, told(Some(3), Some(4), None, Some(0))),
-            (Endpoint::Messages, r#"{"usage":{"input_tokens":3,"cache_read_input_tokens":10,"cache_creation_input_tokens":100,"output_tokens":4}}"#, told(Some(113), Some(4), Some(10), None)),
-            (Endpoint::Messages, r#"{"usage":{"output_tokens":4}}"#, told(None, Some(4), None, None)),
+            (
+                Endpoint::Chat,
+                r#"{"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":1}}}"#,
+                told(Some(3), Some(4), Some(2), Some(1)),
+            ),
+            (
+                Endpoint::Chat,
+                r#"{"usage":{"completion_tokens":4.0,"prompt_tokens_details":null}}"#,
+                told(None, Some(4), None, None),
+            ),
+            (
+                Endpoint::Responses,
+                r#"{"usage":{"input_tokens":3,"output_tokens":4,"output_tokens_details":{"reasoning_tokens":0}}}"#,
+                told(Some(3), Some(4), None, Some(0)),
+            ),
+            (
+                Endpoint::Messages,
+                r#"{"usage":{"input_tokens":3,"cache_read_input_tokens":10,"cache_creation_input_tokens":100,"output_tokens":4}}"#,
+                told(Some(113), Some(4), Some(10), None),
+            ),
+            (
+                Endpoint::Messages,
+                r#"{"usage":{"output_tokens":4}}"#,
+                told(None, Some(4), None, None),
+            ),
             (Endpoint::Chat, r#"{"usage":"many"}"#, Tokens::default()),
             (Endpoint::Chat, r#"{"usage":null}"#, Tokens::default()),
             (Endpoint::Chat, "oops", Tokens::default()),
-            (Endpoint::CountTokens, r#"{"input_tokens":3}"#, Tokens::default()),
+            (
+                Endpoint::CountTokens,
+                r#"{"input_tokens":3}"#,
+                Tokens::default(),
+            ),
         ];
         for (endpoint, reply, expect) in cases {
             assert_eq!(of_reply(endpoint, reply), expect, "{reply}");

@@ -77,11 +77,12 @@ impl Watch {
         }
     }
 
-    /// What was used so far: as told, and where the output was not told, one token for each part seen.
+    /// What was used so far: as told, and where the output was not told or told as none, one token for each
+    /// part seen.
     #[must_use]
     pub fn used(&self) -> Tokens {
         let told = self.state.tokens;
-        let is_whole = self.state.finished && told.output.is_some();
+        let is_whole = self.state.finished && told.output > Some(0);
         let seen = (!is_whole && self.state.pieces > 0).then_some(self.state.pieces);
         Tokens {
             output: told.output.max(seen),
@@ -96,7 +97,10 @@ mod tests {
 
     fn watched(endpoint: Endpoint, events: &[&str]) -> (Vec<Said>, Watch) {
         let mut watch = Watch::new(endpoint);
-        let said = events.iter().map(|data| watch.see(data.as_bytes())).collect();
+        let said = events
+            .iter()
+            .map(|data| watch.see(data.as_bytes()))
+            .collect();
         (said, watch)
     }
 
@@ -112,9 +116,21 @@ mod tests {
                 "[DONE]",
             ],
         );
-        assert_eq!(said, [Said::Part, Said::Part, Said::Part, Said::UsageOnly, Said::End]);
+        assert_eq!(
+            said,
+            [
+                Said::Part,
+                Said::Part,
+                Said::Part,
+                Said::UsageOnly,
+                Said::End
+            ]
+        );
         assert!(watch.has_finished());
-        assert_eq!((watch.used().input, watch.used().output), (Some(3), Some(1)));
+        assert_eq!(
+            (watch.used().input, watch.used().output),
+            (Some(3), Some(1))
+        );
         for (data, expect) in [
             ("{oops", Said::Malformed),
             ("[1]", Said::Malformed),
@@ -122,7 +138,11 @@ mod tests {
             (r#"{"error":null,"choices":[]}"#, Said::Part),
             ("\u{0}", Said::Malformed),
         ] {
-            assert_eq!(Watch::new(Endpoint::Chat).see(data.as_bytes()), expect, "{data}");
+            assert_eq!(
+                Watch::new(Endpoint::Chat).see(data.as_bytes()),
+                expect,
+                "{data}"
+            );
         }
     }
 
@@ -147,7 +167,10 @@ mod tests {
             ],
         );
         assert_eq!(said.last(), Some(&Said::End));
-        assert_eq!((watch.used().input, watch.used().output), (Some(9), Some(7)));
+        assert_eq!(
+            (watch.used().input, watch.used().output),
+            (Some(9), Some(7))
+        );
         let (said, _) = watched(Endpoint::Messages, &[r#"{"type":"error"}"#, "{}"]);
         assert_eq!(said, [Said::Failed, Said::Malformed]);
     }
@@ -163,6 +186,9 @@ mod tests {
             ],
         );
         assert_eq!(said, [Said::Part, Said::Part, Said::End]);
-        assert_eq!((watch.used().input, watch.used().output), (Some(2), Some(3)));
+        assert_eq!(
+            (watch.used().input, watch.used().output),
+            (Some(2), Some(3))
+        );
     }
 }
