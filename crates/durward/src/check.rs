@@ -15,6 +15,7 @@ use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
+use crate::providers;
 
 pub const HELP: &str = "\
 Examples:
@@ -99,6 +100,9 @@ fn check(
                 server.name, failure.message
             )));
         }
+    }
+    if let Err(failure) = providers::catalogue(settings, true) {
+        return Ok(Err(failure.message));
     }
     let mut rows = settings.rows();
     if settings.state_dir.is_none() || given.state_dir != Origin::Default {

@@ -28,6 +28,7 @@ mod names;
 mod pins;
 mod places;
 mod policy;
+mod providers;
 mod reference;
 mod reload;
 mod run;

@@ -1,6 +1,6 @@
 //! Processes to test and to measure against: an echo server, a file server with ten tools, hostile
 //! servers that break the protocol on purpose, the fixtures of the official conformance suite, bare
-//! relays and a bare bridge; raw clients that drive any MCP server; and frames that two readers may
+//! relays and a bare bridge; a model that answers by a script; raw clients that drive any MCP server; and frames that two readers may
 //! read in two ways.
 //!
 //! Invariants, stated as absences:
@@ -12,6 +12,7 @@
 
 pub mod ambiguous;
 pub mod client;
+pub mod model;
 pub mod server;
 mod server_args;
 pub mod stdio;

@@ -24,8 +24,7 @@ pub struct Key {
 pub const SERVERS_ALIAS: &str = "mcpServers";
 
 /// Keys of parts that are still to come, and what they will be for.
-pub const LATER: [(&str, &str); 3] = [
-    ("models", "model providers"),
+pub const LATER: [(&str, &str); 2] = [
     ("agents", "agents as models"),
     ("state", "where counters and sessions are kept"),
 ];
@@ -207,6 +206,84 @@ pub const KEYS: &[Key] = &[
         "off, warn or enforce",
         "that of `pin`",
         "for this server alone",
+    ),
+    key(
+        "models.providers.*.kind",
+        "openai, anthropic or mock",
+        "",
+        "whose API it speaks; `mock` answers by a script, without a network",
+    ),
+    key(
+        "models.providers.*.base_url",
+        "http or https URL",
+        "the API's own, where `kind` has one",
+        "what stands in front of `/chat/completions` or `/messages`",
+    ),
+    key(
+        "models.providers.*.api_key",
+        "text",
+        "none",
+        "the key that the provider is shown; write `${NAME}`, not the key itself",
+    ),
+    key(
+        "models.providers.*.api_keys",
+        "a list of texts",
+        "none",
+        "several keys: calls go round among them, and one that the provider does not take any more is left out",
+    ),
+    key(
+        "models.providers.*.ca",
+        "path",
+        "the system's",
+        "authorities that the provider's certificate is checked against (PEM)",
+    ),
+    key(
+        "models.providers.*.models",
+        "a list of texts",
+        "any",
+        "its models; no other name is passed on, and these are listed",
+    ),
+    key(
+        "models.providers.*.latency",
+        "span of time",
+        "10ms",
+        "of a `mock`: the time before each token",
+    ),
+    key(
+        "models.aliases.*.tiers",
+        "a list of targets, or of lists of targets",
+        "",
+        "where the name leads: PROVIDER/MODEL or another alias; one tier is used up before the next one is tried",
+    ),
+    key(
+        "models.aliases.*.rotate",
+        "none or round_robin",
+        "none",
+        "where each call begins within a tier",
+    ),
+    key(
+        "models.aliases.*.deadline",
+        "span of time",
+        "that of `models.deadline`",
+        "for this name alone",
+    ),
+    key(
+        "models.deadline",
+        "span of time",
+        "600s",
+        "how long all attempts of a call together may take until a stream begins, or the whole reply is there",
+    ),
+    key(
+        "models.stall",
+        "span of time",
+        "120s",
+        "how long a stream may say nothing once it has begun",
+    ),
+    key(
+        "models.stream_max",
+        "span of time",
+        "1h",
+        "how long a stream may last",
     ),
     live("policy", "path", "the starter policy", "the rules"),
     live(
@@ -487,6 +564,12 @@ servers:
   files: { command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", /tmp] }
   docs: { url: \"http://127.0.0.1:3010/mcp\", api_key: \"${DOCS_KEY}\" }
   echo: { builtin: echo }
+models:
+  providers:
+    openai: { kind: openai, api_key: \"${OPENAI_API_KEY}\" }
+    local: { kind: mock }
+  aliases:
+    smart: { tiers: [openai/gpt-5, local/plain], deadline: 60s }
 policy: policy.json
 limits:
   requests: { rate: 10/s, burst: 50 }

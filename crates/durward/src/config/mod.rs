@@ -7,6 +7,7 @@ mod expand;
 mod fault;
 mod file;
 pub mod keys;
+pub mod models;
 mod node;
 mod options;
 mod read;

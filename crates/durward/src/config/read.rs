@@ -7,6 +7,7 @@ use gate::limits::{
 
 use super::fault::Fault;
 use super::keys::SERVERS_ALIAS;
+use super::models;
 use super::node::{self, Value};
 use super::section::{ELEMENTS_MAX, Reader, Section};
 use super::server::{self, CALL_TIMEOUT_MS, Server};
@@ -33,6 +34,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
         top.read("listen", str::parse::<Listen>)?,
     );
     settings.servers = servers(&top, &mut warnings)?;
+    settings.models = models::read(&top, &mut warnings)?;
     if let Some(policy) = top.path("policy")? {
         settings.policy = policy.map(Some);
     }

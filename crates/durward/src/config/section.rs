@@ -147,6 +147,56 @@ impl<'r> Section<'r> {
         }
     }
 
+    /// The maps of a map, by name; `pattern` is the path of each in the catalogue of keys.
+    pub fn each(&self, name: &str, pattern: &str) -> Result<Vec<(&'r Member, Self)>, Fault> {
+        let Some(member) = self.member(name) else {
+            return Ok(Vec::new());
+        };
+        let full = self.name(name);
+        let members = match &member.node.value {
+            Value::Map(members) => members,
+            Value::Nothing => return Ok(Vec::new()),
+            other => {
+                let kind = other.kind();
+                let message = format!("{full} is {kind}, and has to be a map by name");
+                return Err(Fault::new(member.node.at, message));
+            }
+        };
+        bounded(members.len(), member.node.at, &full)?;
+        let open = |inner: &'r Member| {
+            let path = format!("{full}.{}", inner.name);
+            let section = Section::open(self.reader, &inner.node, pattern, path)?;
+            Ok((inner, section))
+        };
+        members.iter().map(open).collect()
+    }
+
+    /// A list whose elements are single values or lists of them; a single value is a list of one.
+    pub fn lists(&self, name: &str) -> Result<Vec<Vec<Text>>, Fault> {
+        let Some(member) = self.member(name) else {
+            return Ok(Vec::new());
+        };
+        let full = self.name(name);
+        let Value::List(items) = &member.node.value else {
+            let kind = member.node.value.kind();
+            let message = format!("{full} is {kind}, and has to be a list");
+            let hint = format!("write {name}: [one, [two, three]]");
+            return Err(Fault::new(member.node.at, message).hint(hint));
+        };
+        bounded(items.len(), member.node.at, &full)?;
+        let one = |(at, item): (usize, &Node)| {
+            let own = format!("{full}[{at}]");
+            match &item.value {
+                Value::List(inner) => {
+                    bounded(inner.len(), item.at, &own)?;
+                    inner.iter().map(|item| self.text_of(item, &own)).collect()
+                }
+                _ => Ok(vec![self.text_of(item, &own)?]),
+            }
+        };
+        items.iter().enumerate().map(one).collect()
+    }
+
     /// A server's map.
     pub fn server(&self, member: &'r Member) -> Result<Section<'r>, Fault> {
         let path = format!("servers.{}", member.name);

@@ -314,7 +314,7 @@ fn headers(section: &Section<'_>, has_key: bool) -> Result<Vec<(String, Secret)>
 }
 
 /// Whether nobody on the way can read what is sent: https, or this machine.
-fn check_url(url: &str) -> Result<bool, &'static str> {
+pub(super) fn check_url(url: &str) -> Result<bool, &'static str> {
     if url.contains('#') {
         return Err("has a fragment, which no server would see");
     }

@@ -9,6 +9,7 @@ use gate::limits::{Rate, Then};
 use net::confine::Confine;
 
 use super::fault::Position;
+use super::models::Models;
 use super::server::Server;
 use super::values::{self, Links, Listen, Pin, Size, Span, Sync};
 use crate::builtin::Configured;
@@ -172,6 +173,7 @@ pub struct Settings {
     pub listen: Setting<Listen>,
     /// In the order of the file.
     pub servers: Vec<Server>,
+    pub models: Models,
     pub policy: Setting<Option<PathBuf>>,
     pub limits: Limits,
     pub approval: Approval,
@@ -223,6 +225,7 @@ impl Default for Settings {
             checksum: None,
             listen: Setting::default(Listen::Address(SocketAddr::from(([127, 0, 0, 1], 8765)))),
             servers: Vec::new(),
+            models: Models::default(),
             policy: Setting::default(None),
             limits: Limits::default(),
             approval: Approval::default(),
@@ -319,6 +322,7 @@ impl Settings {
         if let Some(tls) = &self.tls {
             out.extend([tls.cert.value.as_path(), tls.key.value.as_path()]);
         }
+        out.extend(self.models.files());
         for server in &self.servers {
             out.extend(server.policy.as_ref().map(|own| own.value.as_path()));
             out.extend(server.builtin.iter().flat_map(Configured::files));
@@ -339,6 +343,7 @@ impl Settings {
                 None => "the starter policy".to_owned(),
             }),
         ];
+        rows.extend(self.models.rows());
         rows.extend(self.limit_rows());
         rows.extend(self.approval_rows());
         rows.extend([
@@ -466,7 +471,7 @@ pub fn spans(tools: &[(String, Span)]) -> String {
     tools.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn row<T>(key: &'static str, setting: &Setting<T>, show: impl Fn(&T) -> String) -> Row {
+pub(super) fn row<T>(key: &'static str, setting: &Setting<T>, show: impl Fn(&T) -> String) -> Row {
     Row {
         key,
         value: show(&setting.value),

@@ -676,7 +676,9 @@ fn the_flag_outranks_the_file_and_the_server() {
 fn json_is_read_too_and_the_example_of_the_page() {
     let json = r#"{"mcpServers": {"files": {"type": "stdio", "command": "npx", "args": ["-y", "x"], "env": {}}}}"#;
     assert_eq!(settings(json).unwrap().servers.len(), 1);
-    let example = keys::EXAMPLE.replace("DOCS_KEY", "TOKEN");
+    let example = keys::EXAMPLE
+        .replace("DOCS_KEY", "TOKEN")
+        .replace("OPENAI_API_KEY", "TOKEN");
     let read = settings(&example).unwrap();
     assert_eq!(read.servers.len(), 3);
     let echo = read.server("echo").unwrap();

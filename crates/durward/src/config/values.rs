@@ -218,6 +218,23 @@ impl Choice for Then {
 }
 
 choice! {
+    /// Whose API a model provider speaks.
+    ProviderKind {
+        /// OpenAI's, as many others do.
+        Openai = "openai",
+        /// Anthropic's.
+        Anthropic = "anthropic",
+        /// None: it answers by a script.
+        Mock = "mock",
+    }
+}
+
+impl Choice for models::Rotation {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("none", Self::None), ("round_robin", Self::RoundRobin)];
+}
+
+choice! {
     /// What becomes of links in descriptions.
     Links {
         /// They stay.

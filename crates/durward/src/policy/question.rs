@@ -66,6 +66,10 @@ impl GivenFact {
         let value = match id.row().kind {
             Kind::Text => Stated::Text(values.join(",")),
             Kind::Texts => Stated::Texts(values.iter().map(|value| Arc::from(*value)).collect()),
+            Kind::Number => {
+                let number = values.join(",").parse::<u64>();
+                Stated::Number(number.map_err(|_| format!("{name} is a whole number"))?)
+            }
         };
         let given = Self { id, value };
         given.state(&mut Facts::default())?;

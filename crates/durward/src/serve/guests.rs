@@ -5,13 +5,16 @@ use std::sync::Arc;
 use gate::identity::{Authenticate as _, Credential, IdentityFault, KeyHolders, KeyRing};
 use gate::journal::{Auth, Record};
 use gate::{Caller, Clock as _, Gate};
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName};
 use net::http::server::single;
 
 use crate::failure::Failure;
 use crate::local::{self, SystemClock};
 use crate::places::Places;
+
+/// Where a key is shown by those who do not show it as a bearer's.
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The holders of keys, at the door.
 pub struct Guests {
@@ -85,7 +88,12 @@ impl Guests {
 /// What the headers show: nothing, a bearer's text, or something that is neither.
 fn shown(headers: &HeaderMap) -> Credential<'_> {
     match single(headers, &AUTHORIZATION) {
-        Ok(None) => Credential::none(),
+        // Clients of Anthropic's API show their key here.
+        Ok(None) => match single(headers, &API_KEY) {
+            Ok(None) => Credential::none(),
+            Ok(Some(text)) => Credential::bearer(text.trim()),
+            Err(_) => Credential::unfit(),
+        },
         Ok(Some(value)) => match value.split_once(' ') {
             Some((scheme, text)) if scheme.eq_ignore_ascii_case("bearer") => {
                 Credential::bearer(text.trim())

@@ -215,7 +215,7 @@ pub fn run(
 fn serve(
     (args, given, source): (&ServeArgs, &Given, config::Source),
     settings: &Settings,
-    plan: Plan,
+    mut plan: Plan,
     places: &Places,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -246,7 +246,8 @@ fn serve(
         })?);
     }
     let served = runtime.block_on(async {
-        let serving = Serving::new(&plan, &ruled, guests, places, err).await?;
+        let models = models(&mut plan, &ruled)?;
+        let serving = Serving::new(&plan, &ruled, models, guests, places, err).await?;
         let groups = ruled
             .iter()
             .map(|of| (Arc::clone(&of.gate), of.group.clone()));
@@ -349,6 +350,20 @@ impl Ruled {
     }
 }
 
+/// The face of the model APIs, behind the gate of its rules.
+fn models(plan: &mut Plan, ruled: &[Ruled]) -> Result<Option<Arc<models::Face>>, Failure> {
+    let Some(own) = plan.models.take() else {
+        return Ok(None);
+    };
+    let gate = ruled.iter().find(|of| of.file == own.policy);
+    let gate = gate.ok_or_else(|| Failure::other("the models have no policy"))?;
+    let mut random = [0_u8; 8];
+    local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
+    let salt = u64::from_le_bytes(random);
+    let face = models::Face::new(Arc::clone(&gate.gate), own.catalogue, own.options, salt);
+    Ok(Some(Arc::new(face)))
+}
+
 /// A policy, and the file that it came from.
 type Loaded = (Option<PathBuf>, gate::policy::Policy);
 
@@ -400,6 +415,7 @@ fn record_policy(
 struct Serving {
     gates: Vec<Arc<Gate>>,
     face: Arc<Face>,
+    models: Option<Arc<models::Face>>,
     router: Arc<Router>,
 }
 
@@ -407,6 +423,7 @@ impl Serving {
     async fn new(
         plan: &Plan,
         ruled: &[Ruled],
+        models: Option<Arc<models::Face>>,
         guests: Guests,
         places: &Places,
         err: &mut dyn Write,
@@ -436,6 +453,7 @@ impl Serving {
         ));
         let site = Site {
             mcp: Arc::clone(&face),
+            models: models.clone(),
             gates: gates.clone(),
         };
         let router = Router::new(faces::of(&site), guests)
@@ -443,6 +461,7 @@ impl Serving {
         Ok(Self {
             gates,
             face,
+            models,
             router: Arc::new(router),
         })
     }
@@ -474,6 +493,9 @@ impl Serving {
                 Some(_) => writeln!(out, "  {name}  {address}/mcp/{name}"),
                 None => writeln!(out, "  {name}  {address}  /mcp/{name}"),
             };
+        }
+        if self.models.is_some() {
+            let _ = writeln!(out, "  models  {address}/v1");
         }
         let _ = out.flush();
         let looking_after = {

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::local::Reads;
 use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::places::Places;
+use crate::providers;
 use crate::screening;
 
 /// Largest certificate or key file, in bytes.
@@ -35,6 +36,16 @@ pub struct Plan {
     pub limits: gate::limits::Limits,
     pub approval: gate::approval::Options,
     pub breaker: toolkit::breaker::Settings,
+    /// Where there are model providers.
+    pub models: Option<Models>,
+}
+
+/// Models, made ready.
+pub struct Models {
+    /// By which rules they are judged.
+    pub policy: Option<PathBuf>,
+    pub catalogue: ::models::Catalogue,
+    pub options: ::models::FaceOptions,
 }
 
 /// A server.
@@ -76,7 +87,8 @@ impl Plan {
                 places,
             )?);
         }
-        if servers.is_empty() {
+        let models = models(args, settings)?;
+        if servers.is_empty() && models.is_none() {
             return Err(Failure::configuration(
                 "there is no server to serve\n  hint: name one with --server NAME=COMMAND, or put it under servers: in durward.yaml",
             ));
@@ -87,6 +99,7 @@ impl Plan {
         Ok(Self {
             listen,
             servers,
+            models,
             share: args.share.into(),
             options,
             face: face(args),
@@ -142,13 +155,24 @@ impl Plan {
     /// The files with rules, each once; none is the starter policy.
     pub fn policies(&self) -> Vec<Option<PathBuf>> {
         let mut out: Vec<Option<PathBuf>> = Vec::new();
-        for server in &self.servers {
-            if !out.contains(&server.policy) {
-                out.push(server.policy.clone());
+        let servers = self.servers.iter().map(|server| &server.policy);
+        let models = self.models.iter().map(|models| &models.policy);
+        for policy in servers.chain(models) {
+            if !out.contains(policy) {
+                out.push(policy.clone());
             }
         }
         out
     }
+}
+
+fn models(args: &ServeArgs, settings: &Settings) -> Result<Option<Models>, Failure> {
+    let catalogue = providers::catalogue(settings, args.insecure_http)?;
+    Ok(catalogue.map(|catalogue| Models {
+        policy: settings.policy_of(None).0.map(Path::to_path_buf),
+        catalogue,
+        options: providers::options(settings),
+    }))
 }
 
 fn face(args: &ServeArgs) -> FaceOptions {

@@ -42,6 +42,7 @@ mod lab_report;
 mod lab_standard;
 mod limits_session;
 mod logs_command;
+mod models;
 mod pins_command;
 mod pins_held;
 mod policy_command;

@@ -195,9 +195,13 @@ fn who<'a>(facts: &'a Facts, origin: &'a Origin) -> Who<'a> {
         backend_id: &facts.backend_id,
         tool: match facts.resource_type {
             Some(ResourceType::Tool) => facts.tool_name.known().map(String::as_str),
-            Some(ResourceType::Resource | ResourceType::Prompt | ResourceType::Server) | None => {
-                None
-            }
+            Some(
+                ResourceType::Resource
+                | ResourceType::Prompt
+                | ResourceType::Server
+                | ResourceType::Model,
+            )
+            | None => None,
         },
     }
 }

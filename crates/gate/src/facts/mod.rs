@@ -96,11 +96,19 @@ pub enum ResourceType {
     Prompt,
     /// The server itself.
     Server,
+    /// A model.
+    Model,
 }
 
 impl ResourceType {
     /// All, in the order of the reference.
-    pub const ALL: [Self; 4] = [Self::Tool, Self::Resource, Self::Prompt, Self::Server];
+    pub const ALL: [Self; 5] = [
+        Self::Tool,
+        Self::Resource,
+        Self::Prompt,
+        Self::Server,
+        Self::Model,
+    ];
 
     /// The words of all, for whoever asks.
     pub(crate) fn labels() -> Vec<&'static str> {
@@ -115,6 +123,7 @@ impl ResourceType {
             Self::Resource => "resource",
             Self::Prompt => "prompt",
             Self::Server => "server",
+            Self::Model => "model",
         }
     }
 }
@@ -234,8 +243,9 @@ impl Facts {
         let fits = match (&value, id.row().kind) {
             (Fact::Known(Stated::Text(_)), Kind::Text)
             | (Fact::Known(Stated::Texts(_)), Kind::Texts)
+            | (Fact::Known(Stated::Number(_)), Kind::Number)
             | (Fact::Unknown | Fact::Absent, _) => true,
-            (Fact::Known(_), Kind::Text | Kind::Texts) => false,
+            (Fact::Known(_), Kind::Text | Kind::Texts | Kind::Number) => false,
         };
         if !fits {
             return Err(unfit);
@@ -277,7 +287,10 @@ impl Facts {
         match (self.tool_name.known(), self.resource_type) {
             (Some(tool), _) => Inferred::of(tool).operation,
             (None, Some(ResourceType::Resource | ResourceType::Prompt)) => Some(Operation::Read),
-            (None, Some(ResourceType::Tool | ResourceType::Server) | None) => None,
+            (
+                None,
+                Some(ResourceType::Tool | ResourceType::Server | ResourceType::Model) | None,
+            ) => None,
         }
     }
 
@@ -368,7 +381,7 @@ fn known(fact: &Fact<String>) -> Fact<Value<'_>> {
 fn one_text(value: Fact<Stated>) -> Fact<String> {
     match value {
         Fact::Known(Stated::Text(text)) => Fact::Known(text),
-        Fact::Known(Stated::Texts(_)) | Fact::Unknown => Fact::Unknown,
+        Fact::Known(Stated::Texts(_) | Stated::Number(_)) | Fact::Unknown => Fact::Unknown,
         Fact::Absent => Fact::Absent,
     }
 }

@@ -8,6 +8,8 @@ pub enum Kind {
     Text,
     /// A list of texts.
     Texts,
+    /// A whole number, not negative.
+    Number,
 }
 
 /// What may become of a fact's value in the journal.
@@ -98,7 +100,7 @@ facts! {
     Method "method" ("mcp_method"): Text, Plain, "the protocol's method";
     SubjectId "subject_id": Text, Plain, "who calls";
     SubjectGroups "subject_groups": Texts, Plain, "list of the groups that the caller belongs to; null where there are none";
-    ResourceType "resource_type": Text, Plain, "tool, resource, prompt or server; null where it is none of them";
+    ResourceType "resource_type": Text, Plain, "tool, resource, prompt, server or model; null where it is none of them";
     Direction "direction": Text, Plain, "to_server, or to_client where a server asks its client";
     Operation "operation": Text, Plain, "read, write, delete or unknown: as a built-in server states it, else by the tool's name";
     SideEffects "side_effects": Texts, Plain, "list of the tool's side effects; null where they are not known";
@@ -119,6 +121,12 @@ facts! {
     Program "program": Text, Plain, "the program that a command runs, as written";
     Argv "argv": Texts, Digest, "list of a command's words after the quotes are read, the program first";
     Operands "operands": Texts, Digest, "list of a command's words that are neither its program nor options";
+    Model "model": Texts, Plain, "list of the names of the model that is called: as the caller wrote it, as PROVIDER/MODEL, and the provider's own name for it; null where no model is called";
+    Provider "provider": Text, Plain, "the model provider that the call goes to; null where no model is called";
+    Stream "stream": Text, Plain, "yes where a model's reply is streamed, else no; null where no model is called";
+    MaxTokens "max_tokens": Number, Plain, "the most tokens that a model may write, where the call says so, else null";
+    ToolsOffered "tools_offered": Texts, Plain, "list of the names of the tools that a model is offered; null where there are none";
+    HasImages "has_images": Text, Plain, "yes where a model is shown images, else no; null where no model is called";
 }
 
 impl FactId {

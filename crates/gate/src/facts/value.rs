@@ -14,6 +14,8 @@ pub enum Value<'f> {
     Names(&'f [Arc<str>]),
     /// Places of paths.
     Places(Vec<&'f str>),
+    /// A number.
+    Number(u64),
 }
 
 impl Value<'_> {
@@ -22,17 +24,18 @@ impl Value<'_> {
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Words(_) | Self::Names(_) | Self::Places(_) => None,
+            Self::Words(_) | Self::Names(_) | Self::Places(_) | Self::Number(_) => None,
         }
     }
 
-    /// The text, or the members of the list.
+    /// The text, or the members of the list; a number has none.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let (one, words, names, places): (_, &[&str], &[Arc<str>], &[&str]) = match self {
             Self::Text(text) => (Some(text.as_ref()), &[], &[], &[]),
             Self::Words(words) => (None, words, &[], &[]),
             Self::Names(names) => (None, &[], names, &[]),
             Self::Places(places) => (None, &[], &[], places),
+            Self::Number(_) => (None, &[], &[], &[]),
         };
         let lists = words.iter().chain(places).copied();
         one.into_iter()
@@ -48,6 +51,8 @@ pub enum Stated {
     Text(String),
     /// A list of texts.
     Texts(Arc<[Arc<str>]>),
+    /// A number.
+    Number(u64),
 }
 
 impl Stated {
@@ -55,6 +60,7 @@ impl Stated {
         match self {
             Self::Text(text) => Value::Text(text.into()),
             Self::Texts(texts) => Value::Names(texts),
+            Self::Number(number) => Value::Number(*number),
         }
     }
 }
@@ -62,6 +68,12 @@ impl Stated {
 impl From<&str> for Stated {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
+    }
+}
+
+impl From<u64> for Stated {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
     }
 }
 

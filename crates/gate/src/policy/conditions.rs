@@ -123,6 +123,18 @@ pub static CONDITIONS: &[ConditionDef] = &[
         "forms of commands, one of which the whole command has",
     ),
     row(
+        "model",
+        FactId::Model,
+        Matcher::Name { fold: true },
+        "shell globs over the names of a model, without case: as the caller wrote it, PROVIDER/MODEL, the provider's own",
+    ),
+    row(
+        "provider",
+        FactId::Provider,
+        Matcher::Name { fold: true },
+        "shell globs over the model provider's name, without case",
+    ),
+    row(
         "path_pattern",
         FactId::Paths,
         Matcher::Path(Part::Any),

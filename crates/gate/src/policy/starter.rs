@@ -1,6 +1,7 @@
 //! The policy that applies where none is given.
 
-/// Reads pass, the client's own person is asked by the client itself, all else waits for approval.
+/// Reads pass, configured models may be called, the client's own person is asked by the client itself, all else
+/// waits for approval.
 pub const STARTER_POLICY: &str = r#"{
   "version": "1",
   "default_action": "deny",
@@ -16,6 +17,12 @@ pub const STARTER_POLICY: &str = r#"{
       "description": "a server may ask the person at the client, and for the client's roots",
       "effect": "allow",
       "conditions": { "mcp_method": ["elicitation/create", "roots/list", "completion/complete", "resources/subscribe", "resources/unsubscribe"] }
+    },
+    {
+      "id": "starter-allow-models",
+      "description": "models of the providers in durward.yaml",
+      "effect": "allow",
+      "conditions": { "resource_type": "model" }
     },
     {
       "id": "starter-ask-tools",

@@ -202,7 +202,7 @@ pub fn client_request(
             facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&name));
             find_paths(&mut facts, "", &scan.leaves, false, context);
         }
-        Some(ResourceType::Server) | None => {
+        Some(ResourceType::Server | ResourceType::Model) | None => {
             let completion = Completion::of(scan);
             find_paths_of_params(&mut facts, scan, completion.paths(context.view), context);
             if let Some(uri) = completion.uri {
@@ -356,7 +356,7 @@ pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> F
         ..Facts::of(context.caller)
     };
     match reaches_for {
-        ResourceType::Tool | ResourceType::Server => {
+        ResourceType::Tool | ResourceType::Server | ResourceType::Model => {
             facts.method = "tools/call".into();
             define(&mut facts, name, context);
             facts.tool_name = Fact::Known(name.to_owned());

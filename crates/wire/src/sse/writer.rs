@@ -19,6 +19,14 @@ pub fn push_event(out: &mut Vec<u8>, id: Option<&str>, data: &[u8]) {
     out.push(b'\n');
 }
 
+/// Writes an event with a name; one that holds a line end would break the stream, and is left out.
+pub fn push_named_event(out: &mut Vec<u8>, name: &[u8], data: &[u8]) {
+    if !name.is_empty() && !name.iter().any(|b| matches!(b, b'\r' | b'\n')) {
+        push_field(out, b"event: ", name);
+    }
+    push_event(out, None, data);
+}
+
 /// Tells the reader how long to wait before it resumes a stream that ended, in milliseconds.
 pub fn push_retry(out: &mut Vec<u8>, retry_ms: u64) {
     push_field(out, b"retry: ", retry_ms.to_string().as_bytes());

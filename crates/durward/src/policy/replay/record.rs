@@ -184,7 +184,11 @@ impl<'a> Recorded<'a> {
                     let texts = list.iter().filter_map(Value::as_str).map(Arc::from);
                     Stated::Texts(texts.collect())
                 }
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => continue,
+                Value::Number(number) => match number.as_u64() {
+                    Some(number) => Stated::Number(number),
+                    None => continue,
+                },
+                Value::Null | Value::Bool(_) | Value::Object(_) => continue,
             };
             // What is read from others is no fact to state.
             let _ = facts.set(row.id, Fact::Known(value));

@@ -17,11 +17,12 @@ struct Mcp {
     servers: Arc<http::Face>,
 }
 
-pub(super) fn face(site: &Site) -> Arc<HttpFace> {
-    Arc::new(Mcp {
+#[expect(clippy::unnecessary_wraps, reason = "one shape for all faces")]
+pub(super) fn face(site: &Site) -> Option<Arc<HttpFace>> {
+    Some(Arc::new(Mcp {
         routes: [Route::Prefix("/mcp".into())],
         servers: Arc::clone(&site.mcp),
-    })
+    }))
 }
 
 /// The server that a path names.

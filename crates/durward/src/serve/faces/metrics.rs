@@ -20,12 +20,13 @@ struct Metrics {
     gates: Vec<Arc<Gate>>,
 }
 
-pub(super) fn face(site: &Site) -> Arc<HttpFace> {
-    Arc::new(Metrics {
+#[expect(clippy::unnecessary_wraps, reason = "one shape for all faces")]
+pub(super) fn face(site: &Site) -> Option<Arc<HttpFace>> {
+    Some(Arc::new(Metrics {
         routes: [Route::Exact("/metrics".into())],
         mcp: Arc::clone(&site.mcp),
         gates: site.gates.clone(),
-    })
+    }))
 }
 
 impl Metrics {

@@ -3,6 +3,7 @@
 mod health;
 mod mcp;
 mod metrics;
+mod models;
 
 use std::sync::Arc;
 
@@ -20,19 +21,21 @@ use super::router::HttpFace;
 pub struct Site {
     /// The MCP servers.
     pub mcp: Arc<Face>,
+    /// The model APIs, where there are providers.
+    pub models: Option<Arc<::models::Face>>,
     /// The gates of all sets of rules.
     pub gates: Vec<Arc<Gate>>,
 }
 
-/// Makes one of the faces.
-type Make = fn(&Site) -> Arc<HttpFace>;
+/// Makes one of the faces, where there is something behind it.
+type Make = fn(&Site) -> Option<Arc<HttpFace>>;
 
 /// Every face, in the order in which they end.
-pub const ALL: &[Make] = &[mcp::face, health::face, metrics::face];
+pub const ALL: &[Make] = &[mcp::face, models::face, health::face, metrics::face];
 
 /// All faces of a site.
 pub fn of(site: &Site) -> Vec<Arc<HttpFace>> {
-    ALL.iter().map(|make| make(site)).collect()
+    ALL.iter().filter_map(|make| make(site)).collect()
 }
 
 /// The answer to a caller whose key is not good.

@@ -51,6 +51,18 @@ pub fn agents_python() -> Option<PathBuf> {
     component("clients-venv/bin/python")
 }
 
+/// A Python that can import openai and anthropic.
+pub fn models_python() -> Option<PathBuf> {
+    component("models-venv/bin/python")
+}
+
+/// The script that drives a library of model APIs.
+pub fn models_driver(name: &str) -> PathBuf {
+    repository()
+        .join("crates/durward/tests/drivers/models")
+        .join(name)
+}
+
 /// The program on the Go SDK's client.
 pub fn go_client() -> Option<PathBuf> {
     component("clients-go/client")

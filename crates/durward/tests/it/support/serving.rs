@@ -90,6 +90,13 @@ impl Served {
         Self::spawn(place, &[&before[..], &listen, &LIMITS].concat())
     }
 
+    /// The same, with these limits in place of raised ones.
+    pub fn start_limited(place: Place, limits: &[&str]) -> Self {
+        let before = ["--config", "durward.yaml", "--state-dir", "state", "serve"];
+        let listen = ["--listen", "127.0.0.1:0"];
+        Self::spawn(place, &[&before[..], &listen, limits].concat())
+    }
+
     fn start_with(place: Place, before: &[&str], flags: &[&str]) -> Self {
         let own = flags.iter().any(|flag| flag.starts_with("--limit-"));
         let limits = if own { &[][..] } else { &LIMITS[..] };
@@ -137,6 +144,11 @@ impl Served {
             "GET" => read_head(&mut reader),
             _ => read_answer(&mut reader),
         }
+    }
+
+    /// A GET that is answered with a JSON of known length.
+    pub fn send_get(&self, path: &str) -> Value {
+        self.send("GET", path, &[], "").json()
     }
 
     /// A Legacy message.
@@ -329,7 +341,8 @@ pub fn write_request(
 /// Reads a head and the body that it announces; none for a stream.
 pub fn read_answer(reader: &mut BufReader<TcpStream>) -> Answer {
     let mut answer = read_head(reader);
-    if answer.header("content-type") == Some("text/event-stream") {
+    let is_stream = |kind: &str| kind.starts_with("text/event-stream");
+    if answer.header("content-type").is_some_and(is_stream) {
         while let Some(part) = chunk(reader) {
             answer.body.push_str(&part);
         }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
+    pub path: String,
     /// Names in lower case, in order.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -222,6 +223,7 @@ fn read(reader: &mut BufReader<Box<dyn Wire>>) -> io::Result<Option<Request>> {
     reader.read_exact(&mut body)?;
     Ok(Some(Request {
         method: method.unwrap_or_default(),
+        path: words.next().unwrap_or_default(),
         headers,
         body,
     }))
@@ -404,6 +406,7 @@ pub fn cut_off(of: fn(&Request) -> Vec<u8>) -> Web {
 pub fn whole(of: fn(&Request) -> Vec<u8>) -> usize {
     of(&Request {
         method: "POST".into(),
+        path: String::new(),
         headers: Vec::new(),
         body: br#"{"id":100,"method":"tools/call","params":{"arguments":{"text":"100"}}}"#.to_vec(),
     })

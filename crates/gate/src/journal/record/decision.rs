@@ -179,6 +179,7 @@ impl Decision<'_> {
         for fact in self.facts {
             match &fact.value {
                 Value::Text(text) => members.text(fact.name, text),
+                Value::Number(number) => members.count(fact.name, *number),
                 list => members.each_text(fact.name, list.texts()),
             }
         }

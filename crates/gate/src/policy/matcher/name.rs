@@ -33,7 +33,7 @@ impl Names {
         of_fact(seen, self.fact, |value| match value {
             Value::Text(text) if self.fold => self.any(text, &seen.folded(self.fact, text)),
             Value::Text(text) => self.any(text, ""),
-            Value::Words(_) | Value::Names(_) | Value::Places(_) => {
+            Value::Words(_) | Value::Names(_) | Value::Places(_) | Value::Number(_) => {
                 let mut texts = value.texts();
                 texts.any(|text| self.any(text, &shell::fold(text)))
             }

@@ -35,6 +35,9 @@ impl VariableResolver for Stated<'_, '_> {
             FactId::Scheme => self.scheme(),
             _ => match self.seen.get(id) {
                 Fact::Known(Known::Text(known)) => owned(Value::from(known.as_ref())),
+                Fact::Known(Known::Number(known)) => {
+                    owned(Value::Int(i64::try_from(known).unwrap_or(i64::MAX)))
+                }
                 Fact::Known(known) => list(known.texts()),
                 Fact::Absent => null(),
                 Fact::Unknown => None,

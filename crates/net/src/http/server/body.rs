@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -175,6 +175,21 @@ enum Kind {
     Empty,
     Whole(Bytes),
     Stream(mpsc::Receiver<Bytes>),
+    Parts(Box<dyn Parts>),
+}
+
+/// The parts of a body, made when the client can take them. A client that goes away drops it.
+pub trait Parts: Send + fmt::Debug {
+    /// The next part; `None` at the end. An empty part is passed over.
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
+}
+
+impl ResponseBody {
+    /// A body whose parts are asked for one by one, on the connection's own task.
+    #[must_use]
+    pub fn parts(parts: Box<dyn Parts>) -> Self {
+        Self(Kind::Parts(parts))
+    }
 }
 
 impl From<Bytes> for ResponseBody {
@@ -296,6 +311,13 @@ impl Body for Sent {
             Kind::Stream(parts) => parts
                 .poll_recv(cx)
                 .map(|part| part.map(|bytes| Ok(Frame::data(bytes)))),
+            Kind::Parts(parts) => loop {
+                match ready!(parts.poll_part(cx)) {
+                    // It would end the body in the transfer coding of HTTP/1.1.
+                    Some(part) if part.is_empty() => {}
+                    part => return Poll::Ready(part.map(|bytes| Ok(Frame::data(bytes)))),
+                }
+            },
         }
     }
 
@@ -309,7 +331,7 @@ impl Body for Sent {
             Kind::Whole(bytes) => {
                 SizeHint::with_exact(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
             }
-            Kind::Stream(_) => SizeHint::default(),
+            Kind::Stream(_) | Kind::Parts(_) => SizeHint::default(),
         }
     }
 }

@@ -13,7 +13,9 @@ mod patience;
 mod tls;
 
 pub use accept::{Drained, serve};
-pub use body::{BodyFault, Request, Response, ResponseBody, StreamClosed, StreamSender, stream};
+pub use body::{
+    BodyFault, Parts, Request, Response, ResponseBody, StreamClosed, StreamSender, stream,
+};
 pub use listen::{Listener, Peer, Socket};
 pub use names::{NameFault, Names};
 pub use rustls::ServerConfig as TlsConfig;

@@ -15,7 +15,7 @@ mod tls;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::Request;
+use ::http::{Request, Uri};
 use bytes::Bytes;
 use http_body_util::Full;
 use tokio::sync::OwnedSemaphorePermit;
@@ -81,6 +81,8 @@ pub struct HttpClient {
     pool: Arc<Pool>,
     /// What every request carries.
     base: HeaderMap,
+    /// Path and query, in origin form.
+    path: Uri,
 }
 
 /// What is to be sent.
@@ -118,9 +120,23 @@ impl HttpClient {
         } else {
             None
         };
+        let path = target.path.clone();
         Ok(Self {
             pool: Arc::new(Pool::new(target, tls, options)),
             base,
+            path,
+        })
+    }
+
+    /// The same client for another path below its target's: connections and their bounds are shared.
+    /// `below` begins with a slash. `None` where that is no path.
+    #[must_use]
+    pub fn below(&self, below: &str) -> Option<Self> {
+        let own = self.pool.target().path.path().trim_end_matches('/');
+        let path = format!("{own}{below}").parse().ok()?;
+        Some(Self {
+            path,
+            ..self.clone()
         })
     }
 
@@ -166,7 +182,7 @@ impl HttpClient {
     fn request(&self, outgoing: &Outgoing) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(outgoing.body.clone()));
         *request.method_mut() = outgoing.method.clone();
-        *request.uri_mut() = self.pool.target().path.clone();
+        *request.uri_mut() = self.path.clone();
         let headers = request.headers_mut();
         headers.clone_from(&self.base);
         for (name, value) in &outgoing.headers {

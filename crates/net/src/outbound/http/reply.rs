@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, Response, StatusCode};
@@ -73,11 +74,15 @@ impl Reply {
     /// # Errors
     /// Where the connection ends before the body does.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpFault> {
+        poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    /// As [`Reply::chunk`], for whoever is polled.
+    pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, HttpFault>> {
         let Some(connection) = &mut self.connection else {
-            return Ok(None);
+            return Poll::Ready(Ok(None));
         };
-        let chunk = poll_fn(|cx| connection.poll_body(&mut self.body, cx)).await;
-        match chunk {
+        Poll::Ready(match ready!(connection.poll_body(&mut self.body, cx)) {
             Some(Ok(bytes)) => Ok(Some(bytes)),
             Some(Err(fault)) => {
                 self.connection = None;
@@ -87,7 +92,7 @@ impl Reply {
                 self.end();
                 Ok(None)
             }
-        }
+        })
     }
 
     /// The whole body, if it is not longer than `bytes_max`. Not cancel-safe.

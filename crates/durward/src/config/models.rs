@@ -1,0 +1,220 @@
+//! Model providers and aliases in the file.
+
+use std::path::{Path, PathBuf};
+
+use ::models::{Alias, Rotation};
+
+use super::expand::{Secret, Text};
+use super::fault::{Fault, Position};
+use super::section::Section;
+use super::server::check_url;
+use super::settings::{Row, Setting, Warning, row};
+use super::values::{Choice, ProviderKind, Span};
+
+/// How long all attempts of a call may take, in milliseconds.
+const DEADLINE_MS: std::ops::RangeInclusive<Span> = Span(100)..=Span(3_600_000);
+/// How long a stream may last, in milliseconds.
+const STREAM_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(86_400_000);
+/// The time before a mock's tokens, in milliseconds.
+const LATENCY_MS: std::ops::RangeInclusive<Span> = Span(0)..=Span(60_000);
+
+/// Model providers and the names that lead to them.
+#[derive(Debug, Clone)]
+pub struct Models {
+    pub providers: Vec<Provider>,
+    pub aliases: Vec<Alias>,
+    /// How long all attempts of a call may take.
+    pub deadline: Setting<Span>,
+    /// How long a stream may say nothing.
+    pub stall: Setting<Span>,
+    /// How long a stream may last.
+    pub stream_max: Setting<Span>,
+}
+
+/// A provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provider {
+    pub name: String,
+    pub at: Position,
+    pub kind: ProviderKind,
+    pub base_url: Option<Text>,
+    pub keys: Vec<Secret>,
+    pub ca: Option<PathBuf>,
+    /// Any, where the list is empty.
+    pub models: Vec<String>,
+    /// Of a mock: milliseconds before each token.
+    pub latency: Span,
+}
+
+impl Default for Models {
+    fn default() -> Self {
+        let face = ::models::FaceOptions::default();
+        Self {
+            providers: Vec::new(),
+            aliases: Vec::new(),
+            deadline: Setting::default(Span(600_000)),
+            stall: Setting::default(Span(face.stall_ms_max)),
+            stream_max: Setting::default(Span(face.stream_ms_max)),
+        }
+    }
+}
+
+impl Models {
+    /// Files that the configuration names.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.providers.iter().filter_map(|own| own.ca.as_deref())
+    }
+
+    /// What applies, where there are models at all.
+    pub fn rows(&self) -> Vec<Row> {
+        let Some(first) = self.providers.first() else {
+            return Vec::new();
+        };
+        let providers = self.providers.iter().map(|provider| {
+            let place = provider.base_url.as_ref().map(|url| format!(" at {url}"));
+            format!(
+                "{} ({}{})",
+                provider.name,
+                provider.kind,
+                place.unwrap_or_default()
+            )
+        });
+        let providers: Vec<String> = providers.collect();
+        let at = super::Origin::File(first.at);
+        let text = |value: &Span| value.to_string();
+        vec![
+            Row {
+                key: "models.providers",
+                value: providers.join(", "),
+                origin: at,
+            },
+            row("models.deadline", &self.deadline, text),
+            row("models.stall", &self.stall, text),
+            row("models.stream_max", &self.stream_max, text),
+        ]
+    }
+}
+
+/// Reads the section.
+pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fault> {
+    let section = top.section("models")?;
+    let mut models = Models::default();
+    for (setting, name, range) in [
+        (&mut models.deadline, "deadline", DEADLINE_MS),
+        (&mut models.stall, "stall", DEADLINE_MS),
+        (&mut models.stream_max, "stream_max", STREAM_MS),
+    ] {
+        if let Some(found) = section.within(name, range)? {
+            *setting = found;
+        }
+    }
+    for (member, section) in section.each("providers", "models.providers.*")? {
+        models
+            .providers
+            .push(provider(&member.name, member.at, &section, warnings)?);
+    }
+    for (member, section) in section.each("aliases", "models.aliases.*")? {
+        let deadline = section.within("deadline", DEADLINE_MS)?;
+        let rotate = section.choice::<Rotation>("rotate")?;
+        let tiers = section.lists("tiers")?;
+        let text = |text: Text| text.value;
+        models.aliases.push(Alias {
+            name: member.name.clone(),
+            tiers: tiers
+                .into_iter()
+                .map(|tier| tier.into_iter().map(text).collect())
+                .collect(),
+            rotate: rotate.map(|found| found.value).unwrap_or_default(),
+            deadline_ms: deadline
+                .map_or(models.deadline.value, |found| found.value)
+                .0,
+        });
+    }
+    if models.providers.is_empty() && top.member("models").is_some() {
+        return Err(section
+            .own_fault("names no provider")
+            .hint("write models: { providers: { openai: { kind: openai, api_key: \"${OPENAI_API_KEY}\" } } }"));
+    }
+    Ok(models)
+}
+
+fn provider(
+    name: &str,
+    at: Position,
+    section: &Section<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Provider, Fault> {
+    let Some(kind) = section.choice::<ProviderKind>("kind")? else {
+        let words: Vec<&str> = ProviderKind::WORDS.iter().map(|(word, _)| *word).collect();
+        return Err(section
+            .own_fault("has no kind")
+            .hint(format!("write kind: with one of {}", words.join(", "))));
+    };
+    let base_url = section.text("base_url")?.map(|url| url.value);
+    let mut secure = true;
+    if let Some(url) = &base_url {
+        secure = check_url(&url.value).map_err(|why| section.fault("base_url", why))?;
+    }
+    let mut keys = Vec::new();
+    let mut literal = false;
+    if let Some((key, _, in_file)) = section.secret("api_key")? {
+        literal |= in_file;
+        keys.push(key);
+    }
+    for text in section
+        .list("api_keys")?
+        .map_or_else(Vec::new, |list| list.value)
+    {
+        literal |= !text.is_expanded();
+        keys.push(Secret::new(text.value));
+    }
+    if keys
+        .iter()
+        .any(|key| ::models::upstream::Key::new(key.reveal()).is_none())
+    {
+        return Err(
+            section.own_fault("has a key that is empty, or holds a character that no key has")
+        );
+    }
+    for (is, message) in [
+        (
+            literal,
+            "an api key stands in the file; write ${NAME} and set the variable where Durward is started",
+        ),
+        (
+            !secure && !keys.is_empty(),
+            "the api key would be sent without encryption; use https",
+        ),
+    ] {
+        if is {
+            warnings.push(Warning {
+                line: Some(at.line),
+                message: message.to_owned(),
+            });
+        }
+    }
+    let others: &[&str] = match kind.value {
+        ProviderKind::Mock => &["base_url", "api_key", "api_keys", "ca"],
+        ProviderKind::Openai | ProviderKind::Anthropic => &["latency"],
+    };
+    if let Some(other) = others.iter().find(|name| section.member(name).is_some()) {
+        return Err(section.fault(
+            other,
+            format!("is not for providers of kind {}", kind.value),
+        ));
+    }
+    let listed = section
+        .list("models")?
+        .map_or_else(Vec::new, |list| list.value);
+    let latency = section.within("latency", LATENCY_MS)?;
+    Ok(Provider {
+        name: name.to_owned(),
+        at,
+        kind: kind.value,
+        base_url,
+        keys,
+        ca: section.path("ca")?.map(|path| path.value),
+        models: listed.into_iter().map(|text| text.value).collect(),
+        latency: latency.map_or(Span(10), |found| found.value),
+    })
+}

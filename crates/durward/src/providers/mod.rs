@@ -1,0 +1,86 @@
+//! Model providers as they are configured, made ready.
+
+mod mock;
+
+use std::sync::Arc;
+
+use ::models::upstream::{HttpProvider, HttpProviderOptions, Key, Target, TlsOptions};
+use ::models::{Catalogue, FaceOptions, Provider};
+use wire::model::Dialect;
+
+use crate::config::Settings;
+use crate::config::models::Provider as Configured;
+use crate::config::values::ProviderKind;
+use crate::failure::Failure;
+
+use mock::Mock;
+
+/// Largest file of certificates, in bytes.
+const PEM_BYTES_MAX: u64 = 1024 * 1024;
+
+/// All names of models, and where they lead; `None` where no provider is configured. Connects to nothing.
+///
+/// # Errors
+/// What is wrong with the configuration.
+pub fn catalogue(settings: &Settings, insecure: bool) -> Result<Option<Catalogue>, Failure> {
+    let models = &settings.models;
+    if models.providers.is_empty() {
+        return Ok(None);
+    }
+    let made = models.providers.iter().map(|own| provider(own, insecure));
+    let made = made.collect::<Result<Vec<_>, _>>()?;
+    let deadline_ms = models.deadline.value.0;
+    let breaker = settings.breaker.settings();
+    Catalogue::new(made, &models.aliases, deadline_ms, breaker)
+        .map(Some)
+        .map_err(|fault| Failure::configuration(format!("models: {fault}")))
+}
+
+/// The bounds of the face.
+pub fn options(settings: &Settings) -> FaceOptions {
+    let bytes = settings.limits.response_bytes.value.0;
+    FaceOptions {
+        reply_bytes_max: usize::try_from(bytes).unwrap_or(usize::MAX),
+        stall_ms_max: settings.models.stall.value.0,
+        stream_ms_max: settings.models.stream_max.value.0,
+    }
+}
+
+fn provider(own: &Configured, insecure: bool) -> Result<Arc<dyn Provider>, Failure> {
+    let wrong =
+        |why: String| Failure::configuration(format!("the model provider \"{}\": {why}", own.name));
+    let (dialect, usual) = match own.kind {
+        ProviderKind::Mock => return Ok(Arc::new(Mock::new(own))),
+        ProviderKind::Openai => (Dialect::OpenAi, "https://api.openai.com/v1"),
+        ProviderKind::Anthropic => (Dialect::Anthropic, "https://api.anthropic.com/v1"),
+    };
+    let url = own
+        .base_url
+        .as_ref()
+        .map_or(usual, |url| url.value.as_str());
+    let base = Target::parse(url, insecure).map_err(|fault| wrong(fault.to_string()))?;
+    let authorities = own.ca.as_ref().map(|file| {
+        let size = std::fs::metadata(file).map(|found| found.len());
+        match size {
+            Ok(size) if size > PEM_BYTES_MAX => Err("the file is longer than 1 MiB".to_owned()),
+            Ok(_) | Err(_) => std::fs::read(file).map_err(|error| error.to_string()),
+        }
+        .map_err(|why| wrong(format!("{}: {why}", file.display())))
+    });
+    let made = HttpProvider::new(HttpProviderOptions {
+        name: own.name.clone(),
+        base,
+        dialect,
+        keys: own
+            .keys
+            .iter()
+            .filter_map(|key| Key::new(key.reveal()))
+            .collect(),
+        models: own.models.clone(),
+        tls: TlsOptions {
+            authorities: authorities.transpose()?,
+            ..TlsOptions::default()
+        },
+    });
+    Ok(Arc::new(made.map_err(|fault| wrong(fault.to_string()))?))
+}

@@ -1,0 +1,68 @@
+//! What is wrong with a configuration of models is said before anything starts.
+
+use super::support::place;
+
+#[test]
+fn wrong_configurations_are_refused_with_the_place() {
+    let providers = "providers: { a: { kind: mock, models: [x] } }";
+    let with = |aliases: &str| format!("models: {{ {providers}, aliases: {{ {aliases} }} }}");
+    let cases = [
+        ("models: {}".to_owned(), "names no provider"),
+        ("models: { providers: { a: {} } }".to_owned(), "has no kind"),
+        (
+            "models: { providers: { a: { kind: openay } } }".to_owned(),
+            "did you mean \"openai\"?",
+        ),
+        (
+            "models: { providers: { a: { kind: mock, base_url: \"http://127.0.0.1/\" } } }"
+                .to_owned(),
+            "is not for providers of kind mock",
+        ),
+        (
+            "models: { providers: { a: { kind: openai, base_url: \"ftp://x/\" } } }".to_owned(),
+            "is neither http nor https",
+        ),
+        (
+            "models: { providers: { a: { kind: openai, api_key: \"a b\" } } }".to_owned(),
+            "no key has",
+        ),
+        (
+            "models: { providers: { a: { kind: openai, latency: 1s } } }".to_owned(),
+            "is not for providers of kind openai",
+        ),
+        (
+            "models: { providers: { \"a/b\": { kind: mock } } }".to_owned(),
+            "cannot be a name here",
+        ),
+        (
+            "models: { providers: { a: { kind: mock, model: x } } }".to_owned(),
+            "did you mean \"models\"?",
+        ),
+        (with("s: { tiers: [] }"), "has no target"),
+        (
+            with("s: { tiers: [t] }, t: { tiers: [[s, a/x]] }"),
+            "s -> t -> s",
+        ),
+        (with("s: { tiers: [s] }"), "s -> s"),
+        (with("s: { tiers: [b/x] }"), "neither PROVIDER/MODEL"),
+        (with("s: { tiers: [nope] }"), "neither PROVIDER/MODEL"),
+        (with("s: { tiers: [a/y] }"), "not in its provider's list"),
+        (with("a: { tiers: [a/x] }"), "stands for two things"),
+        (with("s: { tiers: a/x }"), "has to be a list"),
+        (
+            with("s: { tiers: [a/x], rotate: dice }"),
+            "is none of none, round_robin",
+        ),
+        (with("s: { tiers: [a/x], deadline: 1ms }"), "is outside of"),
+    ];
+    for (yaml, says) in cases {
+        let place = place(&yaml, &[]);
+        for command in ["check", "serve"] {
+            let output =
+                place.durward(&["--config", "durward.yaml", "--state-dir", "state", command]);
+            let text = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(16), "{command} {yaml} {text}");
+            assert!(text.contains(says), "{command} {yaml}\n{text}");
+        }
+    }
+}

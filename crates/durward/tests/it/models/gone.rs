@@ -1,0 +1,63 @@
+//! A caller that goes away: the provider's work ends, and the call is settled.
+
+use super::support::{ENDPOINTS, Upstream, request, serve};
+use crate::support::guarded::eventually;
+use crate::support::serving::{read_head, write_request};
+use std::io::{BufReader, Read as _};
+
+/// Sends a request, goes away when `leave` says, and gives the journal's word on it.
+fn gone(model: &str, streams: bool, begun: bool) {
+    for path in ENDPOINTS {
+        let upstream = Upstream::start();
+        let provider = upstream.configured("far", path);
+        let served = serve(&format!("models:\n  providers:\n    {provider}\n"), &[]);
+        let mut stream = served.connect();
+        let body = request(path, &format!("far/{model}"), streams).to_string();
+        write_request(
+            &mut stream,
+            "POST",
+            path,
+            &[("x-request-id", "leaver")],
+            &body,
+        );
+        eventually("the provider is asked", || upstream.count() == 1);
+        if begun {
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            assert_eq!(read_head(&mut reader).status, 200);
+            reader.read_exact(&mut [0; 64]).unwrap();
+        }
+        drop(stream);
+        eventually("the provider's connection is closed", || {
+            upstream.closed() == 1
+        });
+        let (code, place) = served.stop();
+        assert_eq!(code, Some(0));
+        let journal = place.journal();
+        let operation = journal.operation("leaver");
+        assert_eq!(operation["status"], "Cancelled", "{path} {operation}");
+        if begun {
+            assert_eq!(operation["reason"], "client_gone", "{path}");
+            assert!(
+                operation["usage"]["output_tokens"].as_u64() >= Some(1),
+                "{operation}"
+            );
+        }
+    }
+}
+
+#[test]
+fn before_the_providers_head() {
+    gone("fault-silent", false, false);
+    gone("fault-silent", true, false);
+}
+
+#[test]
+fn before_the_first_token() {
+    gone("fault-stall", false, false);
+}
+
+#[test]
+fn in_the_middle_of_a_stream() {
+    gone("fault-stall", true, true);
+    gone("fault-endless", true, true);
+}

@@ -1,0 +1,11 @@
+//! Model APIs: official libraries in front, scripted and foreign providers behind.
+
+mod bodies;
+mod callers;
+mod configured;
+mod gone;
+mod provider_faults;
+mod records;
+mod routing;
+mod sdk;
+mod support;

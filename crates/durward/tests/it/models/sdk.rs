@@ -1,0 +1,114 @@
+//! The official libraries, unchanged: before scripted providers, and before another gateway over HTTP.
+
+use std::process::Command;
+
+use super::support::place;
+use crate::support::components;
+use crate::support::serving::Served;
+
+const MOCKS: &str = r#"
+models:
+  providers:
+    local: { kind: mock, latency: 1ms, models: [plain, parallel-tools, fault-429, fault-500, fault-401, fault-cut] }
+    slow: { kind: mock, latency: 60s, models: [echo-nothing] }
+  aliases:
+    smart: { tiers: [local/plain] }
+"#;
+
+/// Serves this configuration to whoever has the key, which comes with it.
+fn keyed(yaml: &str) -> (Served, String) {
+    let place = place(yaml, &[]);
+    let args = [
+        "keys",
+        "create",
+        "sdk",
+        "--state-dir",
+        "state",
+        "--no-config",
+    ];
+    let made = place.durward(&args);
+    assert!(made.status.success(), "{made:?}");
+    let key = String::from_utf8(made.stdout).unwrap();
+    (Served::start_ruled(place), key.trim().to_owned())
+}
+
+/// A gateway whose providers are behind another one.
+fn behind(kind: &str) -> (Served, Served, String) {
+    let (behind, own) = keyed(MOCKS);
+    let base = format!("http://{}/v1", behind.address);
+    let provider = format!("kind: {kind}, base_url: \"{base}\", api_key: \"{own}\"");
+    let yaml = format!(
+        "models:\n  providers:\n    local: {{ {provider} }}\n    slow: {{ {provider} }}\n  aliases:\n    smart: {{ tiers: [local/plain] }}\n"
+    );
+    let listed = yaml.replacen(
+        " }\n    slow",
+        ", models: [plain, parallel-tools, fault-429, fault-500, fault-401, fault-cut] }\n    slow",
+        1,
+    );
+    let (front, key) = keyed(&listed);
+    (behind, front, key)
+}
+
+/// Runs a driver; everything in it has to hold.
+#[track_caller]
+fn drive(script: &str, base: &str, key: &str, least: usize) {
+    let Some(python) = components::models_python() else {
+        return;
+    };
+    let output = Command::new(python)
+        .arg(components::models_driver(script))
+        .args([base, key])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let failed: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("ok "))
+        .collect();
+    assert!(output.status.success() && failed.is_empty(), "{text}");
+    assert!(text.lines().count() >= least, "{text}");
+}
+
+#[test]
+fn openai_python() {
+    let (served, key) = keyed(MOCKS);
+    drive(
+        "openai_sdk.py",
+        &format!("http://{}/v1", served.address),
+        &key,
+        19,
+    );
+}
+
+#[test]
+fn openai_python_before_an_openai_provider() {
+    let (_behind, served, key) = behind("openai");
+    drive(
+        "openai_sdk.py",
+        &format!("http://{}/v1", served.address),
+        &key,
+        19,
+    );
+}
+
+#[test]
+fn anthropic_python() {
+    let (served, key) = keyed(MOCKS);
+    drive(
+        "anthropic_sdk.py",
+        &format!("http://{}", served.address),
+        &key,
+        15,
+    );
+}
+
+#[test]
+fn anthropic_python_before_an_anthropic_provider() {
+    let (_behind, served, key) = behind("anthropic");
+    drive(
+        "anthropic_sdk.py",
+        &format!("http://{}", served.address),
+        &key,
+        15,
+    );
+}

@@ -1,0 +1,103 @@
+//! Judging a call, and waiting for a person where one has to be asked.
+
+use gate::facts::Facts;
+use gate::{Admission, Call, Caller, Gate, Origin, PeerId, Permit, Refusal, Targets, Transport};
+
+use super::describe;
+use crate::catalogue::{Leg, Route};
+use crate::request::ModelRequest;
+
+/// A call that may be sent, and the targets that it may be sent to, in their order.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub permit: Permit<ModelRequest>,
+    pub caller: Caller,
+    pub legs: Vec<Leg>,
+}
+
+/// Judges a call by the first of its targets that the rules do not refuse; where they refuse all, by the
+/// first, and so it is recorded.
+pub(crate) async fn admit(
+    gate: &Gate,
+    caller: Caller,
+    route: &Route,
+    request: ModelRequest,
+    origin: Origin,
+) -> Result<Admitted, Refusal> {
+    let legs = eligible(gate, route.turn(), |leg| {
+        describe(&request, &leg.target, &caller)
+    });
+    let Some(first) = legs.first() else {
+        return Err(nowhere());
+    };
+    let facts = describe(&request, &first.target, &caller);
+    let peers: Vec<PeerId> = legs
+        .iter()
+        .map(|leg| leg.target.provider().peer().clone())
+        .collect();
+    let call = Call {
+        caller: caller.clone(),
+        facts: facts.clone(),
+        origin,
+        targets: Targets::any(peers),
+        request,
+    };
+    let mut admission = gate.admit(call).await;
+    loop {
+        match admission {
+            Admission::Permit(permit) => {
+                return Ok(Admitted {
+                    permit,
+                    caller,
+                    legs,
+                });
+            }
+            Admission::Refused(refusal) => return Err(refusal),
+            Admission::Pending(ticket) => {
+                // Its deadline settles it at the latest.
+                ticket.settled().await;
+                admission = gate.resume(ticket, facts.clone());
+            }
+        }
+    }
+}
+
+/// Leaves out the targets that are certainly refused, as a list leaves them out.
+fn eligible(gate: &Gate, mut legs: Vec<Leg>, facts: impl Fn(&Leg) -> Facts) -> Vec<Leg> {
+    let good: Vec<bool> = legs
+        .iter()
+        .map(|leg| gate.may_be_listed(&facts(leg)))
+        .collect();
+    if good.contains(&true) {
+        let mut good = good.into_iter();
+        legs.retain(|_| good.next() == Some(true));
+    }
+    legs
+}
+
+/// A route has a target, so this is never met.
+fn nowhere() -> Refusal {
+    Refusal {
+        reason: gate::Reason::NoRule,
+        decision: gate::effect::Effect::Deny,
+        final_rule: String::new(),
+        matched_rules: Vec::new(),
+        matched_rules_omitted: 0,
+        tool_name: None,
+        path: None,
+        retry_after_ms: None,
+        said: None,
+    }
+}
+
+/// Where a call came from.
+pub(crate) fn origin(gate: &Gate, id: &str, run: &str, digest: &[u8], received_ns: u64) -> Origin {
+    Origin {
+        request_id: id.to_owned(),
+        session_id: run.into(),
+        transport: Transport::Http,
+        arguments_digest: Some(gate.digest(digest)),
+        received_ns,
+        ..Origin::default()
+    }
+}

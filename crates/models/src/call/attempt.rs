@@ -1,0 +1,219 @@
+//! Trying one target after the other, under one deadline, until one begins to answer.
+
+use std::time::Duration;
+
+use gate::effect::Effect;
+use gate::journal::{Micros, Status};
+use gate::{Attempt, Caller, InFlight, Outcome, Pass as _, Permit, Spent};
+use tokio::time::{Instant, sleep};
+use toolkit::breaker::{BreakerPass, Verdict};
+
+use super::whole::{Whole, read};
+use super::{Relay, Terms, Trail, Unserved, describe};
+use crate::catalogue::{Leg, Route};
+use crate::provider::{Address, Fault, Remedy, Reply, Sent, Trouble};
+use crate::request::ModelRequest;
+
+/// Most attempts of one call, over all its targets and keys.
+const ATTEMPTS_MAX: u32 = 32;
+/// How long is waited before the same target is tried again, in milliseconds.
+const AGAIN_MS: u64 = 250;
+
+/// A call that a target serves.
+pub(crate) enum Served {
+    /// Its whole reply.
+    Whole(Whole, Trail),
+    /// Its stream, from the first event on.
+    Stream(Box<Relay>, Trail),
+}
+
+/// What goes from attempt to attempt.
+struct Tries<'t> {
+    terms: &'t Terms,
+    caller: &'t Caller,
+    flight: InFlight,
+    trail: Trail,
+    until: Instant,
+}
+
+/// An attempt that came to nothing, with what the next one needs.
+type Failed<'t> = Box<(Tries<'t>, Spent<ModelRequest>, Fault)>;
+
+/// Sends a call to its targets in their order.
+///
+/// # Errors
+/// The last fault, where no target served it; the call is settled then.
+pub(crate) async fn serve(
+    terms: &Terms,
+    route: &Route,
+    legs: &[Leg],
+    caller: &Caller,
+    permit: Permit<ModelRequest>,
+) -> Result<Served, Unserved> {
+    let until = Instant::now() + Duration::from_millis(route.deadline_ms());
+    let nowhere = || Unserved {
+        fault: Fault::of(Trouble::Denied, Remedy::Nothing),
+        trail: Trail::default(),
+    };
+    let first = legs.first().ok_or_else(nowhere)?;
+    let spent = permit.spend(first.target.provider().peer());
+    let (spent, flight) = spent.map_err(|_| nowhere())?;
+    let tries = Tries {
+        terms,
+        caller,
+        flight,
+        trail: Trail::default(),
+        until,
+    };
+    tries.all(legs, spent).await
+}
+
+impl<'t> Tries<'t> {
+    async fn all(
+        mut self,
+        legs: &[Leg],
+        mut spent: Spent<ModelRequest>,
+    ) -> Result<Served, Unserved> {
+        let mut last = Fault::of(Trouble::Spared, Remedy::NextTarget);
+        'legs: for (at, leg) in legs.iter().enumerate() {
+            self.trail.target = leg.target.name();
+            let mut again = true;
+            loop {
+                if Instant::now() >= self.until {
+                    last = Fault::of(Trouble::TooSlow, Remedy::Nothing);
+                    break 'legs;
+                }
+                if self.trail.attempts >= ATTEMPTS_MAX {
+                    break 'legs;
+                }
+                // The first target was judged when the call was admitted.
+                if at > 0 && !self.may_go_to(leg, spent.request()) {
+                    self.note(leg, Trouble::Denied, Instant::now());
+                    continue 'legs;
+                }
+                let Ok(moved) = self.flight.redirect(spent, leg.target.provider().peer()) else {
+                    return Err(self.give_up(Fault::of(Trouble::Denied, Remedy::Nothing)));
+                };
+                let now_ns = self.terms.gate.mono_ns();
+                let pass = match leg.breaker.admit(now_ns) {
+                    Ok(pass) => pass,
+                    Err(rejected) => {
+                        self.trail.spared += 1;
+                        self.note(leg, Trouble::Spared, Instant::now());
+                        if last.trouble == Trouble::Spared {
+                            last.retry_after_ms = Some(rejected.retry_after_ms);
+                        }
+                        spent = moved;
+                        continue 'legs;
+                    }
+                };
+                let (tries, back, fault) = match self.one(leg, moved, pass).await {
+                    Ok(served) => return Ok(served),
+                    Err(failed) => *failed,
+                };
+                (self, spent) = (tries, back);
+                let remedy = fault.remedy;
+                last = fault;
+                match remedy {
+                    Remedy::OtherKey => {}
+                    Remedy::Again if again => {
+                        again = false;
+                        let wait = Instant::now() + Duration::from_millis(AGAIN_MS);
+                        if legs.len() == 1 || wait < self.until {
+                            sleep(Duration::from_millis(AGAIN_MS)).await;
+                        }
+                    }
+                    Remedy::Again | Remedy::NextTarget => continue 'legs,
+                    Remedy::Nothing => break 'legs,
+                }
+            }
+        }
+        Err(self.give_up(last))
+    }
+
+    /// Whether the rules let the call go to a further target without asking anybody.
+    fn may_go_to(&self, leg: &Leg, request: &ModelRequest) -> bool {
+        let facts = describe(request, &leg.target, self.caller);
+        let world = self.terms.gate.world();
+        facts.quarantine.is_none() && world.policy.judge(&facts).verdict().effect == Effect::Allow
+    }
+
+    fn note(&mut self, leg: &Leg, trouble: Trouble, since: Instant) {
+        let status = Status::Failure;
+        self.noted(leg, status, Some(trouble), since);
+    }
+
+    fn noted(&mut self, leg: &Leg, status: Status, trouble: Option<Trouble>, since: Instant) {
+        let nanos = since.elapsed().as_nanos();
+        self.flight.attempt(Attempt {
+            peer: leg.target.provider().peer().clone(),
+            status,
+            reason: trouble.map(Into::into),
+            duration: Micros::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)),
+        });
+    }
+
+    /// One attempt at one target.
+    async fn one(
+        mut self,
+        leg: &Leg,
+        spent: Spent<ModelRequest>,
+        pass: BreakerPass,
+    ) -> Result<Served, Failed<'t>> {
+        let began = Instant::now();
+        self.trail.attempts += 1;
+        let to = Address {
+            model: leg.target.model(),
+            until: self.until,
+        };
+        let (spent, fault) = match leg.target.provider().send(spent, to).await {
+            Sent::Unserved(spent, fault) => (spent, fault),
+            Sent::Reply(reply) if reply.spent.request().streams() => {
+                match Relay::begin(self.terms, reply, self.until).await {
+                    Ok(mut relay) => {
+                        let peer = leg.target.provider().peer().clone();
+                        relay.take_over(self.flight, pass, peer, began);
+                        return Ok(Served::Stream(relay, self.trail));
+                    }
+                    Err((spent, trouble)) => (spent, Fault::of(trouble, Remedy::Again)),
+                }
+            }
+            Sent::Reply(Reply {
+                spent,
+                headers,
+                mut body,
+            }) => {
+                let endpoint = spent.request().endpoint();
+                match read(self.terms, endpoint, body.as_mut(), self.until).await {
+                    Ok((body, tokens)) => {
+                        self.noted(leg, Status::Success, None, began);
+                        pass.settle(Verdict::Success, self.terms.gate.mono_ns());
+                        let whole = Whole { body, headers };
+                        return Ok(Served::Whole(
+                            whole.of(self.terms, self.flight, tokens),
+                            self.trail,
+                        ));
+                    }
+                    Err(trouble) => (spent, Fault::of(trouble, Remedy::Again)),
+                }
+            }
+        };
+        self.note(leg, fault.trouble, began);
+        let verdict = fault.trouble.verdict();
+        pass.settle(verdict, self.terms.gate.mono_ns());
+        Err(Box::new((self, spent, fault)))
+    }
+
+    fn give_up(self, fault: Fault) -> Unserved {
+        self.flight.finish(Outcome {
+            status: Status::Failure,
+            error_code: Some(i64::from(fault.trouble.status().as_u16())),
+            reason: Some(fault.trouble.into()),
+            response: None,
+        });
+        Unserved {
+            fault,
+            trail: self.trail,
+        }
+    }
+}

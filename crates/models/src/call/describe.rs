@@ -1,0 +1,62 @@
+//! What a call is about, as the gate knows it.
+
+use std::sync::Arc;
+
+use gate::Caller;
+use gate::facts::{Fact, FactId, Facts, ResourceType, Stated, Unfit};
+
+use crate::catalogue::Target;
+use crate::request::ModelRequest;
+
+/// Most names of tools that are stated; of more nobody knows which they are.
+const TOOLS_MAX: usize = 256;
+/// Most bytes of all those names together.
+const TOOLS_BYTES_MAX: usize = 16 * 1024;
+
+/// States the facts of a request to one target.
+pub(crate) fn describe(request: &ModelRequest, target: &Target, caller: &Caller) -> Facts {
+    let mut facts = of_target(request.model(), target, caller);
+    request.endpoint().path().clone_into(&mut facts.method);
+    // Each fact here has the kind of its row, which a test of this module rules.
+    let stated = state(&mut facts, request);
+    debug_assert_eq!(stated, Ok(()));
+    facts
+}
+
+/// The same where nothing is known but the names: for lists.
+pub(crate) fn of_target(asked: &str, target: &Target, caller: &Caller) -> Facts {
+    let mut facts = Facts::of(caller);
+    facts.resource_type = Some(ResourceType::Model);
+    let provider = target.provider().peer().name();
+    provider.clone_into(&mut facts.backend_id);
+    let mut names: Vec<Arc<str>> = vec![asked.into()];
+    for name in [target.name().as_str(), target.model()] {
+        if !name.is_empty() && !names.iter().any(|known| **known == *name) {
+            names.push(name.into());
+        }
+    }
+    let stated = facts
+        .set(FactId::Model, Fact::Known(Stated::Texts(names.into())))
+        .and_then(|()| facts.set(FactId::Provider, Fact::Known(provider.into())));
+    debug_assert_eq!(stated, Ok(()));
+    facts
+}
+
+fn state(facts: &mut Facts, request: &ModelRequest) -> Result<(), Unfit> {
+    let (endpoint, body) = (request.endpoint(), request.body());
+    let word = |is: bool| Fact::Known(if is { "yes" } else { "no" }.into());
+    facts.set(FactId::Stream, word(request.streams()))?;
+    facts.set(FactId::HasImages, word(endpoint.has_images(body)))?;
+    let tokens = endpoint.max_tokens(body).map(Stated::from);
+    facts.set(FactId::MaxTokens, tokens.into())?;
+    let tools = endpoint.tools_offered(body);
+    let bytes: usize = tools.iter().map(String::len).sum();
+    let tools = if tools.is_empty() {
+        Fact::Absent
+    } else if tools.len() > TOOLS_MAX || bytes > TOOLS_BYTES_MAX {
+        Fact::Unknown
+    } else {
+        Fact::Known(Stated::Texts(tools.into_iter().map(Arc::from).collect()))
+    };
+    facts.set(FactId::ToolsOffered, tools)
+}

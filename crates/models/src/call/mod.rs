@@ -1,0 +1,68 @@
+//! The life of a call: described, judged, sent to one target after the other, and settled.
+
+mod admit;
+mod attempt;
+mod describe;
+mod relay;
+mod whole;
+
+use std::sync::Arc;
+
+use gate::Gate;
+use gate::journal::Usage;
+use tokio::time::Instant;
+use wire::model::Tokens;
+
+use crate::provider::{Fault, Trouble};
+
+pub(crate) use admit::{Admitted, admit, origin};
+pub(crate) use attempt::{Served, serve};
+pub(crate) use describe::{describe, of_target};
+pub(crate) use relay::Relay;
+pub(crate) use whole::Whole;
+
+/// What bounds a call and what it is judged by.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    pub gate: Arc<Gate>,
+    /// The longest reply that is not streamed, and the longest event, in bytes.
+    pub reply_bytes_max: usize,
+    /// How long a reply may say nothing once it has begun, in milliseconds.
+    pub stall_ms_max: u64,
+    /// How long a stream may last, in milliseconds.
+    pub stream_ms_max: u64,
+}
+
+/// How a call was served, for headers and records.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Trail {
+    /// `PROVIDER/MODEL` of the target that answers, or that was tried last.
+    pub target: String,
+    /// How many targets and keys were tried.
+    pub attempts: u32,
+    /// Targets that were passed over because they are spared.
+    pub spared: u32,
+}
+
+/// A call that no target has served.
+#[derive(Debug)]
+pub(crate) struct Unserved {
+    pub fault: Fault,
+    pub trail: Trail,
+}
+
+/// The tokens as the journal has them.
+fn usage(tokens: Tokens) -> Usage {
+    Usage {
+        input_tokens: tokens.input,
+        output_tokens: tokens.output,
+        cached_tokens: tokens.cached,
+        reasoning_tokens: tokens.reasoning,
+        cost_micros: None,
+    }
+}
+
+/// The earlier of two times, and what it means that it has come.
+fn earlier(a: (Instant, Trouble), b: (Instant, Trouble)) -> (Instant, Trouble) {
+    if b.0 < a.0 { b } else { a }
+}

@@ -1,0 +1,287 @@
+//! A stream on its way from a provider to a caller.
+//!
+//! Each event is looked at and passed on as it is. What was used is told by the provider, or counted by what
+//! went by. The call is settled once: at the end, or where the caller has gone and this is dropped.
+
+use std::fmt;
+use std::future::{Future as _, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use gate::journal::{Micros, ResponseSummary, Status};
+use gate::{Attempt, Gate, InFlight, Outcome, PeerId, Spent};
+use http::HeaderMap;
+use net::http::server::Parts;
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+use toolkit::breaker::{BreakerPass, Verdict};
+use wire::SseParser;
+use wire::model::{Endpoint, ErrorText, Said, Watch, error_event};
+use wire::sse::push_named_event;
+
+use super::{Terms, earlier, usage};
+use crate::provider::{Reply, ReplyBody, Trouble};
+use crate::request::ModelRequest;
+
+/// A stream under way.
+pub(crate) struct Relay {
+    gate: Arc<Gate>,
+    endpoint: Endpoint,
+    wants_usage: bool,
+    request_id: String,
+    /// The provider's headers.
+    pub headers: HeaderMap,
+    /// Absent once the stream has ended.
+    body: Option<Box<dyn ReplyBody>>,
+    parser: SseParser,
+    watch: Watch,
+    /// What is ready to be passed on.
+    ready: Vec<u8>,
+    /// How the stream has ended: well, or with some trouble.
+    end: Option<Result<(), Trouble>>,
+    /// The provider has said itself that it ends badly.
+    has_said: bool,
+    sent_bytes: u64,
+    stall_ms_max: u64,
+    timer: Pin<Box<Sleep>>,
+    /// What it means that the timer has fired.
+    late: Trouble,
+    over_at: Instant,
+    /// Until the call is settled.
+    open: Option<Open>,
+}
+
+/// What is settled at the end.
+struct Open {
+    flight: InFlight,
+    pass: BreakerPass,
+    peer: PeerId,
+    began: Instant,
+}
+
+impl Relay {
+    /// Waits for the first event of a reply, until when another target could still be tried.
+    pub async fn begin(
+        terms: &Terms,
+        reply: Reply,
+        until: Instant,
+    ) -> Result<Box<Self>, (Spent<ModelRequest>, Trouble)> {
+        let Reply {
+            spent,
+            headers,
+            body,
+        } = reply;
+        let request = spent.request();
+        let over_at = Instant::now() + Duration::from_millis(terms.stream_ms_max);
+        let mut relay = Box::new(Self {
+            gate: Arc::clone(&terms.gate),
+            endpoint: request.endpoint(),
+            wants_usage: request.wants_usage(),
+            request_id: String::new(),
+            headers,
+            body: Some(body),
+            parser: SseParser::new(terms.reply_bytes_max),
+            watch: Watch::new(request.endpoint()),
+            ready: Vec::new(),
+            end: None,
+            has_said: false,
+            sent_bytes: 0,
+            stall_ms_max: terms.stall_ms_max,
+            timer: Box::pin(sleep_until(over_at)),
+            late: Trouble::Endless,
+            over_at,
+            open: None,
+        });
+        relay.wind();
+        let first = timeout_at(until, poll_fn(|cx| relay.poll_ready(cx)));
+        let trouble = match first.await {
+            Err(_) => Trouble::TooSlow,
+            Ok(()) => match relay.end {
+                Some(Err(trouble)) => trouble,
+                Some(Ok(())) | None => return Ok(relay),
+            },
+        };
+        Err((spent, trouble))
+    }
+
+    /// From here on the stream settles its call.
+    pub fn take_over(&mut self, flight: InFlight, pass: BreakerPass, peer: PeerId, began: Instant) {
+        self.open = Some(Open {
+            flight,
+            pass,
+            peer,
+            began,
+        });
+    }
+
+    /// The id by which the stream's own errors name the request.
+    pub fn set_id(&mut self, id: &str) {
+        id.clone_into(&mut self.request_id);
+    }
+
+    /// Sets the timer for the next byte.
+    fn wind(&mut self) {
+        let stalled = Instant::now() + Duration::from_millis(self.stall_ms_max);
+        let (at, late) = earlier(
+            (stalled, Trouble::Stalled),
+            (self.over_at, Trouble::Endless),
+        );
+        self.timer.as_mut().reset(at);
+        self.late = late;
+    }
+
+    /// Ready when something can be passed on, or the stream has ended.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.ready.is_empty() && self.end.is_none() {
+            let Some(body) = &mut self.body else {
+                self.end = Some(Err(Trouble::Cut));
+                break;
+            };
+            match body.poll_chunk(cx) {
+                // A provider that never pauses never lets the timer be looked at.
+                Poll::Ready(Ok(Some(_))) if Instant::now() >= self.over_at => {
+                    self.end = Some(Err(Trouble::Endless));
+                }
+                Poll::Ready(Ok(Some(bytes))) => {
+                    self.take(&bytes);
+                    self.wind();
+                }
+                Poll::Ready(Ok(None)) => self.ended_early(),
+                Poll::Ready(Err(trouble)) => self.end = Some(Err(trouble)),
+                Poll::Pending => {
+                    std::task::ready!(self.timer.as_mut().poll(cx));
+                    self.end = Some(Err(self.late));
+                }
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// The body has ended without its mark. Where the model has said why it stopped, only that is missing.
+    fn ended_early(&mut self) {
+        self.end = Some(if self.watch.has_finished() {
+            self.ready.extend_from_slice(self.watch.end_mark());
+            Ok(())
+        } else {
+            Err(Trouble::Cut)
+        });
+    }
+
+    /// Takes bytes of the provider's, and makes ready what is passed on.
+    fn take(&mut self, bytes: &[u8]) {
+        self.parser.push(bytes);
+        while self.end.is_none() {
+            let event = match self.parser.next() {
+                Ok(Some(event)) => event,
+                Ok(None) => return,
+                Err(_) => {
+                    self.end = Some(Err(Trouble::TooLong));
+                    return;
+                }
+            };
+            let said = self.watch.see(event.data);
+            match said {
+                Said::Malformed => self.end = Some(Err(Trouble::Malformed)),
+                Said::Failed => self.end = Some(Err(Trouble::Failed)),
+                Said::End => self.end = Some(Ok(())),
+                Said::UsageOnly | Said::Part => {}
+            }
+            let passes = match said {
+                Said::Malformed => false,
+                Said::UsageOnly => self.wants_usage,
+                Said::Part | Said::End | Said::Failed => true,
+            };
+            self.has_said |= said == Said::Failed;
+            if passes {
+                push_named_event(&mut self.ready, event.name, event.data);
+            }
+        }
+    }
+
+    /// Says in the dialect's own words that the stream ends here, where it does not end well.
+    fn say_trouble(&mut self, trouble: Trouble) {
+        let error = ErrorText {
+            message: trouble.sentence(),
+            kind: "api_error",
+            code: trouble.label(),
+            param: None,
+            request_id: &self.request_id,
+        };
+        self.ready
+            .extend_from_slice(&error_event(self.endpoint, &error));
+    }
+
+    fn settle(&mut self, end: Result<(), Trouble>) {
+        self.body = None;
+        let Some(Open {
+            mut flight,
+            pass,
+            peer,
+            began,
+        }) = self.open.take()
+        else {
+            return;
+        };
+        flight.reply_arrived();
+        flight.used(usage(self.watch.used()));
+        let (status, verdict) = match end {
+            Ok(()) => (Status::Success, Verdict::Success),
+            Err(Trouble::ClientGone) => (Status::Cancelled, Verdict::Cancelled),
+            Err(trouble) => (Status::Failure, trouble.verdict()),
+        };
+        pass.settle(verdict, self.gate.mono_ns());
+        let reason = end.err().map(Into::into);
+        let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        flight.attempt(Attempt {
+            peer,
+            status,
+            reason,
+            duration: Micros::from_nanos(nanos),
+        });
+        flight.finish(Outcome {
+            status,
+            error_code: None,
+            reason,
+            response: Some(ResponseSummary {
+                size_bytes: self.sent_bytes,
+                body_hash: None,
+            }),
+        });
+    }
+}
+
+impl Parts for Relay {
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.open.is_none() {
+            return Poll::Ready(None);
+        }
+        std::task::ready!(self.poll_ready(cx));
+        if let (Some(Err(trouble)), false) = (self.end, self.has_said) {
+            self.say_trouble(trouble);
+        }
+        let part = Bytes::from(std::mem::take(&mut self.ready));
+        self.sent_bytes = self
+            .sent_bytes
+            .saturating_add(u64::try_from(part.len()).unwrap_or(u64::MAX));
+        if let Some(end) = self.end {
+            self.settle(end);
+        }
+        Poll::Ready(Some(part))
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.settle(Err(Trouble::ClientGone));
+    }
+}
+
+impl fmt::Debug for Relay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relay")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,65 @@
+//! Reading a reply that is not streamed.
+
+use std::future::poll_fn;
+
+use bytes::{Bytes, BytesMut};
+use gate::journal::{ResponseSummary, Status};
+use gate::{InFlight, Outcome};
+use http::HeaderMap;
+use tokio::time::{Instant, timeout_at};
+use wire::model::{Endpoint, Tokens, members, of_reply};
+
+use super::{Terms, usage};
+use crate::provider::{ReplyBody, Trouble};
+
+/// A reply that is not streamed.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub body: Bytes,
+    pub headers: HeaderMap,
+}
+
+impl Whole {
+    /// The reply, its call settled.
+    pub(super) fn of(self, terms: &Terms, mut flight: InFlight, tokens: Tokens) -> Self {
+        flight.reply_arrived();
+        flight.used(usage(tokens));
+        flight.finish(Outcome {
+            status: Status::Success,
+            response: Some(ResponseSummary {
+                size_bytes: u64::try_from(self.body.len()).unwrap_or(u64::MAX),
+                body_hash: Some(terms.gate.digest(&self.body)),
+            }),
+            ..Outcome::default()
+        });
+        self
+    }
+}
+
+/// Reads a reply to its end: what it says, and what was used.
+pub(super) async fn read(
+    terms: &Terms,
+    endpoint: Endpoint,
+    body: &mut dyn ReplyBody,
+    until: Instant,
+) -> Result<(Bytes, Tokens), Trouble> {
+    let all = timeout_at(until, collect(body, terms.reply_bytes_max));
+    let all = all.await.unwrap_or(Err(Trouble::TooSlow))?;
+    let text = std::str::from_utf8(&all).map_err(|_| Trouble::Malformed)?;
+    if members(text).is_empty() {
+        return Err(Trouble::Malformed);
+    }
+    let tokens = of_reply(endpoint, text);
+    Ok((all, tokens))
+}
+
+async fn collect(body: &mut dyn ReplyBody, bytes_max: usize) -> Result<Bytes, Trouble> {
+    let mut all = BytesMut::new();
+    while let Some(part) = poll_fn(|cx| body.poll_chunk(cx)).await? {
+        if all.len() + part.len() > bytes_max {
+            return Err(Trouble::TooLong);
+        }
+        all.extend_from_slice(&part);
+    }
+    Ok(all.freeze())
+}

@@ -1,0 +1,158 @@
+//! Where one name leads.
+
+use std::sync::Arc;
+
+use toolkit::breaker::{self, Breaker};
+
+use super::Alias;
+use super::rotate::{Rotation, Wheel};
+use crate::provider::Provider;
+
+/// A model of a provider.
+#[derive(Clone)]
+pub struct Target {
+    provider: Arc<dyn Provider>,
+    model: Arc<str>,
+}
+
+impl Target {
+    pub(super) fn new(provider: &Arc<dyn Provider>, model: &str) -> Self {
+        Self {
+            provider: Arc::clone(provider),
+            model: model.into(),
+        }
+    }
+
+    /// Who has the model.
+    #[must_use]
+    pub fn provider(&self) -> &Arc<dyn Provider> {
+        &self.provider
+    }
+
+    /// The provider's own name for it.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// `PROVIDER/MODEL`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.provider.peer().name(), self.model)
+    }
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Target({})", self.name())
+    }
+}
+
+/// A target with its breaker, which belongs to this route alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Leg {
+    pub target: Target,
+    pub breaker: Arc<Breaker>,
+}
+
+#[derive(Debug)]
+struct Tier {
+    legs: Vec<Leg>,
+    wheel: Arc<Wheel>,
+}
+
+/// Where one name leads.
+#[derive(Debug)]
+pub struct Route {
+    name: String,
+    tiers: Vec<Tier>,
+    rotate: Rotation,
+    deadline_ms: u64,
+}
+
+impl Route {
+    pub(super) fn new(alias: &Alias, tiers: Vec<Vec<Target>>, settings: breaker::Settings) -> Self {
+        let leg = |target| Leg {
+            target,
+            breaker: Breaker::new(settings),
+        };
+        let tier = |targets: Vec<Target>| Tier {
+            legs: targets.into_iter().map(leg).collect(),
+            wheel: Arc::default(),
+        };
+        Self {
+            name: alias.name.clone(),
+            tiers: tiers.into_iter().map(tier).collect(),
+            rotate: alias.rotate,
+            deadline_ms: alias.deadline_ms,
+        }
+    }
+
+    pub(super) fn single(target: Target, deadline_ms: u64, settings: breaker::Settings) -> Self {
+        let alias = Alias {
+            name: target.name(),
+            tiers: Vec::new(),
+            rotate: Rotation::None,
+            deadline_ms,
+        };
+        Self::new(&alias, vec![vec![target]], settings)
+    }
+
+    /// The same way, with the same breaker, to another model of the same provider.
+    pub(super) fn for_model(&self, model: &str) -> Self {
+        let tier = |tier: &Tier| Tier {
+            legs: tier
+                .legs
+                .iter()
+                .map(|leg| Leg {
+                    target: Target::new(&leg.target.provider, model),
+                    breaker: Arc::clone(&leg.breaker),
+                })
+                .collect(),
+            wheel: Arc::clone(&tier.wheel),
+        };
+        let tiers: Vec<Tier> = self.tiers.iter().map(tier).collect();
+        Self {
+            name: format!("{}{model}", self.name),
+            tiers,
+            rotate: self.rotate,
+            deadline_ms: self.deadline_ms,
+        }
+    }
+
+    /// The alias, or `PROVIDER/MODEL`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How long all attempts together may take until the first byte, in milliseconds.
+    #[must_use]
+    pub fn deadline_ms(&self) -> u64 {
+        self.deadline_ms
+    }
+
+    /// The targets in the order in which this call tries them.
+    pub(crate) fn turn(&self) -> Vec<Leg> {
+        let mut out = Vec::new();
+        for tier in &self.tiers {
+            let order = tier.wheel.order(self.rotate, tier.legs.len());
+            out.extend(order.filter_map(|at| tier.legs.get(at)).cloned());
+        }
+        out
+    }
+
+    /// All targets, in the order of the configuration.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        self.tiers
+            .iter()
+            .flat_map(|tier| &tier.legs)
+            .map(|leg| &leg.target)
+    }
+
+    /// The breaker of each target.
+    pub fn breakers(&self) -> impl Iterator<Item = (&Target, &Arc<Breaker>)> {
+        let legs = self.tiers.iter().flat_map(|tier| &tier.legs);
+        legs.map(|leg| (&leg.target, &leg.breaker))
+    }
+}

@@ -1,0 +1,257 @@
+//! Answers: errors in the words of the dialect, replies with the headers that say how they came.
+
+use bytes::Bytes;
+use gate::Refusal;
+use gate::identity::IdentityFault;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use net::http::server::{Response, ResponseBody, single};
+use toolkit::reasons::http_status;
+use wire::model::{Dialect, ErrorText, error_body};
+
+use crate::call::{Relay, Trail, Unserved, Whole};
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+const TARGET: HeaderName = HeaderName::from_static("x-durward-target");
+const ATTEMPTS: HeaderName = HeaderName::from_static("x-durward-attempts");
+const SPARED: HeaderName = HeaderName::from_static("x-durward-spared");
+
+/// Longest id of a request that is taken over from a caller, in bytes.
+const ID_BYTES_MAX: usize = 128;
+
+/// The id that a caller gives its request; `None` where it gives none that can be used.
+pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
+    let text = single(headers, &X_REQUEST_ID).ok().flatten()?;
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"._-:".contains(&b);
+    let is_id = (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(fits);
+    is_id.then(|| text.to_owned())
+}
+
+/// What an error says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told<'t> {
+    code: &'t str,
+    message: &'t str,
+    param: Option<&'t str>,
+    retry_after_ms: Option<u64>,
+    /// Whether the caller's own library may try again by itself.
+    again: bool,
+}
+
+impl<'t> Told<'t> {
+    pub fn new(code: &'t str, message: &'t str) -> Self {
+        Self {
+            code,
+            message,
+            param: None,
+            retry_after_ms: None,
+            again: false,
+        }
+    }
+
+    pub fn about(self, param: Option<&'t str>) -> Self {
+        Self { param, ..self }
+    }
+}
+
+/// Answers one request.
+#[derive(Debug)]
+pub(super) struct Answer {
+    dialect: Dialect,
+    id: String,
+}
+
+impl Answer {
+    pub fn new(dialect: Dialect, id: String) -> Self {
+        Self { dialect, id }
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub fn id_value(&self) -> Option<HeaderValue> {
+        HeaderValue::try_from(self.id.as_str()).ok()
+    }
+
+    /// An answer in JSON.
+    pub fn json(&self, status: StatusCode, body: Bytes) -> Response {
+        self.with(status, "application/json", ResponseBody::from(body))
+    }
+
+    fn with(&self, status: StatusCode, kind: &'static str, body: ResponseBody) -> Response {
+        let mut response = http::Response::new(body);
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        if let Some(id) = self.id_value() {
+            headers.insert(X_REQUEST_ID, id.clone());
+            headers.insert(REQUEST_ID, id);
+        }
+        response
+    }
+
+    /// An error.
+    pub fn error(&self, status: StatusCode, told: Told<'_>) -> Response {
+        let error = ErrorText {
+            message: told.message,
+            kind: kind(self.dialect, status),
+            code: told.code,
+            param: told.param,
+            request_id: &self.id,
+        };
+        let mut response = self.json(status, error_body(self.dialect, &error).into());
+        let headers = response.headers_mut();
+        if !told.again {
+            headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
+        if let Some(ms) = told.retry_after_ms {
+            headers.insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1_000)));
+            headers.insert(RETRY_AFTER_MS, HeaderValue::from(ms));
+        }
+        response
+    }
+
+    /// Another method is known here.
+    pub fn method(&self, known: &'static str) -> Response {
+        let told = Told::new("method_not_allowed", "this method is not known here");
+        let mut response = self.error(StatusCode::METHOD_NOT_ALLOWED, told);
+        let allowed = HeaderValue::from_static(known);
+        response.headers_mut().insert(ALLOW, allowed);
+        response
+    }
+
+    /// Nobody knows who asks.
+    pub fn unknown_caller(&self, fault: IdentityFault) -> Response {
+        let status = match fault {
+            IdentityFault::OutOfScope => StatusCode::FORBIDDEN,
+            IdentityFault::Missing
+            | IdentityFault::Unknown
+            | IdentityFault::Expired
+            | IdentityFault::Revoked => StatusCode::UNAUTHORIZED,
+        };
+        let mut response = self.error(
+            status,
+            Told::new(fault.label(), fault.sentence().trim_end()),
+        );
+        let challenge = HeaderValue::from_static("Bearer realm=\"durward\"");
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        response
+    }
+
+    /// No model has this name, or none that the caller may know of.
+    pub fn no_model(&self, name: &str) -> Response {
+        let name: String = name.chars().take(128).collect();
+        let message = format!(
+            "there is no model \"{}\" here; /v1/models lists them",
+            name.escape_debug()
+        );
+        let told = Told::new("model_not_found", &message).about(Some("model"));
+        self.error(StatusCode::NOT_FOUND, told)
+    }
+
+    /// The gate refuses the call.
+    pub fn refused(&self, refusal: &Refusal) -> Response {
+        let message = refusal.to_string();
+        let told = Told {
+            retry_after_ms: refusal.retry_after_ms,
+            again: refusal.retry_after_ms.is_some(),
+            ..Told::new(refusal.reason.label(), &message)
+        };
+        self.error(http_status(refusal.reason), told)
+    }
+
+    /// No target serves the call.
+    pub fn unserved(&self, unserved: Unserved) -> Response {
+        let Unserved { fault, trail } = unserved;
+        let mut response = match fault.answer {
+            // The provider speaks the caller's own words about the caller's own mistake.
+            Some((status, body)) => {
+                let mut response = self.json(status, body);
+                let never = HeaderValue::from_static("false");
+                response.headers_mut().insert(SHOULD_RETRY, never);
+                response
+            }
+            None => {
+                let told = Told {
+                    retry_after_ms: fault.retry_after_ms,
+                    ..Told::new(fault.trouble.label(), fault.trouble.sentence())
+                };
+                self.error(fault.trouble.status(), told)
+            }
+        };
+        trace(response.headers_mut(), &trail);
+        response
+    }
+
+    /// A whole reply.
+    pub fn whole(&self, whole: Whole, trail: &Trail) -> Response {
+        let mut response = self.json(StatusCode::OK, whole.body);
+        forward(&whole.headers, response.headers_mut());
+        trace(response.headers_mut(), trail);
+        response
+    }
+
+    /// A stream.
+    pub fn stream(&self, mut relay: Box<Relay>, trail: &Trail) -> Response {
+        relay.set_id(&self.id);
+        let headers = std::mem::take(&mut relay.headers);
+        let mut response = self.with(
+            StatusCode::OK,
+            "text/event-stream; charset=utf-8",
+            ResponseBody::parts(relay),
+        );
+        let own = response.headers_mut();
+        own.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        forward(&headers, own);
+        trace(own, trail);
+        response
+    }
+}
+
+/// The dialect's class of an error.
+fn kind(dialect: Dialect, status: StatusCode) -> &'static str {
+    match (dialect, status.as_u16()) {
+        (Dialect::OpenAi, 401) => "authentication_error",
+        (Dialect::OpenAi, 403) => "permission_error",
+        (Dialect::OpenAi, 429) => "rate_limit_error",
+        (Dialect::OpenAi, 400..=499) => "invalid_request_error",
+        (Dialect::OpenAi, _) => "server_error",
+        (Dialect::Anthropic, 401) => "authentication_error",
+        (Dialect::Anthropic, 403) => "permission_error",
+        (Dialect::Anthropic, 404) => "not_found_error",
+        (Dialect::Anthropic, 413) => "request_too_large",
+        (Dialect::Anthropic, 429) => "rate_limit_error",
+        (Dialect::Anthropic, 503 | 529) => "overloaded_error",
+        (Dialect::Anthropic, 504) => "timeout_error",
+        (Dialect::Anthropic, 400..=499) => "invalid_request_error",
+        (Dialect::Anthropic, _) => "api_error",
+    }
+}
+
+/// What a provider says of its limits and its own work goes on to the caller.
+fn forward(from: &HeaderMap, to: &mut HeaderMap) {
+    for (name, value) in from {
+        let text = name.as_str();
+        let is_told = text.starts_with("x-ratelimit-")
+            || text.starts_with("anthropic-ratelimit-")
+            || text == "openai-processing-ms";
+        if is_told {
+            to.append(name.clone(), value.clone());
+        }
+    }
+}
+
+/// How the call was served.
+fn trace(headers: &mut HeaderMap, trail: &Trail) {
+    if let Ok(target) = HeaderValue::try_from(trail.target.as_str()) {
+        headers.insert(TARGET, target);
+    }
+    headers.insert(ATTEMPTS, HeaderValue::from(trail.attempts));
+    if trail.spared > 0 {
+        headers.insert(SPARED, HeaderValue::from(trail.spared));
+    }
+}

@@ -1,0 +1,82 @@
+//! The list of models that a caller may use.
+
+use std::sync::Arc;
+
+use gate::Caller;
+use gate::facts::Facts;
+use http::StatusCode;
+use net::http::server::Response;
+
+use super::Face;
+use super::answer::Answer;
+use crate::call::{of_target, origin};
+use crate::catalogue::Route;
+
+/// What is said of a model's age: nobody knows it.
+const CREATED: &str = "\"created\":0,\"created_at\":\"1970-01-01T00:00:00Z\"";
+
+impl Face {
+    /// All models that the caller may use, in a form that the clients of both dialects read.
+    pub(super) fn list(&self, caller: &Caller, answer: &Answer) -> Response {
+        if let Err(refused) = self.counted(caller, answer) {
+            return *refused;
+        }
+        let names: Vec<String> = self
+            .catalogue
+            .names()
+            .filter(|(name, route)| self.may_use(caller, name, route))
+            .map(|(name, _)| name)
+            .collect();
+        let data: Vec<String> = names.iter().map(|name| entry(name)).collect();
+        let end = |name: Option<&String>| name.map_or_else(|| "null".to_owned(), |n| quoted(n));
+        let body = format!(
+            "{{\"object\":\"list\",\"data\":[{}],\"has_more\":false,\"first_id\":{},\"last_id\":{}}}",
+            data.join(","),
+            end(names.first()),
+            end(names.last())
+        );
+        answer.json(StatusCode::OK, body.into())
+    }
+
+    /// One of them.
+    pub(super) fn one(&self, caller: &Caller, name: &str, answer: &Answer) -> Response {
+        if let Err(refused) = self.counted(caller, answer) {
+            return *refused;
+        }
+        let name = name.replace("%2F", "/").replace("%2f", "/");
+        match self.catalogue.find(&name) {
+            Some(route) if self.may_use(caller, &name, &route) => {
+                answer.json(StatusCode::OK, entry(&name).into())
+            }
+            Some(_) | None => answer.no_model(&name),
+        }
+    }
+
+    fn counted(&self, caller: &Caller, answer: &Answer) -> Result<(), Box<Response>> {
+        let gate = &self.terms.gate;
+        let origin = origin(gate, answer.id(), "", b"", gate.mono_ns());
+        let counted = gate.admit_stray(&Facts::of(caller), &origin);
+        counted.map_err(|refusal| Box::new(answer.refused(&refusal)))
+    }
+
+    fn may_use(&self, caller: &Caller, name: &str, route: &Arc<Route>) -> bool {
+        let mut targets = route.targets();
+        targets.any(|target| {
+            let facts = of_target(name, target, caller);
+            self.terms.gate.may_be_listed(&facts)
+        })
+    }
+}
+
+fn entry(name: &str) -> String {
+    let quoted = quoted(name);
+    format!(
+        "{{\"id\":{quoted},\"object\":\"model\",\"type\":\"model\",\"display_name\":{quoted},{CREATED},\"owned_by\":\"durward\"}}"
+    )
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    wire::text::push_string(&mut out, text);
+    String::from_utf8(out).unwrap_or_default()
+}

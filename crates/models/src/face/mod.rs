@@ -1,0 +1,209 @@
+//! The face of model APIs over HTTP: paths, callers, and answers in the dialect of each.
+
+mod answer;
+mod list;
+mod paths;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use gate::identity::IdentityFault;
+use gate::{Caller, Gate};
+use http::{HeaderName, Method, StatusCode};
+use net::http::server::{Request, Response, single};
+use toolkit::face::Route;
+use toolkit::server::BoxFuture;
+use wire::model::{Dialect, Endpoint};
+
+use crate::call::{self, Admitted, Served, Terms};
+use crate::catalogue::Catalogue;
+use crate::request::ModelRequest;
+use answer::{Answer, Told};
+use paths::Place;
+
+/// Bounds of the face.
+#[derive(Debug, Clone, Copy)]
+pub struct FaceOptions {
+    /// The longest reply that is not streamed, and the longest event, in bytes.
+    pub reply_bytes_max: usize,
+    /// How long a reply may say nothing once it has begun, in milliseconds.
+    pub stall_ms_max: u64,
+    /// How long a stream may last, in milliseconds.
+    pub stream_ms_max: u64,
+}
+
+impl Default for FaceOptions {
+    fn default() -> Self {
+        Self {
+            reply_bytes_max: 16 * 1024 * 1024,
+            stall_ms_max: 120_000,
+            stream_ms_max: 3_600_000,
+        }
+    }
+}
+
+/// The header by which a caller joins its calls to one run.
+const RUN: HeaderName = HeaderName::from_static("x-durward-run");
+/// Longest name of a run, in bytes.
+const RUN_BYTES_MAX: usize = 128;
+
+/// The model APIs.
+pub struct Face {
+    routes: Vec<Route>,
+    terms: Terms,
+    catalogue: Catalogue,
+    /// Distinguishes the ids of this instance.
+    salt: u64,
+    requests: AtomicU64,
+    ending: AtomicBool,
+}
+
+impl Face {
+    /// Serves what the catalogue names, through this gate. `salt` distinguishes this instance.
+    #[must_use]
+    pub fn new(gate: Arc<Gate>, catalogue: Catalogue, options: FaceOptions, salt: u64) -> Self {
+        Self {
+            routes: paths::routes(),
+            terms: Terms {
+                gate,
+                reply_bytes_max: options.reply_bytes_max,
+                stall_ms_max: options.stall_ms_max,
+                stream_ms_max: options.stream_ms_max,
+            },
+            catalogue,
+            salt,
+            requests: AtomicU64::new(0),
+            ending: AtomicBool::new(false),
+        }
+    }
+
+    /// What can be called.
+    #[must_use]
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    fn next_id(&self) -> String {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        format!("req_{:016x}{number:08x}", self.salt)
+    }
+
+    async fn answer(&self, who: Result<Caller, IdentityFault>, request: Request) -> Response {
+        let received_ns = self.terms.gate.mono_ns();
+        let place = paths::place(request.head.uri.path());
+        let id = answer::request_id(&request.head.headers).unwrap_or_else(|| self.next_id());
+        let answer = Answer::new(place.dialect(&request.head.headers), id);
+        let caller = match who {
+            Ok(caller) => caller,
+            Err(fault) => return answer.unknown_caller(fault),
+        };
+        match place {
+            Place::Ask(endpoint) if request.head.method == Method::POST => {
+                self.ask(endpoint, caller, request, &answer, received_ns)
+                    .await
+            }
+            Place::Ask(_) => answer.method("POST"),
+            Place::List if request.head.method == Method::GET => self.list(&caller, &answer),
+            Place::One(name) if request.head.method == Method::GET => {
+                let name = name.to_owned();
+                self.one(&caller, &name, &answer)
+            }
+            Place::List | Place::One(_) => answer.method("GET"),
+            Place::Elsewhere => answer.error(
+                StatusCode::NOT_FOUND,
+                Told::new("endpoint_not_served", "this endpoint is not served"),
+            ),
+        }
+    }
+
+    async fn ask(
+        &self,
+        endpoint: Endpoint,
+        caller: Caller,
+        mut request: Request,
+        answer: &Answer,
+        received_ns: u64,
+    ) -> Response {
+        let body = match request.read_body().await {
+            Ok(body) => body,
+            Err(fault) => {
+                let told = Told::new(fault.label(), fault.sentence());
+                return answer.error(fault.status(), told);
+            }
+        };
+        let headers = &request.head.headers;
+        let mut asked = match ModelRequest::read(endpoint, &body, headers) {
+            Ok(asked) => asked,
+            Err(fault) => {
+                let message = fault.to_string();
+                let told = Told::new("request_unreadable", &message).about(fault.param());
+                return answer.error(StatusCode::BAD_REQUEST, told);
+            }
+        };
+        if let Some(id) = answer.id_value() {
+            asked.set_id(id);
+        }
+        let run = single(headers, &RUN).ok().flatten().unwrap_or_default();
+        let run = run.get(..RUN_BYTES_MAX).unwrap_or(run);
+        let gate = &self.terms.gate;
+        let origin = call::origin(gate, answer.id(), run, &body, received_ns);
+        let Some(route) = self.catalogue.find(asked.model()) else {
+            let facts = gate::facts::Facts::of(&caller);
+            return match gate.admit_stray(&facts, &origin) {
+                Ok(()) => answer.no_model(asked.model()),
+                Err(refusal) => answer.refused(&refusal),
+            };
+        };
+        let admitted = call::admit(gate, caller, &route, asked, origin).await;
+        let Admitted {
+            permit,
+            caller,
+            legs,
+        } = match admitted {
+            Ok(admitted) => admitted,
+            Err(refusal) => return answer.refused(&refusal),
+        };
+        match call::serve(&self.terms, &route, &legs, &caller, permit).await {
+            Ok(Served::Whole(whole, trail)) => answer.whole(whole, &trail),
+            Ok(Served::Stream(relay, trail)) => answer.stream(relay, &trail),
+            Err(unserved) => answer.unserved(unserved),
+        }
+    }
+}
+
+impl toolkit::face::Face<Request, Response> for Face {
+    fn name(&self) -> &'static str {
+        "models"
+    }
+
+    fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    fn handle(
+        &self,
+        who: Result<Caller, IdentityFault>,
+        request: Request,
+    ) -> BoxFuture<'_, Response> {
+        Box::pin(self.answer(who, request))
+    }
+
+    fn tick(&self) {
+        for provider in self.catalogue.providers() {
+            provider.tick();
+        }
+    }
+
+    fn quiet(&self) {
+        self.ending.store(true, Ordering::Release);
+    }
+}
+
+/// Whose words are spoken to somebody who asks for a list.
+fn dialect_of_headers(headers: &http::HeaderMap) -> Dialect {
+    if headers.contains_key("anthropic-version") {
+        Dialect::Anthropic
+    } else {
+        Dialect::OpenAi
+    }
+}

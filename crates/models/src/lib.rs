@@ -1,0 +1,24 @@
+//! The face of model APIs: OpenAI's and Anthropic's dialects in front, providers behind, the gate between.
+//!
+//! A request is read once, judged as a call to one target of the model that it names, and sent by a provider
+//! that takes nothing but a spent pass. Where a target fails before the first byte of its reply, the same
+//! request goes to the next one; each target is judged by the same rules before it is used.
+//!
+//! Invariants, as absences:
+//! - nothing is sent without a pass: [`Provider::send`] takes a [`gate::Spent`], and only the gate makes one;
+//! - no byte of a body changes but `model` and the stream options, where both sides speak one dialect;
+//! - no stream ends as if it were whole where it is not;
+//! - no prompt, completion or key is logged or recorded: there is no field for them;
+//! - nothing here names `net::outbound` outside of [`upstream`].
+
+mod call;
+pub mod catalogue;
+mod face;
+mod provider;
+mod request;
+pub mod upstream;
+
+pub use catalogue::{Alias, Catalogue, CatalogueFault, Rotation};
+pub use face::{Face, FaceOptions};
+pub use provider::{Address, Fault, Offer, Provider, Remedy, Reply, ReplyBody, Sent, Trouble};
+pub use request::ModelRequest;

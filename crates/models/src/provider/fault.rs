@@ -1,0 +1,311 @@
+//! Why a target did not serve a request, and what helps.
+
+use bytes::Bytes;
+use gate::ClosedSet;
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, HeaderName, StatusCode};
+use toolkit::breaker::Verdict;
+use wire::model::message_of;
+
+/// What went wrong at a target. The labels stand in records, headers and errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Trouble {
+    /// Nobody answers there, or there is no secure connection.
+    Unreachable,
+    /// All connections to it are in use.
+    Busy,
+    /// The reply did not begin in time.
+    TooSlow,
+    /// The reply stopped for too long.
+    Stalled,
+    /// The reply ended before its end.
+    Cut,
+    /// The reply is none of its dialect.
+    Malformed,
+    /// The reply, or one event of it, is longer than it may be.
+    TooLong,
+    /// The stream lasted longer than it may.
+    Endless,
+    /// An error of the provider's own: 5xx, or one in the middle of a stream.
+    Failed,
+    /// Too many requests: 429.
+    RateLimited,
+    /// Nothing is left to spend there: 402, or 429 that says so.
+    Quota,
+    /// The provider does not take our key: 401 or 403.
+    Credentials,
+    /// The provider has no such model: 404.
+    NoModel,
+    /// The provider says that the request is wrong.
+    Refused,
+    /// The target is spared because it failed too often.
+    Spared,
+    /// The rules do not let the call go to this target.
+    Denied,
+    /// The target does not speak this endpoint.
+    NotSpoken,
+    /// The caller has gone.
+    ClientGone,
+}
+
+impl Trouble {
+    /// All, in the order of the reference page.
+    pub const ALL: [Self; 18] = [
+        Self::Unreachable,
+        Self::Busy,
+        Self::TooSlow,
+        Self::Stalled,
+        Self::Cut,
+        Self::Malformed,
+        Self::TooLong,
+        Self::Endless,
+        Self::Failed,
+        Self::RateLimited,
+        Self::Quota,
+        Self::Credentials,
+        Self::NoModel,
+        Self::Refused,
+        Self::Spared,
+        Self::Denied,
+        Self::NotSpoken,
+        Self::ClientGone,
+    ];
+
+    /// The closed label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Unreachable => "provider_unreachable",
+            Self::Busy => "provider_busy",
+            Self::TooSlow => "provider_timeout",
+            Self::Stalled => "provider_stalled",
+            Self::Cut => "provider_cut",
+            Self::Malformed => "provider_malformed",
+            Self::TooLong => "provider_too_long",
+            Self::Endless => "provider_endless",
+            Self::Failed => "provider_error",
+            Self::RateLimited => "provider_rate_limited",
+            Self::Quota => "provider_quota",
+            Self::Credentials => "provider_credentials",
+            Self::NoModel => "provider_no_model",
+            Self::Refused => "provider_refused",
+            Self::Spared => "circuit_open",
+            Self::Denied => "target_denied",
+            Self::NotSpoken => "endpoint_not_spoken",
+            Self::ClientGone => "client_gone",
+        }
+    }
+
+    /// One sentence for the caller.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Unreachable => "the model provider cannot be reached",
+            Self::Busy => "all connections to the model provider are in use",
+            Self::TooSlow => "the model provider did not begin to answer in time",
+            Self::Stalled => "the model provider stopped in the middle of its answer",
+            Self::Cut => "the model provider's answer ended before its end",
+            Self::Malformed => "the model provider's answer cannot be read",
+            Self::TooLong => "the model provider's answer is longer than it may be",
+            Self::Endless => "the model provider's answer lasted longer than it may",
+            Self::Failed => "the model provider reported an error of its own",
+            Self::RateLimited => "the model provider takes no more requests for now",
+            Self::Quota => "the account at the model provider has nothing left to spend",
+            Self::Credentials => {
+                "the model provider does not take the key that is configured for it"
+            }
+            Self::NoModel => "the model provider has no model of this name",
+            Self::Refused => "the model provider says that the request is wrong",
+            Self::Spared => "the model provider failed too often and is spared for a while",
+            Self::Denied => "the policy lets this call go to no further target",
+            Self::NotSpoken => "the model provider does not serve this endpoint",
+            Self::ClientGone => "the caller has gone",
+        }
+    }
+
+    /// The status under which a caller is told.
+    #[must_use]
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::TooSlow | Self::Stalled | Self::Endless => StatusCode::GATEWAY_TIMEOUT,
+            Self::RateLimited | Self::Quota => StatusCode::TOO_MANY_REQUESTS,
+            Self::Busy | Self::Spared => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoModel | Self::NotSpoken => StatusCode::NOT_FOUND,
+            Self::Refused | Self::ClientGone => StatusCode::BAD_REQUEST,
+            Self::Denied => StatusCode::FORBIDDEN,
+            Self::Unreachable
+            | Self::Cut
+            | Self::Malformed
+            | Self::TooLong
+            | Self::Failed
+            | Self::Credentials => StatusCode::BAD_GATEWAY,
+        }
+    }
+
+    /// What it says about the target. One that is used too often is there; its keys rest, not the target.
+    #[must_use]
+    pub fn verdict(self) -> Verdict {
+        match self {
+            Self::Unreachable
+            | Self::TooSlow
+            | Self::Stalled
+            | Self::Cut
+            | Self::Malformed
+            | Self::TooLong
+            | Self::Endless
+            | Self::Failed
+            | Self::Quota
+            | Self::Credentials => Verdict::Failure {
+                retry_after_ms: None,
+            },
+            Self::NoModel | Self::Refused | Self::Denied | Self::NotSpoken => Verdict::ClientFault,
+            Self::RateLimited | Self::Busy | Self::Spared | Self::ClientGone => Verdict::Cancelled,
+        }
+    }
+}
+
+impl ClosedSet for Trouble {
+    const EVERY: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.label()
+    }
+}
+
+/// What may help after a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// Another key of the same provider, at once.
+    OtherKey,
+    /// The same again after a short wait, once; then the next target.
+    Again,
+    /// The next target.
+    NextTarget,
+    /// Nothing: the request itself is wrong.
+    Nothing,
+}
+
+/// A request that was not served.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// What went wrong.
+    pub trouble: Trouble,
+    /// What may help.
+    pub remedy: Remedy,
+    /// When trying again can help, as the provider says, in milliseconds.
+    pub retry_after_ms: Option<u64>,
+    /// The provider's own answer, where the caller is to read it: status and body.
+    pub answer: Option<(StatusCode, Bytes)>,
+}
+
+impl Fault {
+    /// One that has no answer with it.
+    #[must_use]
+    pub fn of(trouble: Trouble, remedy: Remedy) -> Self {
+        Self {
+            trouble,
+            remedy,
+            retry_after_ms: None,
+            answer: None,
+        }
+    }
+
+    /// What an answer means whose status is no success.
+    #[must_use]
+    pub fn answered(status: StatusCode, headers: &HeaderMap, body: Bytes) -> Self {
+        classify(status, retry_after(headers), body)
+    }
+}
+
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+
+fn classify(status: StatusCode, retry_after_ms: Option<u64>, body: Bytes) -> Fault {
+    let text = std::str::from_utf8(&body).unwrap_or_default();
+    let mentions = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let (trouble, remedy) = match status.as_u16() {
+        401 | 403 => (Trouble::Credentials, Remedy::NextTarget),
+        402 => (Trouble::Quota, Remedy::NextTarget),
+        429 if mentions(&["insufficient_quota", "billing_hard_limit"]) => {
+            (Trouble::Quota, Remedy::NextTarget)
+        }
+        429 => (Trouble::RateLimited, Remedy::NextTarget),
+        404 => (Trouble::NoModel, Remedy::NextTarget),
+        400 | 413 if mentions(&["context_length_exceeded", "prompt is too long"]) => {
+            (Trouble::Refused, Remedy::NextTarget)
+        }
+        408 | 500..=599 => (Trouble::Failed, Remedy::Again),
+        300..=399 => (Trouble::Malformed, Remedy::NextTarget),
+        _ => (Trouble::Refused, Remedy::Nothing),
+    };
+    let told = matches!(trouble, Trouble::Refused | Trouble::NoModel) && message_of(text).is_some();
+    Fault {
+        trouble,
+        remedy,
+        retry_after_ms,
+        answer: told.then_some((status, body)),
+    }
+}
+
+/// How long the provider asks to wait, in milliseconds. A date is not read: nobody knows its clock.
+fn retry_after(headers: &HeaderMap) -> Option<u64> {
+    let number = |name: &HeaderName| {
+        let text = headers.get(name)?.to_str().ok()?;
+        let number: f64 = text.trim().parse().ok()?;
+        (0.0..1.0e12).contains(&number).then_some(number)
+    };
+    let ms = number(&RETRY_AFTER_MS).or_else(|| number(&RETRY_AFTER).map(|s| s * 1_000.0))?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is within 0 and 10^15"
+    )]
+    Some(ms.ceil() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn each_status_has_its_remedy() {
+        let quota = r#"{"error":{"code":"insufficient_quota","message":"x"}}"#;
+        let long = r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#;
+        let cases = [
+            (401, "", Trouble::Credentials, Remedy::NextTarget, false),
+            (403, quota, Trouble::Credentials, Remedy::NextTarget, false),
+            (402, "", Trouble::Quota, Remedy::NextTarget, false),
+            (429, "", Trouble::RateLimited, Remedy::NextTarget, false),
+            (429, quota, Trouble::Quota, Remedy::NextTarget, false),
+            (400, long, Trouble::Refused, Remedy::NextTarget, true),
+            (400, "<html>", Trouble::Refused, Remedy::Nothing, false),
+            (422, quota, Trouble::Refused, Remedy::Nothing, true),
+            (404, long, Trouble::NoModel, Remedy::NextTarget, true),
+            (500, quota, Trouble::Failed, Remedy::Again, false),
+            (529, "", Trouble::Failed, Remedy::Again, false),
+            (408, "", Trouble::Failed, Remedy::Again, false),
+            (302, "", Trouble::Malformed, Remedy::NextTarget, false),
+        ];
+        for (status, body, trouble, remedy, told) in cases {
+            let code = StatusCode::from_u16(status).unwrap_or_default();
+            let fault = classify(code, None, Bytes::from_static(body.as_bytes()));
+            assert_eq!((fault.trouble, fault.remedy), (trouble, remedy), "{status}");
+            assert_eq!(fault.answer.is_some(), told, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_wait_is_read_in_either_unit() {
+        let read = |name: HeaderName, value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_static(value));
+            retry_after(&headers)
+        };
+        assert_eq!(read(RETRY_AFTER, "2"), Some(2_000));
+        assert_eq!(read(RETRY_AFTER, "0.5"), Some(500));
+        assert_eq!(read(RETRY_AFTER_MS, "20"), Some(20));
+        for odd in ["-1", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "NaN", "1e30"] {
+            assert_eq!(read(RETRY_AFTER, odd), None, "{odd}");
+        }
+    }
+}

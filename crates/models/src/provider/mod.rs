@@ -1,0 +1,84 @@
+//! What answers a request: a provider of models.
+
+mod fault;
+
+use std::fmt;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use gate::{PeerId, Spent};
+use http::HeaderMap;
+use tokio::time::Instant;
+use toolkit::server::BoxFuture;
+use wire::model::Endpoint;
+
+use crate::request::ModelRequest;
+pub use fault::{Fault, Remedy, Trouble};
+
+/// Where and until when a request goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Address<'a> {
+    /// The provider's own name for the model.
+    pub model: &'a str,
+    /// The head of the reply is there by then, or the request has failed.
+    pub until: Instant,
+}
+
+/// A provider of models. It takes nothing but a spent pass.
+pub trait Provider: Send + Sync {
+    /// Its name in the configuration, in rules and in records.
+    fn peer(&self) -> &PeerId;
+
+    /// What it has to offer.
+    fn offer(&self) -> &Offer;
+
+    /// Sends a request and waits for the head of its reply. Where none comes, the pass is given back, so
+    /// that the same request can go to another target of its call.
+    fn send<'a>(&'a self, spent: Spent<ModelRequest>, to: Address<'a>) -> BoxFuture<'a, Sent>;
+
+    /// Time has passed: what was not used for long goes.
+    fn tick(&self) {}
+}
+
+/// What a provider has to offer.
+#[derive(Debug, Clone, Default)]
+pub struct Offer {
+    /// Its models; where the list is empty, any name is passed on.
+    pub models: Vec<String>,
+    /// The endpoints that it speaks.
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub enum Sent {
+    /// The provider answers it.
+    Reply(Reply),
+    /// It does not.
+    Unserved(Spent<ModelRequest>, Fault),
+}
+
+/// An answer whose head has come: a success by its status.
+pub struct Reply {
+    /// The pass, until the first byte has gone to the caller.
+    pub spent: Spent<ModelRequest>,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body. Dropped before the end, it ends the provider's work.
+    pub body: Box<dyn ReplyBody>,
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reply")
+    }
+}
+
+/// The body of a reply, as it comes.
+pub trait ReplyBody: Send {
+    /// The next bytes; `None` at the end.
+    ///
+    /// # Errors
+    /// Where it ends before its end.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Trouble>>;
+}

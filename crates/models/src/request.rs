@@ -1,0 +1,250 @@
+//! A request to a model: what the gate judges and a provider sends.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use gate::approval::Shown;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use wire::model::{Body, BodyFault, Endpoint};
+
+/// Longest name of a model, in bytes.
+pub const MODEL_BYTES_MAX: usize = 256;
+
+/// Headers of a request that go on to the provider as they came.
+const FORWARDED: [HeaderName; 3] = [
+    HeaderName::from_static("anthropic-beta"),
+    HeaderName::from_static("anthropic-version"),
+    HeaderName::from_static("openai-beta"),
+];
+
+/// A request to a model.
+#[derive(Debug)]
+pub struct ModelRequest {
+    endpoint: Endpoint,
+    body: Body,
+    model: String,
+    streams: bool,
+    headers: HeaderMap,
+}
+
+/// Why a request cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unreadable {
+    /// Its body.
+    Body(BodyFault),
+    /// It names no model, or one with a name that no model has.
+    Model,
+    /// `stream` is neither true nor false.
+    Stream,
+    /// A stream is asked for where there is none.
+    NoStream,
+}
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Body(fault) => write!(f, "the body cannot be taken: {fault}"),
+            Self::Model => write!(
+                f,
+                "\"model\" has to be a text of 1 to {MODEL_BYTES_MAX} bytes without control characters"
+            ),
+            Self::Stream => f.write_str("\"stream\" has to be true or false"),
+            Self::NoStream => f.write_str("replies of this endpoint are not streamed"),
+        }
+    }
+}
+
+impl Unreadable {
+    /// The member of the body that it is about.
+    pub(crate) fn param(&self) -> Option<&'static str> {
+        match self {
+            Self::Body(_) => None,
+            Self::Model => Some("model"),
+            Self::Stream | Self::NoStream => Some("stream"),
+        }
+    }
+}
+
+impl ModelRequest {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// [`Unreadable`].
+    pub fn read(endpoint: Endpoint, body: &[u8], headers: &HeaderMap) -> Result<Self, Unreadable> {
+        let body = Body::read(body, endpoint.known()).map_err(Unreadable::Body)?;
+        let model = body.text("model").unwrap_or_default().into_owned();
+        let is_name = !model.is_empty()
+            && model.len() <= MODEL_BYTES_MAX
+            && !model.chars().any(char::is_control);
+        if !is_name {
+            return Err(Unreadable::Model);
+        }
+        let streams = match body.get("stream") {
+            None | Some("false") => false,
+            Some("true") if endpoint.streams() => true,
+            Some("true") => return Err(Unreadable::NoStream),
+            Some(_) => return Err(Unreadable::Stream),
+        };
+        let mut forwarded = HeaderMap::new();
+        for name in FORWARDED {
+            for value in headers.get_all(&name) {
+                forwarded.append(name.clone(), value.clone());
+            }
+        }
+        Ok(Self {
+            endpoint,
+            body,
+            model,
+            streams,
+            headers: forwarded,
+        })
+    }
+
+    /// What is asked of the model.
+    #[must_use]
+    pub fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
+
+    /// The model's name as the caller wrote it.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Whether the reply is to be streamed.
+    #[must_use]
+    pub fn streams(&self) -> bool {
+        self.streams
+    }
+
+    /// The body as it came.
+    #[must_use]
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// Headers that belong to the request and not to the connection.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Names the request for the provider.
+    pub(crate) fn set_id(&mut self, id: HeaderValue) {
+        let name = HeaderName::from_static("x-request-id");
+        self.headers.insert(name, id);
+    }
+
+    /// Whether the caller wants to be told in the stream what was used.
+    #[must_use]
+    pub fn wants_usage(&self) -> bool {
+        self.endpoint != Endpoint::Chat
+            || self
+                .stream_options()
+                .is_some_and(|own| own.is_true("include_usage"))
+    }
+
+    fn stream_options(&self) -> Option<Body> {
+        let raw = self.body.get("stream_options")?;
+        Body::read(raw.as_bytes(), &["include_usage"]).ok()
+    }
+
+    /// The body for a provider that calls the model by this name: a stream of chat completions is asked to
+    /// say what it used, and all else is as it came.
+    #[must_use]
+    pub fn body_for(&self, model: &str) -> Bytes {
+        let mut name = Vec::with_capacity(model.len() + 2);
+        wire::text::push_string(&mut name, model);
+        let name = String::from_utf8(name).unwrap_or_default();
+        let usage = (self.streams && !self.wants_usage()).then(|| {
+            self.stream_options().map_or_else(
+                || r#"{"include_usage":true}"#.to_owned(),
+                |own| own.with(&[("include_usage", "true")]),
+            )
+        });
+        let mut edits = vec![("model", name.as_str())];
+        edits.extend(usage.as_deref().map(|usage| ("stream_options", usage)));
+        self.body.with(&edits).into()
+    }
+}
+
+impl Shown for ModelRequest {
+    fn arguments(&self) -> Option<Cow<'_, str>> {
+        Some(self.body.as_str().into())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    fn read(endpoint: Endpoint, text: &str) -> Result<ModelRequest, Unreadable> {
+        ModelRequest::read(endpoint, text.as_bytes(), &HeaderMap::new())
+    }
+
+    #[test]
+    fn only_the_model_and_the_stream_options_are_written() {
+        let cases = [
+            (
+                r#"{"model":"smart", "x" :1.0}"#,
+                r#"{"model":"a/b", "x" :1.0}"#,
+            ),
+            (
+                r#"{"model":"smart","stream":true}"#,
+                r#"{"stream_options":{"include_usage":true},"model":"a/b","stream":true}"#,
+            ),
+            (
+                r#"{"model":"smart","stream":true,"stream_options":{"include_obfuscation":false}}"#,
+                r#"{"model":"a/b","stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}"#,
+            ),
+            (
+                r#"{"model":"smart","stream":true,"stream_options":{"include_usage":false}}"#,
+                r#"{"model":"a/b","stream":true,"stream_options":{"include_usage":true}}"#,
+            ),
+            (
+                r#"{"model":"smart","stream":true,"stream_options":{"include_usage":true}}"#,
+                r#"{"model":"a/b","stream":true,"stream_options":{"include_usage":true}}"#,
+            ),
+        ];
+        for (text, expect) in cases {
+            let request = read(Endpoint::Chat, text).unwrap();
+            assert_eq!(request.body_for("a/b"), expect.as_bytes(), "{text}");
+        }
+        let messages = r#"{"model":"m","stream":true}"#;
+        let request = read(Endpoint::Messages, messages).unwrap();
+        assert_eq!(request.body_for("m"), messages.as_bytes());
+    }
+
+    #[test]
+    fn what_names_no_model_or_streams_wrongly_is_refused() {
+        let long = format!(r#"{{"model":"{}"}}"#, "m".repeat(MODEL_BYTES_MAX + 1));
+        for text in [
+            "{}",
+            r#"{"model":""}"#,
+            r#"{"model":7}"#,
+            r#"{"model":null}"#,
+            r#"{"model":"a\n"}"#,
+            &long,
+        ] {
+            assert_eq!(
+                read(Endpoint::Chat, text).unwrap_err(),
+                Unreadable::Model,
+                "{text}"
+            );
+        }
+        let odd = r#"{"model":"m","stream":"true"}"#;
+        assert_eq!(read(Endpoint::Chat, odd).unwrap_err(), Unreadable::Stream);
+        let stream = r#"{"model":"m","stream":true}"#;
+        assert_eq!(
+            read(Endpoint::Embeddings, stream).unwrap_err(),
+            Unreadable::NoStream
+        );
+        let twice = r#"{"model":"m","model":"n"}"#;
+        assert!(matches!(
+            read(Endpoint::Chat, twice),
+            Err(Unreadable::Body(_))
+        ));
+    }
+}

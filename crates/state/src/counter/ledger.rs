@@ -1,0 +1,312 @@
+//! Accounts in memory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{
+    ACCOUNT_BYTES_MAX, ACCOUNTS_MAX, Budget, Counter, Held, Left, Reservation, Settle, Stop,
+};
+
+/// One account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Account {
+    window: i64,
+    used: u64,
+    reserved: u64,
+}
+
+impl Account {
+    fn taken(&self) -> u64 {
+        self.used.saturating_add(self.reserved)
+    }
+
+    /// The account as it is in a window: what was in an earlier one is over.
+    fn at(&self, window: i64) -> Self {
+        if self.window == window {
+            return *self;
+        }
+        Self {
+            window,
+            ..Self::default()
+        }
+    }
+}
+
+/// All accounts.
+#[derive(Debug, Default)]
+pub(super) struct Ledger(HashMap<Arc<str>, Account>);
+
+impl Ledger {
+    /// Reserves on all accounts or on none.
+    pub fn reserve(
+        &mut self,
+        budgets: &[Budget],
+        cost: u64,
+        now_ms: i64,
+    ) -> Result<(Vec<Held>, Option<Left>), Stop> {
+        let mut least: Option<Left> = None;
+        for budget in budgets {
+            if budget.account.len() > ACCOUNT_BYTES_MAX || budget.account.contains(['\n', '\t']) {
+                return Err(Stop::Full);
+            }
+            let taken = self.taken(budget, now_ms);
+            let left = budget.most.saturating_sub(taken);
+            let ends_in_ms = budget.ends_in_ms(now_ms);
+            let Some(rest) = left.checked_sub(cost) else {
+                return Err(Stop::Spent {
+                    account: Arc::clone(&budget.account),
+                    left,
+                    ends_in_ms,
+                });
+            };
+            if least.is_none_or(|least| rest < least.left) {
+                least = Some(Left {
+                    most: budget.most,
+                    left: rest,
+                    ends_in_ms,
+                });
+            }
+        }
+        self.make_room(budgets, now_ms)?;
+        let mut held = Vec::with_capacity(budgets.len());
+        for budget in budgets {
+            let window = budget.window(now_ms);
+            let account = self.0.entry(Arc::clone(&budget.account)).or_default();
+            *account = account.at(window);
+            account.reserved = account.reserved.saturating_add(cost);
+            held.push((Arc::clone(&budget.account), window));
+        }
+        Ok((held, least))
+    }
+
+    fn make_room(&mut self, budgets: &[Budget], now_ms: i64) -> Result<(), Stop> {
+        let is_new = |budget: &&Budget| !self.0.contains_key(&budget.account);
+        let new = budgets.iter().filter(is_new).count();
+        if self.0.len() + new <= ACCOUNTS_MAX {
+            return Ok(());
+        }
+        // Whose window is over cannot be told without its budget; of these here it can.
+        for budget in budgets {
+            let window = budget.window(now_ms);
+            self.0
+                .retain(|_, account| account.window >= window || account.reserved > 0);
+        }
+        if self.0.len() + new <= ACCOUNTS_MAX {
+            Ok(())
+        } else {
+            Err(Stop::Full)
+        }
+    }
+
+    /// Puts what was used in the place of what was reserved. A window that is over keeps its own.
+    pub fn settle(&mut self, held: &[Held], cost: u64, used: u64) {
+        for (name, window) in held {
+            if let Some(account) = self.0.get_mut(name)
+                && account.window == *window
+            {
+                account.reserved = account.reserved.saturating_sub(cost);
+                account.used = account.used.saturating_add(used);
+            }
+        }
+    }
+
+    /// Adds what was used before.
+    pub fn add(&mut self, name: &str, window: i64, used: u64) {
+        if self.0.len() >= ACCOUNTS_MAX && !self.0.contains_key(name) {
+            return;
+        }
+        let account = self.0.entry(name.into()).or_default();
+        if account.window <= window {
+            *account = account.at(window);
+            account.used = account.used.saturating_add(used);
+        }
+    }
+
+    pub fn taken(&self, budget: &Budget, now_ms: i64) -> u64 {
+        let window = budget.window(now_ms);
+        let account = self.0.get(&budget.account);
+        account.map_or(0, |account| account.at(window).taken())
+    }
+
+    /// What is used of each account, reservations aside.
+    pub fn used(&self) -> impl Iterator<Item = (&str, i64, u64)> {
+        let used = self.0.iter().filter(|(_, account)| account.used > 0);
+        used.map(|(name, account)| (name.as_ref(), account.window, account.used))
+    }
+}
+
+/// A counter that forgets everything at the end of the process.
+#[derive(Debug, Default)]
+pub struct MemoryCounter(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared(Mutex<Ledger>);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Settle for Shared {
+    fn settle(&self, held: &[Held], cost: u64, used: u64) {
+        self.lock().settle(held, cost, used);
+    }
+}
+
+impl Counter for MemoryCounter {
+    fn reserve(&self, budgets: &[Budget], cost: u64, now_ms: i64) -> Result<Reservation, Stop> {
+        let (held, left) = self.0.lock().reserve(budgets, cost, now_ms)?;
+        let settle = Arc::clone(&self.0) as Arc<dyn Settle>;
+        Ok(Reservation::new(settle, held, cost, left))
+    }
+
+    fn used(&self, budget: &Budget, now_ms: i64) -> u64 {
+        self.0.lock().taken(budget, now_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    fn budget(account: &str, most: u64, window_ms: u64) -> Budget {
+        Budget {
+            account: account.into(),
+            most,
+            window_ms,
+        }
+    }
+
+    #[test]
+    fn what_is_reserved_is_settled_or_given_back() {
+        let counter = MemoryCounter::default();
+        let own = budget("a", 100, 0);
+        let first = counter.reserve(std::slice::from_ref(&own), 60, 0).unwrap();
+        assert_eq!(first.left().unwrap().left, 40);
+        let stop = counter
+            .reserve(std::slice::from_ref(&own), 41, 0)
+            .unwrap_err();
+        assert!(matches!(stop, Stop::Spent { left: 40, .. }), "{stop:?}");
+        drop(counter.reserve(std::slice::from_ref(&own), 40, 0).unwrap());
+        first.settle(10);
+        assert_eq!(counter.used(&own, 0), 10);
+        counter
+            .reserve(std::slice::from_ref(&own), 90, 0)
+            .unwrap()
+            .settle(200);
+        assert_eq!(
+            counter.used(&own, 0),
+            210,
+            "more than was reserved counts as well"
+        );
+        assert!(counter.reserve(std::slice::from_ref(&own), 1, 0).is_err());
+        assert!(counter.reserve(&[], 7, 0).unwrap().left().is_none());
+    }
+
+    #[test]
+    fn nested_budgets_are_reserved_together_or_not_at_all() {
+        let counter = MemoryCounter::default();
+        let (key, team) = (budget("key", 100, 0), budget("team", 50, 0));
+        let both = [key.clone(), team.clone()];
+        let held = counter.reserve(&both, 30, 0).unwrap();
+        assert_eq!(
+            held.left().unwrap(),
+            Left {
+                most: 50,
+                left: 20,
+                ends_in_ms: None
+            }
+        );
+        assert!(counter.reserve(&both, 30, 0).is_err());
+        assert_eq!((counter.used(&key, 0), counter.used(&team, 0)), (30, 30));
+        held.settle(5);
+        assert_eq!((counter.used(&key, 0), counter.used(&team, 0)), (5, 5));
+    }
+
+    #[test]
+    fn a_window_that_is_over_is_forgotten_and_late_settlements_with_it() {
+        let counter = MemoryCounter::default();
+        let own = [budget("a", 100, 1_000)];
+        let late = counter.reserve(&own, 100, 999).unwrap();
+        let stop = counter.reserve(&own, 1, 999).unwrap_err();
+        assert!(
+            matches!(
+                stop,
+                Stop::Spent {
+                    ends_in_ms: Some(1),
+                    ..
+                }
+            ),
+            "{stop:?}"
+        );
+        let next = counter.reserve(&own, 100, 1_000).unwrap();
+        late.settle(100);
+        assert_eq!(counter.used(&own[0], 1_000), 100);
+        next.settle(1);
+        assert_eq!(counter.used(&own[0], 1_000), 1);
+        assert_eq!(counter.used(&own[0], -1), 0);
+    }
+
+    #[test]
+    fn sixty_four_callers_never_exceed_one_budget() {
+        let counter = Arc::new(MemoryCounter::default());
+        let own = budget("a", 1_000, 0);
+        let (used, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let callers: Vec<_> = (0..64_u64)
+            .map(|caller| {
+                let (counter, own) = (Arc::clone(&counter), own.clone());
+                let (used, most) = (Arc::clone(&used), Arc::clone(&most));
+                std::thread::spawn(move || {
+                    for call in 0..200 {
+                        let Ok(held) = counter.reserve(std::slice::from_ref(&own), 20, 0) else {
+                            continue;
+                        };
+                        most.fetch_max(counter.used(&own, 0), Ordering::SeqCst);
+                        let spends = (caller + call) % 7;
+                        used.fetch_add(spends, Ordering::SeqCst);
+                        held.settle(spends);
+                    }
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.join().unwrap();
+        }
+        let used = used.load(Ordering::SeqCst);
+        assert_eq!(
+            counter.used(&own, 0),
+            used,
+            "nothing is lost and nothing counted twice"
+        );
+        assert!(used <= 1_000 && most.load(Ordering::SeqCst) <= 1_000);
+        assert!(used > 900, "the budget can be used up: {used}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn accounts_hold_what_was_settled_and_what_is_open(steps in prop::collection::vec((0..4_u8, 0..60_u64, 0..60_u64), 1..80)) {
+            let counter = MemoryCounter::default();
+            let own = [budget("a", 200, 0), budget("b", 300, 0)];
+            let (mut open, mut settled): (Vec<(Reservation, u64)>, u64) = (Vec::new(), 0);
+            for (what, cost, spends) in steps {
+                if what > 0 {
+                    let room = 200 - settled - open.iter().map(|(_, cost)| cost).sum::<u64>();
+                    let reserved = counter.reserve(&own, cost, 0);
+                    prop_assert_eq!(reserved.is_ok(), cost <= room);
+                    open.extend(reserved.ok().map(|held| (held, cost)));
+                } else if let Some((held, cost)) = open.pop() {
+                    settled += spends.min(cost);
+                    held.settle(spends.min(cost));
+                }
+                let taken = settled + open.iter().map(|(_, cost)| cost).sum::<u64>();
+                prop_assert_eq!(counter.used(&own[0], 0), taken);
+                prop_assert_eq!(counter.used(&own[1], 0), taken);
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Errors in the words of each dialect.
+
+use super::endpoint::{Dialect, Endpoint};
+use super::json;
+use crate::text::push_string;
+
+/// What an error says.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorText<'a> {
+    /// One sentence.
+    pub message: &'a str,
+    /// The dialect's own class, such as `invalid_request_error`.
+    pub kind: &'a str,
+    /// A closed label.
+    pub code: &'a str,
+    /// The member of the request that it is about.
+    pub param: Option<&'a str>,
+    /// The request's id.
+    pub request_id: &'a str,
+}
+
+/// The body of an answer that is an error.
+#[must_use]
+pub fn error_body(dialect: Dialect, error: &ErrorText<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    match dialect {
+        Dialect::OpenAi => {
+            out.extend_from_slice(b"{\"error\":");
+            push_openai(&mut out, error);
+            out.push(b'}');
+        }
+        Dialect::Anthropic => {
+            out.extend_from_slice(b"{\"type\":\"error\",\"error\":{");
+            push_member(&mut out, "type", error.kind);
+            out.push(b',');
+            push_member(&mut out, "message", error.message);
+            out.extend_from_slice(b",\"details\":{");
+            push_member(&mut out, "error_code", error.code);
+            out.extend_from_slice(b"}},");
+            push_member(&mut out, "request_id", error.request_id);
+            out.push(b'}');
+        }
+    }
+    out
+}
+
+/// The event that ends a stream with an error.
+#[must_use]
+pub fn error_event(endpoint: Endpoint, error: &ErrorText<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(320);
+    match endpoint {
+        Endpoint::Messages | Endpoint::CountTokens => {
+            out.extend_from_slice(b"event: error\ndata: ");
+            out.extend_from_slice(&error_body(Dialect::Anthropic, error));
+        }
+        Endpoint::Chat | Endpoint::Embeddings => {
+            out.extend_from_slice(b"data: ");
+            out.extend_from_slice(&error_body(Dialect::OpenAi, error));
+        }
+        Endpoint::Responses => {
+            // Some clients read the flat members, others those under `error`.
+            out.extend_from_slice(
+                b"event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,",
+            );
+            push_member(&mut out, "code", error.code);
+            out.push(b',');
+            push_member(&mut out, "message", error.message);
+            out.extend_from_slice(b",\"param\":null,\"error\":");
+            push_openai(&mut out, error);
+            out.push(b'}');
+        }
+    }
+    out.extend_from_slice(b"\n\n");
+    out
+}
+
+/// The sentence of a provider's error, where it is one of either dialect.
+#[must_use]
+pub fn message_of(body: &str) -> Option<String> {
+    let members = json::members(body);
+    let error = json::member(&members, "error")?;
+    if let Some(text) = json::text(error) {
+        return Some(text.into_owned());
+    }
+    let inner = json::members(error);
+    let message = json::member(&inner, "message").and_then(json::text)?;
+    Some(message.into_owned())
+}
+
+fn push_openai(out: &mut Vec<u8>, error: &ErrorText<'_>) {
+    out.push(b'{');
+    push_member(out, "message", error.message);
+    out.push(b',');
+    push_member(out, "type", error.kind);
+    match error.param {
+        Some(param) => {
+            out.push(b',');
+            push_member(out, "param", param);
+        }
+        None => out.extend_from_slice(b",\"param\":null"),
+    }
+    out.push(b',');
+    push_member(out, "code", error.code);
+    out.push(b'}');
+}
+
+fn push_member(out: &mut Vec<u8>, name: &str, value: &str) {
+    push_string(out, name);
+    out.push(b':');
+    push_string(out, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    const ERROR: ErrorText<'_> = ErrorText {
+        message: "no \"such\" model",
+        kind: "invalid_request_error",
+        code: "model_not_found",
+        param: Some("model"),
+        request_id: "req_1",
+    };
+
+    #[test]
+    fn an_error_has_what_each_dialect_requires() {
+        let read = |bytes: Vec<u8>| serde_json::from_slice::<Value>(&bytes).unwrap();
+        let openai = read(error_body(Dialect::OpenAi, &ERROR));
+        assert_eq!(openai["error"]["message"], "no \"such\" model");
+        assert_eq!(openai["error"]["param"], "model");
+        assert_eq!(openai["error"]["code"], "model_not_found");
+        let anthropic = read(error_body(Dialect::Anthropic, &ERROR));
+        assert_eq!(anthropic["type"], "error");
+        assert_eq!(anthropic["error"]["type"], "invalid_request_error");
+        assert_eq!(anthropic["request_id"], "req_1");
+        for endpoint in Endpoint::ALL {
+            let event = String::from_utf8(error_event(endpoint, &ERROR)).unwrap();
+            let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+            let data = read(data.unwrap().as_bytes().to_vec());
+            assert_eq!(data["error"]["message"], "no \"such\" model", "{event}");
+            assert!(event.ends_with("\n\n"));
+        }
+    }
+
+    #[test]
+    fn a_providers_sentence_is_found() {
+        let cases = [
+            (r#"{"error":{"message":"slow down"}}"#, Some("slow down")),
+            (
+                r#"{"type":"error","error":{"type":"x","message":"no"}}"#,
+                Some("no"),
+            ),
+            (r#"{"error":"plain"}"#, Some("plain")),
+            (r#"{"error":{}}"#, None),
+            ("<html>", None),
+        ];
+        for (body, expect) in cases {
+            assert_eq!(message_of(body).as_deref(), expect, "{body}");
+        }
+    }
+}

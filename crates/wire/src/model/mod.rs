@@ -1,0 +1,22 @@
+//! The dialects of model APIs: what a request asks, what a reply and its stream say, how an error is worded.
+//!
+//! A body is looked at and never written anew: [`Body`] finds the members of the top, refuses names that
+//! stand twice or can be read as one that matters, and replaces single members; every other byte stays.
+//! What comes from a provider is read leniently: every field may be missing.
+
+mod anthropic;
+mod body;
+mod endpoint;
+mod error;
+mod json;
+mod openai;
+mod responses;
+mod usage;
+mod watch;
+
+pub use body::{Body, BodyFault};
+pub use endpoint::{Dialect, Endpoint};
+pub use error::{ErrorText, error_body, error_event, message_of};
+pub use json::{elements, members, number, text};
+pub use usage::{Tokens, of_reply};
+pub use watch::{Said, Watch};

@@ -1,0 +1,49 @@
+//! Chat completions: the names of a request, and what an event of its stream says.
+
+use super::endpoint::Dialect;
+use super::json;
+use super::usage::Tokens;
+use super::watch::{Said, State};
+
+/// The members of a request that the gate reads or writes.
+pub(super) const CHAT: &[&str] = &[
+    "model",
+    "messages",
+    "stream",
+    "stream_options",
+    "max_tokens",
+    "max_completion_tokens",
+    "tools",
+    "functions",
+    "n",
+];
+
+/// Reads the data of one event.
+pub(super) fn chunk(state: &mut State, data: &str) -> Said {
+    if data.trim() == "[DONE]" {
+        return Said::End;
+    }
+    let members = json::members(data);
+    if members.is_empty() {
+        return Said::Malformed;
+    }
+    if json::member(&members, "error").is_some() {
+        return Said::Failed;
+    }
+    let choices = json::elements(json::member(&members, "choices").unwrap_or_default());
+    for choice in &choices {
+        let inner = json::members(choice);
+        if json::member(&inner, "finish_reason").is_some() {
+            state.finished = true;
+        } else {
+            state.pieces += 1;
+        }
+    }
+    if let Some(usage) = json::member(&members, "usage") {
+        state.tokens.overlay(Tokens::read(Dialect::OpenAi, usage));
+        if choices.is_empty() {
+            return Said::UsageOnly;
+        }
+    }
+    Said::Part
+}

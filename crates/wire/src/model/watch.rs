@@ -1,0 +1,194 @@
+//! Watching a stream go by: what was used, and whether it has come to its end.
+
+use super::endpoint::Endpoint;
+use super::usage::Tokens;
+use super::{anthropic, openai, responses};
+
+/// What one event says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// A part of the reply.
+    Part,
+    /// Nothing but what was used.
+    UsageOnly,
+    /// The reply has ended.
+    End,
+    /// The provider gives up, in the dialect's own words.
+    Failed,
+    /// It is no event of this dialect.
+    Malformed,
+}
+
+/// What was seen of a stream so far.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub tokens: Tokens,
+    /// The model has said why it stopped.
+    pub finished: bool,
+    /// Parts that carry something the model wrote.
+    pub pieces: u64,
+}
+
+/// Watches one stream.
+#[derive(Debug)]
+pub struct Watch {
+    endpoint: Endpoint,
+    state: State,
+}
+
+impl Watch {
+    /// Watches a stream of this endpoint.
+    #[must_use]
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            state: State::default(),
+        }
+    }
+
+    /// Looks at the data of an event.
+    pub fn see(&mut self, data: &[u8]) -> Said {
+        let Ok(data) = std::str::from_utf8(data) else {
+            return Said::Malformed;
+        };
+        match self.endpoint {
+            Endpoint::Chat | Endpoint::Embeddings => openai::chunk(&mut self.state, data),
+            Endpoint::Messages | Endpoint::CountTokens => anthropic::event(&mut self.state, data),
+            Endpoint::Responses => responses::event(&mut self.state, data),
+        }
+    }
+
+    /// Whether the model has said why it stopped: what is missing then is only the end mark.
+    #[must_use]
+    pub fn has_finished(&self) -> bool {
+        self.state.finished
+    }
+
+    /// The mark that ends a stream where the provider left it out; empty where there is none, or its
+    /// absence means that something is missing.
+    #[must_use]
+    pub fn end_mark(&self) -> &'static [u8] {
+        match self.endpoint {
+            Endpoint::Chat if self.state.finished => b"data: [DONE]\n\n",
+            Endpoint::Messages if self.state.finished => {
+                b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+            }
+            _ => b"",
+        }
+    }
+
+    /// What was used so far: as told, and where the output was not told or told as none, one token for each
+    /// part seen.
+    #[must_use]
+    pub fn used(&self) -> Tokens {
+        let told = self.state.tokens;
+        let is_whole = self.state.finished && told.output > Some(0);
+        let seen = (!is_whole && self.state.pieces > 0).then_some(self.state.pieces);
+        Tokens {
+            output: told.output.max(seen),
+            ..told
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watched(endpoint: Endpoint, events: &[&str]) -> (Vec<Said>, Watch) {
+        let mut watch = Watch::new(endpoint);
+        let said = events
+            .iter()
+            .map(|data| watch.see(data.as_bytes()))
+            .collect();
+        (said, watch)
+    }
+
+    #[test]
+    fn chat_ends_with_its_mark_and_usage_stands_alone() {
+        let (said, watch) = watched(
+            Endpoint::Chat,
+            &[
+                r#"{"choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}],"usage":null}"#,
+                r#"{"choices":[{"index":0,"delta":{"content":"a"}}]}"#,
+                r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+                r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}"#,
+                "[DONE]",
+            ],
+        );
+        assert_eq!(
+            said,
+            [
+                Said::Part,
+                Said::Part,
+                Said::Part,
+                Said::UsageOnly,
+                Said::End
+            ]
+        );
+        assert!(watch.has_finished());
+        assert_eq!(
+            (watch.used().input, watch.used().output),
+            (Some(3), Some(1))
+        );
+        for (data, expect) in [
+            ("{oops", Said::Malformed),
+            ("[1]", Said::Malformed),
+            (r#"{"error":{"message":"x"}}"#, Said::Failed),
+            (r#"{"error":null,"choices":[]}"#, Said::Part),
+            ("\u{0}", Said::Malformed),
+        ] {
+            assert_eq!(
+                Watch::new(Endpoint::Chat).see(data.as_bytes()),
+                expect,
+                "{data}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_cut_counts_by_what_was_seen() {
+        let chunk = r#"{"choices":[{"index":0,"delta":{"content":"a"}}]}"#;
+        let (_, watch) = watched(Endpoint::Chat, &[chunk; 5]);
+        assert!(!watch.has_finished() && watch.end_mark().is_empty());
+        assert_eq!(watch.used().output, Some(5));
+    }
+
+    #[test]
+    fn messages_say_their_usage_at_both_ends() {
+        let (said, watch) = watched(
+            Endpoint::Messages,
+            &[
+                r#"{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1}}}"#,
+                r#"{"type":"ping"}"#,
+                r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}"#,
+                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}"#,
+                r#"{"type":"message_stop"}"#,
+            ],
+        );
+        assert_eq!(said.last(), Some(&Said::End));
+        assert_eq!(
+            (watch.used().input, watch.used().output),
+            (Some(9), Some(7))
+        );
+        let (said, _) = watched(Endpoint::Messages, &[r#"{"type":"error"}"#, "{}"]);
+        assert_eq!(said, [Said::Failed, Said::Malformed]);
+    }
+
+    #[test]
+    fn responses_end_with_their_last_event() {
+        let (said, watch) = watched(
+            Endpoint::Responses,
+            &[
+                r#"{"type":"response.created"}"#,
+                r#"{"type":"response.output_text.delta","delta":"a"}"#,
+                r#"{"type":"response.completed","response":{"usage":{"input_tokens":2,"output_tokens":3}}}"#,
+            ],
+        );
+        assert_eq!(said, [Said::Part, Said::Part, Said::End]);
+        assert_eq!(
+            (watch.used().input, watch.used().output),
+            (Some(2), Some(3))
+        );
+    }
+}
