@@ -104,9 +104,13 @@ impl Factors {
         jacobian: &[f64],
         ask: &mut dyn FnMut() -> Option<Interrupt>,
     ) -> Result<(), FactorError> {
-        self.dense = None;
+        let room = match self.dense.take() {
+            Some(old) => old.cleared(),
+            None if self.symbolic.dense => Dense::zero(self.symbolic.n),
+            None => Dense::zero(0),
+        };
         let mut dense = if self.symbolic.dense {
-            self.full(gamma, jacobian)
+            self.full(room, gamma, jacobian)
         } else {
             self.scatter(gamma, jacobian);
             if self.eliminate() {
@@ -122,8 +126,7 @@ impl Factors {
     }
 
     /// The matrix of a structure that is dense throughout.
-    fn full(&self, gamma: f64, jacobian: &[f64]) -> Dense {
-        let mut dense = Dense::zero(self.symbolic.n);
+    fn full(&self, mut dense: Dense, gamma: f64, jacobian: &[f64]) -> Dense {
         for &d in &self.symbolic.diagonal {
             dense.add(d as usize, 1.0);
         }
