@@ -36,7 +36,6 @@ impl<'a> Element<'a> {
     }
 
     /// The first attribute in this text: name, value as written, and what follows.
-    #[expect(clippy::type_complexity, reason = "three parts of one text")]
     fn attribute_in(
         &self,
         text: &'a str,
