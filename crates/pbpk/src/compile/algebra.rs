@@ -55,6 +55,15 @@ impl Graph {
 
     /// The sum of these terms and a constant, in normal form.
     pub(super) fn linear(&mut self, mut terms: Vec<(Id, Id)>, constant: Id) -> Id {
+        if let [(coefficient, term)] = *terms.as_slice() {
+            if coefficient == self.zero {
+                return constant;
+            }
+            if coefficient == self.one && constant == self.zero {
+                return term;
+            }
+            return self.add_node(Node::Linear(terms.into_boxed_slice(), constant));
+        }
         terms.sort_by_key(|t| t.1);
         let mut merged: Vec<(Id, Id)> = Vec::with_capacity(terms.len());
         for (coefficient, term) in terms {
@@ -101,6 +110,10 @@ impl Graph {
         }
         if factor == self.one {
             return id;
+        }
+        if !matches!(self.node(id), Node::Linear(..)) {
+            let factor = self.folded_product(factor, self.one);
+            return self.linear(vec![(factor, id)], self.zero);
         }
         let (terms, constant) = self.parts(id);
         if terms.len() > INLINE_TERMS_MAX {

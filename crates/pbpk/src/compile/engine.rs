@@ -11,9 +11,9 @@ use super::variant::Variant;
 /// Code and numbers, ready to be evaluated at any time and state.
 #[derive(Debug, Clone)]
 pub struct Engine {
-    variant: Arc<Variant>,
-    array: Vec<f64>,
-    states: usize,
+    pub(super) variant: Arc<Variant>,
+    pub(super) array: Vec<f64>,
+    pub(super) states: usize,
 }
 
 impl Engine {
@@ -57,10 +57,15 @@ impl Engine {
         self.array[1..=self.states].copy_from_slice(y);
     }
 
-    /// Rates at (t, y); y and rates are scaled.
-    pub fn rhs(&mut self, t: f64, y: &[f64], dy: &mut [f64]) {
+    /// Computes the rates at (t, y) and leaves them in the array.
+    pub(crate) fn evaluate(&mut self, t: f64, y: &[f64]) {
         self.place(t, y);
         self.variant.rhs.run(&mut self.array, &self.variant.tables);
+    }
+
+    /// Rates at (t, y); y and rates are scaled.
+    pub fn rhs(&mut self, t: f64, y: &[f64], dy: &mut [f64]) {
+        self.evaluate(t, y);
         for (rate, slot) in dy.iter_mut().zip(&self.variant.rhs_slots) {
             *rate = self.array[*slot as usize];
         }

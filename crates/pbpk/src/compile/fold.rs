@@ -67,6 +67,50 @@ impl<'a> Folder<'a> {
             }
         }
     }
+
+    /// Calls `each` with every quantity that formula f uses and the derivative by it; a quantity may come several times.
+    pub(crate) fn gradient(
+        &mut self,
+        f: usize,
+        t: f64,
+        values: &[f64],
+        constants: &[bool],
+        table_of: impl Fn(usize, Reading) -> Option<usize>,
+        mut each: impl FnMut(usize, f64),
+    ) {
+        let model = self.model;
+        let at = |q: usize, reading| table(model, table_of(q, reading));
+        match &model.formulas[f].kind {
+            FormulaKind::Explicit { body, arguments } => {
+                let argument = |i: usize| match arguments[i] {
+                    Reference::Time => (t, false),
+                    Reference::Quantity(q) => (values[q], constants[q]),
+                };
+                body.gradient(&mut self.scratch, argument, |i, derivative| {
+                    if let Reference::Quantity(q) = arguments[i] {
+                        each(q, derivative);
+                    }
+                });
+            }
+            FormulaKind::Table(_) => {}
+            FormulaKind::TableWithOffset { table, offset } => {
+                match (at(*table, Reading::Offset), *offset) {
+                    (Some(table), Reference::Quantity(q)) => {
+                        each(q, -table.derivative(t - values[q]));
+                    }
+                    (Some(_), Reference::Time) => {}
+                    (None, _) => each(*table, 1.0),
+                }
+            }
+            FormulaKind::TableWithArgument { table, argument } => {
+                match (at(*table, Reading::Argument), *argument) {
+                    (Some(table), Reference::Quantity(q)) => each(q, table.derivative(values[q])),
+                    (Some(_), Reference::Time) => {}
+                    (None, _) => each(*table, 1.0),
+                }
+            }
+        }
+    }
 }
 
 /// The table of a formula, if it is one.

@@ -66,7 +66,6 @@ impl Hasher for NodeHasher {
 }
 
 /// Positions of nodes by the hash of their content: open addressing, at most half full.
-#[derive(Default)]
 struct Known {
     /// Hash and position; the hash spares most looks at other nodes.
     places: Vec<(u32, Id)>,
@@ -77,6 +76,14 @@ struct Known {
 const FREE: Id = Id::MAX;
 
 impl Known {
+    fn with_room(nodes: usize) -> Self {
+        let size = (2 * nodes).next_power_of_two().max(1024);
+        Self {
+            places: vec![(0, FREE); size],
+            used: 0,
+        }
+    }
+
     fn hash(node: &Node) -> u32 {
         let mut hasher = NodeHasher::default();
         node.hash(&mut hasher);
@@ -101,7 +108,7 @@ impl Known {
         if self.used * 2 < self.places.len() {
             return;
         }
-        let size = (self.places.len() * 2).max(1024);
+        let size = self.places.len() * 2;
         let old = std::mem::replace(&mut self.places, vec![(0, FREE); size]);
         for entry in old.into_iter().filter(|e| e.1 != FREE) {
             let mut place = entry.0 as usize & (size - 1);
@@ -128,13 +135,14 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub(super) fn new() -> Self {
+    /// An empty graph with room for about so many nodes.
+    pub(super) fn with_room(nodes: usize) -> Self {
         let mut graph = Self {
-            nodes: Vec::new(),
+            nodes: Vec::with_capacity(nodes),
             varies: Vec::new(),
             on_state: Vec::new(),
             risky: Vec::new(),
-            known: Known::default(),
+            known: Known::with_room(nodes),
             zero: 0,
             one: 0,
         };

@@ -55,7 +55,7 @@ impl<'a> Lowering<'a> {
             set,
             watch,
             in_logic: Vec::new(),
-            graph: Graph::new(),
+            graph: Graph::with_room(text_nodes(model)),
             tables: Vec::new(),
             table_ids: HashMap::new(),
             regrouped: vec![None; n],
@@ -276,7 +276,7 @@ impl<'a> Lowering<'a> {
                 Expr::Binary(op @ (Binary::Add | Binary::Subtract), a, b)
                     if mode == Mode::Regrouped =>
                 {
-                    let (b, known_b) = self.taken(&mut values, b);
+                    let (b, known_b) = take(&mut values, b);
                     let (a, known_a) = take(&mut values, a);
                     let known = known_a.max(known_b).max(Known::Folded);
                     (self.sum(op, a, b), known)
@@ -292,6 +292,13 @@ impl<'a> Lowering<'a> {
                     let whole = body.is_whole_product(i);
                     let (a, known_a) = self.taken(&mut values, a);
                     let (b, known_b) = self.taken(&mut values, b);
+                    if mode == Mode::Regrouped
+                        && op == Binary::Multiply
+                        && let Some(term) = self.term(a, b)
+                    {
+                        values.push((term, known_a.max(known_b).max(Known::Folded)));
+                        continue;
+                    }
                     let counted = if by_number { Known::Constant } else { known_b };
                     let rule = Rule::of(op, known_a, counted, whole);
                     let known = known_a.max(known_b).max(Known::Folded);
@@ -317,7 +324,21 @@ impl<'a> Lowering<'a> {
     }
 
     /// A sum grows by another term; it becomes a node only when something else uses it, so that a long one is built once.
-    fn sum(&mut self, op: Binary, a: Value, b: Id) -> Value {
+    fn sum(&mut self, op: Binary, a: Value, b: Value) -> Value {
+        let b = match b {
+            Value::Sum(mut terms, constant) if terms.len() == 1 && constant == self.graph.zero => {
+                if op == Binary::Subtract {
+                    let minus = self.graph.literal(-1.0);
+                    for (coefficient, _) in &mut terms {
+                        *coefficient = self.graph.folded_product(minus, *coefficient);
+                    }
+                }
+                let (mut all, constant) = self.parts(a);
+                all.extend(terms);
+                return Value::Sum(all, constant);
+            }
+            b => self.node(b),
+        };
         let graph = &mut self.graph;
         if let Value::Node(a) = a
             && !graph.varies(a)
@@ -331,20 +352,42 @@ impl<'a> Lowering<'a> {
         } else {
             b
         };
-        let (mut terms, mut constant) = match a {
-            Value::Sum(terms, constant) => (terms, constant),
-            Value::Node(a) => graph.parts(a),
-        };
-        graph.gather(b, &mut terms, &mut constant);
+        let (mut terms, mut constant) = self.parts(a);
+        self.graph.gather(b, &mut terms, &mut constant);
         Value::Sum(terms, constant)
+    }
+
+    /// Terms and constant of a value.
+    fn parts(&self, value: Value) -> (Vec<(Id, Id)>, Id) {
+        match value {
+            Value::Sum(terms, constant) => (terms, constant),
+            Value::Node(node) => self.graph.parts(node),
+        }
+    }
+
+    fn node(&mut self, value: Value) -> Id {
+        match value {
+            Value::Node(id) => id,
+            Value::Sum(terms, constant) => self.graph.linear(terms, constant),
+        }
+    }
+
+    /// A product of what does not vary and a state, not yet a node: mostly it is about to be added to others.
+    fn term(&self, a: Id, b: Id) -> Option<Value> {
+        let graph = &self.graph;
+        let is_state = |id: Id| matches!(graph.node(id), Node::State(_));
+        let (factor, state) = match (graph.varies(a), graph.varies(b)) {
+            (false, true) if is_state(b) => (a, b),
+            (true, false) if is_state(a) => (b, a),
+            _ => return None,
+        };
+        (factor != graph.one).then(|| Value::Sum(vec![(factor, state)], graph.zero))
     }
 
     /// The node of a value; each value of a body is used once.
     fn taken(&mut self, values: &mut [(Value, Known)], i: u32) -> (Id, Known) {
-        match take(values, i) {
-            (Value::Node(id), known) => (id, known),
-            (Value::Sum(terms, constant), known) => (self.graph.linear(terms, constant), known),
-        }
+        let (value, known) = take(values, i);
+        (self.node(value), known)
     }
 
     fn binary(&mut self, op: Binary, rule: Rule, a: Id, b: Id, mode: Mode) -> Id {
@@ -356,6 +399,15 @@ impl<'a> Lowering<'a> {
             _ => graph.ruled(op, rule, a, b),
         }
     }
+}
+
+/// Nodes of all texts together: a guess at the size of the graph.
+fn text_nodes(model: &Model) -> usize {
+    let nodes = model.formulas.iter().map(|f| match &f.kind {
+        FormulaKind::Explicit { body, .. } => body.plan().len(),
+        _ => 1,
+    });
+    nodes.sum()
 }
 
 /// Value of a node of a body: a node of the graph, or a sum under way.

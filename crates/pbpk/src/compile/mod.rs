@@ -16,6 +16,7 @@ mod instance;
 mod lower;
 mod program;
 mod structure;
+mod tangent;
 mod variant;
 
 pub(crate) use dependencies::own_formula;
@@ -23,4 +24,5 @@ pub use engine::Engine;
 pub(crate) use fold::{Folder, Reading, table};
 pub use instance::{Changes, Instance};
 pub use structure::{CompileError, Structure};
+pub(crate) use tangent::Tangents;
 pub(crate) use variant::{Class, Key, Replacement, Stopped, Variant};

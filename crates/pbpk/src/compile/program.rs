@@ -12,7 +12,7 @@ use crate::model::Table;
 
 /// One instruction; numbers are slots of the array.
 #[derive(Debug, Clone, Copy)]
-enum Instruction {
+pub(super) enum Instruction {
     /// `to = constant + Σ coefficient · term`; the coefficients lie side by side from `first` on, the terms are listed.
     Linear {
         to: u32,
@@ -86,8 +86,8 @@ enum Instruction {
 /// Code for some roots.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
-    code: Vec<Instruction>,
-    terms: Vec<u32>,
+    pub(super) code: Vec<Instruction>,
+    pub(super) terms: Vec<u32>,
 }
 
 impl Program {

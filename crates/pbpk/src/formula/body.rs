@@ -85,6 +85,21 @@ pub enum FormulaError {
     },
 }
 
+impl FormulaError {
+    /// The same with another place.
+    pub(super) fn at_column(mut self, column_of: impl Fn(usize) -> usize) -> Self {
+        match &mut self {
+            Self::Unexpected { column, .. }
+            | Self::UnknownName { column, .. }
+            | Self::UnknownFunction { column, .. }
+            | Self::Operands { column, .. }
+            | Self::Random { column } => *column = column_of(*column),
+            Self::ReservedAlias { .. } | Self::TooLarge { .. } => {}
+        }
+        self
+    }
+}
+
 impl fmt::Display for FormulaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -133,6 +148,14 @@ impl Body {
     /// # Errors
     /// [`FormulaError`] with the place in the text.
     pub fn parse(text: &str, aliases: &[String]) -> Result<Self, FormulaError> {
+        Self::with_aliases(text, aliases.to_vec())
+    }
+
+    /// As [`Body::parse`], keeping the aliases.
+    ///
+    /// # Errors
+    /// As [`Body::parse`].
+    pub fn with_aliases(text: &str, aliases: Vec<String>) -> Result<Self, FormulaError> {
         parser::parse(text, aliases)
     }
 

@@ -1,23 +1,22 @@
 //! Text to tokens. Spaces carry no meaning except around the words AND, OR and NOT: `P 1` is `P1`; a comma is a decimal
 //! point.
 
-use super::FormulaError;
+use std::borrow::Cow;
 
-/// One token and the character position where it starts, from 1.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
-    pub(super) column: usize,
+/// One token and the byte of the cleaned text where it starts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Token<'a> {
+    pub(super) kind: Kind<'a>,
+    pub(super) at: usize,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind<'a> {
     /// A number that was not followed by letters.
     Number(f64),
     /// A name with its spaces removed.
-    Name(String),
-    /// A sign: operators, brackets, `?`, `:`, `;`.
-    Sign(&'static str),
+    Name(&'a str),
+    Sign(Sign),
     /// The words AND, OR, NOT or their signs.
     And,
     Or,
@@ -25,12 +24,56 @@ pub(super) enum Kind {
     End,
 }
 
-impl Kind {
+/// Operators, brackets, `?`, `:`, `;`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    Plus,
+    Minus,
+    Times,
+    Over,
+    Power,
+    Open,
+    Close,
+    Semicolon,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+    Question,
+    Colon,
+}
+
+impl Sign {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Plus => "+",
+            Self::Minus => "-",
+            Self::Times => "*",
+            Self::Over => "/",
+            Self::Power => "^",
+            Self::Open => "(",
+            Self::Close => ")",
+            Self::Semicolon => ";",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+            Self::Equal => "=",
+            Self::NotEqual => "<>",
+            Self::Question => "?",
+            Self::Colon => ":",
+        }
+    }
+}
+
+impl Kind<'_> {
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Number(value) => format!("number {value}"),
             Self::Name(name) => format!("name '{name}'"),
-            Self::Sign(sign) => format!("'{sign}'"),
+            Self::Sign(sign) => format!("'{}'", sign.text()),
             Self::And => "AND".to_owned(),
             Self::Or => "OR".to_owned(),
             Self::Not => "NOT".to_owned(),
@@ -39,43 +82,95 @@ impl Kind {
     }
 }
 
-/// All tokens, ended by [`Kind::End`].
-pub(super) fn tokens(
-    text: &str,
-    is_alias: impl Fn(&str) -> bool,
-) -> Result<Vec<Token>, FormulaError> {
-    let (chars, columns) = without_spaces(text);
-    let mut out = Vec::new();
+/// A text without the spaces that separate nothing, and with points for commas.
+pub(super) struct Clean<'a> {
+    original: &'a str,
+    pub(super) text: Cow<'a, str>,
+    /// For each byte of the text the character position in the original, from 1; only where spaces were removed.
+    columns: Option<Vec<usize>>,
+}
+
+impl<'a> Clean<'a> {
+    pub(super) fn new(original: &'a str) -> Self {
+        if original.chars().any(char::is_whitespace) {
+            let (text, columns) = without_spaces(original);
+            return Self {
+                original,
+                text: Cow::Owned(text.replace(',', ".")),
+                columns: Some(columns),
+            };
+        }
+        let text = if original.contains(',') {
+            Cow::Owned(original.replace(',', "."))
+        } else {
+            Cow::Borrowed(original)
+        };
+        Self {
+            original,
+            text,
+            columns: None,
+        }
+    }
+
+    /// The character position in the original, from 1, of this byte of the cleaned text.
+    pub(super) fn column(&self, at: usize) -> usize {
+        let end = || self.original.chars().count() + 1;
+        match &self.columns {
+            Some(columns) => columns.get(at).copied().unwrap_or_else(end),
+            None => self
+                .text
+                .get(..at)
+                .map_or_else(end, |t| t.chars().count() + 1),
+        }
+    }
+}
+
+/// All tokens of a cleaned text, ended by [`Kind::End`]. A word that could be a number or a logical word is a name where
+/// `is_alias` says so.
+pub(super) fn tokens(text: &str, is_alias: impl Fn(&str) -> bool) -> Vec<Token<'_>> {
+    let mut out = Vec::with_capacity(text.len() / 3 + 2);
     let mut at = 0;
-    while let Some(&c) = chars.get(at) {
-        let column = columns.get(at).copied().unwrap_or_default();
-        if c.is_whitespace() {
+    while let Some(rest) = text.get(at..)
+        && let Some(&first) = rest.as_bytes().first()
+    {
+        if first == b' ' {
             at += 1;
             continue;
         }
-        let (kind, used) = match sign(&chars, at) {
-            Some(found) => found,
-            None => word(&chars, at, &is_alias),
-        };
+        let (kind, used) = sign(rest.as_bytes()).unwrap_or_else(|| word(rest, &is_alias));
+        out.push(Token { kind, at });
         at += used.max(1);
-        out.push(Token { kind, column });
     }
     out.push(Token {
         kind: Kind::End,
-        column: text.chars().count() + 1,
+        at: usize::MAX,
     });
-    Ok(out)
+    out
 }
 
-/// The characters with their positions from 1, without the spaces that separate nothing.
-fn without_spaces(text: &str) -> (Vec<char>, Vec<usize>) {
+/// The text without the spaces that separate nothing, and where each of its bytes stood.
+fn without_spaces(text: &str) -> (String, Vec<usize>) {
     let all: Vec<char> = text.chars().collect();
-    let (mut chars, mut columns) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
+    let (mut kept, mut columns) = (
+        String::with_capacity(text.len()),
+        Vec::with_capacity(text.len()),
+    );
+    let mut push = |c: char, at: usize| {
+        kept.push(c);
+        columns.extend(std::iter::repeat_n(at + 1, c.len_utf8()));
+    };
+    let is_part = |c: &&char| !c.is_whitespace() && !"+-*/^()<>=?:;!&|".contains(**c);
+    // The part of a word that stands left of the present place, spaces removed.
+    let mut left = String::new();
     let mut at = 0;
     while let Some(&c) = all.get(at) {
         if !c.is_whitespace() {
-            chars.push(c);
-            columns.push(at + 1);
+            push(c, at);
+            if is_part(&&c) {
+                left.push(c);
+            } else {
+                left.clear();
+            }
             at += 1;
             continue;
         }
@@ -83,101 +178,96 @@ fn without_spaces(text: &str) -> (Vec<char>, Vec<usize>) {
         let Some(next) = next.map(|n| at + n) else {
             break;
         };
-        let is_part = |c: &&char| !c.is_whitespace() && !"+-*/^()<>=?:;!&|".contains(**c);
-        let left: String = chars.iter().rev().take_while(is_part).collect();
-        let left: String = left.chars().rev().collect();
-        let right: String = all.iter().skip(next).take_while(is_part).collect();
+        let right: String = all.iter().skip(next).take_while(is_part).take(4).collect();
         if logical(&left).is_some() || logical(&right).is_some() {
-            chars.push(' ');
-            columns.push(at + 1);
+            push(' ', at);
+            left.clear();
         }
         at = next;
     }
-    (chars, columns)
+    (kept, columns)
 }
 
-fn logical(word: &str) -> Option<Kind> {
-    Some(match word.to_ascii_uppercase().as_str() {
-        "AND" => Kind::And,
-        "OR" => Kind::Or,
-        "NOT" => Kind::Not,
-        _ => return None,
-    })
+fn logical(word: &str) -> Option<Kind<'static>> {
+    let known = [("AND", Kind::And), ("OR", Kind::Or), ("NOT", Kind::Not)];
+    let found = known
+        .into_iter()
+        .find(|(name, _)| word.eq_ignore_ascii_case(name));
+    found.map(|(_, kind)| kind)
 }
 
-fn sign(chars: &[char], at: usize) -> Option<(Kind, usize)> {
-    let first = *chars.get(at)?;
-    let next = chars.get(at + 1).copied();
-    match (first, next) {
-        ('&', Some('&')) => return Some((Kind::And, 2)),
-        ('|', Some('|')) => return Some((Kind::Or, 2)),
-        ('&', _) => return Some((Kind::And, 1)),
-        ('|', _) => return Some((Kind::Or, 1)),
-        ('\u{ac}', _) => return Some((Kind::Not, 1)),
-        _ => {}
-    }
+/// The sign at the beginning of these bytes, with its length.
+fn sign(bytes: &[u8]) -> Option<(Kind<'static>, usize)> {
+    let first = *bytes.first()?;
+    let next = bytes.get(1).copied();
     let (sign, length) = match (first, next) {
-        ('<', Some('=')) => ("<=", 2),
-        ('>', Some('=')) => (">=", 2),
-        ('<', Some('>')) | ('!', Some('=')) => ("<>", 2),
-        ('=', Some('=')) => ("=", 2),
-        ('*', Some('*')) => ("^", 2),
-        ('!', _) => return Some((Kind::Not, 1)),
-        ('+', _) => ("+", 1),
-        ('-', _) => ("-", 1),
-        ('*', _) => ("*", 1),
-        ('/', _) => ("/", 1),
-        ('^', _) => ("^", 1),
-        ('(', _) => ("(", 1),
-        (')', _) => (")", 1),
-        (';', _) => (";", 1),
-        ('<', _) => ("<", 1),
-        ('>', _) => (">", 1),
-        ('=', _) => ("=", 1),
-        ('?', _) => ("?", 1),
-        (':', _) => (":", 1),
+        (b'&', Some(b'&')) => return Some((Kind::And, 2)),
+        (b'|', Some(b'|')) => return Some((Kind::Or, 2)),
+        (b'&', _) => return Some((Kind::And, 1)),
+        (b'|', _) => return Some((Kind::Or, 1)),
+        // The sign ¬.
+        (0xc2, Some(0xac)) => return Some((Kind::Not, 2)),
+        (b'<', Some(b'=')) => (Sign::LessOrEqual, 2),
+        (b'>', Some(b'=')) => (Sign::GreaterOrEqual, 2),
+        (b'<', Some(b'>')) | (b'!', Some(b'=')) => (Sign::NotEqual, 2),
+        (b'=', Some(b'=')) => (Sign::Equal, 2),
+        (b'*', Some(b'*')) => (Sign::Power, 2),
+        (b'!', _) => return Some((Kind::Not, 1)),
+        (b'+', _) => (Sign::Plus, 1),
+        (b'-', _) => (Sign::Minus, 1),
+        (b'*', _) => (Sign::Times, 1),
+        (b'/', _) => (Sign::Over, 1),
+        (b'^', _) => (Sign::Power, 1),
+        (b'(', _) => (Sign::Open, 1),
+        (b')', _) => (Sign::Close, 1),
+        (b';', _) => (Sign::Semicolon, 1),
+        (b'<', _) => (Sign::Less, 1),
+        (b'>', _) => (Sign::Greater, 1),
+        (b'=', _) => (Sign::Equal, 1),
+        (b'?', _) => (Sign::Question, 1),
+        (b':', _) => (Sign::Colon, 1),
         _ => return None,
     };
     Some((Kind::Sign(sign), length))
 }
 
-fn ends_word(chars: &[char], at: usize) -> bool {
-    chars
-        .get(at)
-        .is_none_or(|c| c.is_whitespace() || sign(chars, at).is_some())
-}
-
-/// A number, a name or one of the logical words.
-fn word(chars: &[char], start: usize, is_alias: &impl Fn(&str) -> bool) -> (Kind, usize) {
-    let mut text = String::new();
-    let mut at = start;
-    while let Some(&c) = chars.get(at) {
-        if ends_word(chars, at) && !is_exponent_sign(&text, chars, at) {
+/// A number, a name or one of the logical words at the beginning of a text, with its length.
+fn word<'a>(text: &'a str, is_alias: &impl Fn(&str) -> bool) -> (Kind<'a>, usize) {
+    let bytes = text.as_bytes();
+    let mut length = 0;
+    while let Some(rest) = bytes.get(length..)
+        && let Some(&byte) = rest.first()
+    {
+        let ends = byte == b' ' || sign(rest).is_some();
+        if ends && !is_exponent_sign(text, length) {
             break;
         }
-        text.push(if c == ',' { '.' } else { c });
-        at += 1;
+        length += 1;
     }
-    let used = at - start;
-    if is_alias(&text) {
-        return (Kind::Name(text), used);
-    }
-    if text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && let Ok(value) = text.parse::<f64>()
-    {
-        return (Kind::Number(value), used);
-    }
-    (logical(&text).unwrap_or(Kind::Name(text)), used)
+    let word = text.get(..length).unwrap_or_default();
+    let numeric = word.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let kind = if numeric && !is_alias(word) {
+        word.parse().map_or(Kind::Name(word), Kind::Number)
+    } else {
+        logical(word)
+            .filter(|_| !is_alias(word))
+            .unwrap_or(Kind::Name(word))
+    };
+    (kind, length)
 }
 
 /// The sign in `1E-3`: the text so far is a number and an `e`, and a digit follows.
-fn is_exponent_sign(text: &str, chars: &[char], at: usize) -> bool {
-    let Some(mantissa) = text.strip_suffix(['e', 'E']) else {
+fn is_exponent_sign(text: &str, at: usize) -> bool {
+    let bytes = text.as_bytes();
+    if !matches!(bytes.get(at), Some(b'+' | b'-'))
+        || !bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+    {
+        return false;
+    }
+    let Some(mantissa) = text.get(..at).and_then(|t| t.strip_suffix(['e', 'E'])) else {
         return false;
     };
-    matches!(chars.get(at), Some('+' | '-'))
-        && mantissa.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    mantissa.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && mantissa.chars().all(|c| c.is_ascii_digit() || c == '.')
         && mantissa.parse::<f64>().is_ok()
-        && chars.get(at + 1).is_some_and(char::is_ascii_digit)
 }

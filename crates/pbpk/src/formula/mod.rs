@@ -5,6 +5,7 @@
 
 mod body;
 mod evaluate;
+mod gradient;
 mod lexer;
 mod operation;
 mod parser;
@@ -13,4 +14,5 @@ mod print;
 
 pub use body::{Body, Expr, FormulaError};
 pub use evaluate::{Known, Rule, apply_binary, apply_select, apply_unary, multiply};
+pub use gradient::{slope, slopes};
 pub use operation::{Binary, Unary};

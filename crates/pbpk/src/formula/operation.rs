@@ -45,7 +45,8 @@ impl Unary {
     /// The function of this name, any case. `LOG` is the natural logarithm.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_uppercase().as_str() {
+        let mut upper = [0; WORD_BYTES_MAX];
+        Some(match uppercase(name, &mut upper)? {
             "ACOS" => Self::Acos,
             "ASIN" => Self::Asin,
             "ATAN" => Self::Atan,
@@ -104,7 +105,8 @@ impl Binary {
     /// The two-operand function of this name, any case.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_uppercase().as_str() {
+        let mut upper = [0; WORD_BYTES_MAX];
+        Some(match uppercase(name, &mut upper)? {
             "MIN" => Self::Min,
             "MAX" => Self::Max,
             "EQ" => Self::Equal,
@@ -140,4 +142,15 @@ impl Binary {
             Self::Min | Self::Max => return None,
         })
     }
+}
+
+/// Length of the longest function's name.
+const WORD_BYTES_MAX: usize = 5;
+
+/// The word in capitals; nothing where it is longer than every function's name.
+fn uppercase<'a>(name: &str, room: &'a mut [u8; WORD_BYTES_MAX]) -> Option<&'a str> {
+    let room = room.get_mut(..name.len())?;
+    room.copy_from_slice(name.as_bytes());
+    room.make_ascii_uppercase();
+    std::str::from_utf8(room).ok()
 }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::body::to_u32;
-use super::lexer::{self, Kind, Token};
+use super::lexer::{self, Clean, Kind, Sign, Token};
 use super::{Binary, Body, Expr, FormulaError, Unary};
 
-pub(super) fn parse(text: &str, aliases: &[String]) -> Result<Body, FormulaError> {
+pub(super) fn parse(text: &str, aliases: Vec<String>) -> Result<Body, FormulaError> {
     if text.len() > Body::TEXT_BYTES_MAX {
         return Err(FormulaError::TooLarge {
             what: "bytes of formula text",
@@ -18,18 +18,25 @@ pub(super) fn parse(text: &str, aliases: &[String]) -> Result<Body, FormulaError
             name: alias.clone(),
         });
     }
+    let clean = Clean::new(text);
+    let nodes = nodes(&clean.text, &aliases).map_err(|e| e.at_column(|at| clean.column(at)))?;
+    Ok(Body::new(nodes, aliases))
+}
+
+/// The nodes of a cleaned text; the columns of errors are bytes of that text.
+fn nodes(text: &str, aliases: &[String]) -> Result<Vec<Expr>, FormulaError> {
     let known = Aliases::new(aliases);
-    let tokens = lexer::tokens(text, |word| known.position(word).is_some())?;
+    let tokens = lexer::tokens(text, |word| known.position(word).is_some());
     let mut parser = Parser {
+        nodes: Vec::with_capacity(tokens.len()),
         tokens,
         at: 0,
         depth: 0,
         aliases: known,
-        nodes: Vec::new(),
     };
     parser.conditional()?;
-    match &parser.peek().kind {
-        Kind::End => Ok(Body::new(parser.nodes, aliases.to_vec())),
+    match parser.peek().kind {
+        Kind::End => Ok(parser.nodes),
         _ => Err(parser.unexpected()),
     }
 }
@@ -63,7 +70,7 @@ impl<'a> Aliases<'a> {
 }
 
 struct Parser<'a> {
-    tokens: Vec<Token>,
+    tokens: Vec<Token<'a>>,
     at: usize,
     depth: usize,
     aliases: Aliases<'a>,
@@ -72,23 +79,23 @@ struct Parser<'a> {
 
 type Node = Result<u32, FormulaError>;
 
-const END: Token = Token {
+const END: Token<'static> = Token {
     kind: Kind::End,
-    column: 0,
+    at: usize::MAX,
 };
 
-impl Parser<'_> {
-    fn peek(&self) -> &Token {
-        self.tokens.get(self.at).unwrap_or(&END)
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Token<'a> {
+        self.tokens.get(self.at).copied().unwrap_or(END)
     }
 
-    fn take(&mut self, sign: &str) -> bool {
-        let here = matches!(&self.peek().kind, Kind::Sign(found) if *found == sign);
+    fn take(&mut self, sign: Sign) -> bool {
+        let here = self.peek().kind == Kind::Sign(sign);
         self.at += usize::from(here);
         here
     }
 
-    fn expect(&mut self, sign: &str) -> Result<(), FormulaError> {
+    fn expect(&mut self, sign: Sign) -> Result<(), FormulaError> {
         if self.take(sign) {
             Ok(())
         } else {
@@ -100,7 +107,7 @@ impl Parser<'_> {
         let token = self.peek();
         FormulaError::Unexpected {
             found: token.kind.describe(),
-            column: token.column,
+            column: token.at,
         }
     }
 
@@ -129,11 +136,11 @@ impl Parser<'_> {
 
     fn conditional(&mut self) -> Node {
         let condition = self.either()?;
-        if !self.take("?") {
+        if !self.take(Sign::Question) {
             return Ok(condition);
         }
         let then = self.nested(Self::conditional)?;
-        self.expect(":")?;
+        self.expect(Sign::Colon)?;
         let otherwise = self.nested(Self::conditional)?;
         Ok(self.push(Expr::Select(condition, then, otherwise)))
     }
@@ -170,12 +177,12 @@ impl Parser<'_> {
     fn comparison(&mut self) -> Node {
         let left = self.sum()?;
         let op = match self.peek().kind {
-            Kind::Sign("<") => Binary::Less,
-            Kind::Sign("<=") => Binary::LessOrEqual,
-            Kind::Sign(">") => Binary::Greater,
-            Kind::Sign(">=") => Binary::GreaterOrEqual,
-            Kind::Sign("=") => Binary::Equal,
-            Kind::Sign("<>") => Binary::NotEqual,
+            Kind::Sign(Sign::Less) => Binary::Less,
+            Kind::Sign(Sign::LessOrEqual) => Binary::LessOrEqual,
+            Kind::Sign(Sign::Greater) => Binary::Greater,
+            Kind::Sign(Sign::GreaterOrEqual) => Binary::GreaterOrEqual,
+            Kind::Sign(Sign::Equal) => Binary::Equal,
+            Kind::Sign(Sign::NotEqual) => Binary::NotEqual,
             _ => return Ok(left),
         };
         self.at += 1;
@@ -185,18 +192,18 @@ impl Parser<'_> {
 
     /// A leading minus means zero minus the first product.
     fn sum(&mut self) -> Node {
-        let mut left = if self.take("-") {
+        let mut left = if self.take(Sign::Minus) {
             let zero = self.push(Expr::Number(0.0));
             let operand = self.product()?;
             self.binary(Binary::Subtract, zero, operand)
         } else {
-            self.take("+");
+            self.take(Sign::Plus);
             self.product()?
         };
         loop {
-            let op = if self.take("+") {
+            let op = if self.take(Sign::Plus) {
                 Binary::Add
-            } else if self.take("-") {
+            } else if self.take(Sign::Minus) {
                 Binary::Subtract
             } else {
                 return Ok(left);
@@ -209,9 +216,9 @@ impl Parser<'_> {
     fn product(&mut self) -> Node {
         let mut left = self.power()?;
         loop {
-            let op = if self.take("*") {
+            let op = if self.take(Sign::Times) {
                 Binary::Multiply
-            } else if self.take("/") {
+            } else if self.take(Sign::Over) {
                 Binary::Divide
             } else {
                 return Ok(left);
@@ -223,13 +230,13 @@ impl Parser<'_> {
 
     /// Right-associative; a sign before an operand inside a product or exponent negates that operand.
     fn power(&mut self) -> Node {
-        if self.take("-") {
+        if self.take(Sign::Minus) {
             let zero = self.push(Expr::Number(0.0));
             let operand = self.nested(Self::power)?;
             return Ok(self.binary(Binary::Subtract, zero, operand));
         }
         let base = self.operand()?;
-        if !self.take("^") {
+        if !self.take(Sign::Power) {
             return Ok(base);
         }
         let exponent = self.nested(Self::power)?;
@@ -237,16 +244,16 @@ impl Parser<'_> {
     }
 
     fn operand(&mut self) -> Node {
-        let Token { kind, column } = self.peek().clone();
+        let Token { kind, at: column } = self.peek();
         match kind {
             Kind::Number(value) => {
                 self.at += 1;
                 Ok(self.push(Expr::Number(value)))
             }
-            Kind::Sign("(") => {
+            Kind::Sign(Sign::Open) => {
                 self.at += 1;
                 let inner = self.nested(Self::conditional)?;
-                self.expect(")")?;
+                self.expect(Sign::Close)?;
                 Ok(inner)
             }
             Kind::Name(name) => {
@@ -268,45 +275,51 @@ impl Parser<'_> {
     }
 
     /// Functions by their bracket; no alias is named like one of them or like a constant.
-    fn name(&mut self, name: String, column: usize) -> Node {
-        if let Some(i) = self.aliases.position(&name) {
+    fn name(&mut self, name: &str, column: usize) -> Node {
+        if let Some(i) = self.aliases.position(name) {
             return Ok(self.push(Expr::Argument(to_u32(i))));
         }
-        if matches!(self.peek().kind, Kind::Sign("(")) {
+        if self.peek().kind == Kind::Sign(Sign::Open) {
             return self.call(name, column);
         }
-        match constant(&name) {
+        match constant(name) {
             Some(value) => Ok(self.push(Expr::Number(value))),
-            None => Err(FormulaError::UnknownName { name, column }),
+            None => Err(FormulaError::UnknownName {
+                name: name.to_owned(),
+                column,
+            }),
         }
     }
 
-    fn call(&mut self, name: String, column: usize) -> Node {
-        if let Some(op) = Unary::named(&name) {
-            self.expect("(")?;
+    fn call(&mut self, name: &str, column: usize) -> Node {
+        if let Some(op) = Unary::named(name) {
+            self.expect(Sign::Open)?;
             let operand = self.nested(Self::conditional)?;
-            if !self.take(")") {
+            if !self.take(Sign::Close) {
                 return Err(FormulaError::Operands {
-                    name,
+                    name: name.to_owned(),
                     wanted: 1,
                     column,
                 });
             }
             return Ok(self.push(Expr::Unary(op, operand)));
         }
-        match Binary::named(&name) {
-            Some(op) => self.two(op, name, column),
+        match Binary::named(name) {
+            Some(op) => self.two(op, name.to_owned(), column),
             None if name.eq_ignore_ascii_case("RND") || name.eq_ignore_ascii_case("SRND") => {
                 Err(FormulaError::Random { column })
             }
-            None => Err(FormulaError::UnknownFunction { name, column }),
+            None => Err(FormulaError::UnknownFunction {
+                name: name.to_owned(),
+                column,
+            }),
         }
     }
 
     fn two(&mut self, op: Binary, name: String, column: usize) -> Node {
-        self.expect("(")?;
+        self.expect(Sign::Open)?;
         let a = self.nested(Self::conditional)?;
-        if !self.take(";") {
+        if !self.take(Sign::Semicolon) {
             return Err(FormulaError::Operands {
                 name,
                 wanted: 2,
@@ -314,7 +327,7 @@ impl Parser<'_> {
             });
         }
         let b = self.nested(Self::conditional)?;
-        if !self.take(")") {
+        if !self.take(Sign::Close) {
             return Err(FormulaError::Operands {
                 name,
                 wanted: 2,
@@ -327,6 +340,10 @@ impl Parser<'_> {
 
 /// Whether a word of the language, in any case, has this name.
 pub(super) fn is_reserved(name: &str) -> bool {
+    const LONGEST: usize = "INFINITY".len();
+    if name.len() > LONGEST {
+        return false;
+    }
     constant(name).is_some()
         || Unary::named(name).is_some()
         || Binary::named(name).is_some()
@@ -335,11 +352,16 @@ pub(super) fn is_reserved(name: &str) -> bool {
 
 /// Named constants, any case.
 fn constant(name: &str) -> Option<f64> {
-    Some(match name.to_ascii_uppercase().as_str() {
-        "PI" => std::f64::consts::PI,
-        "E" => std::f64::consts::E,
-        "NAN" | "N.DEF." => f64::NAN,
-        "INF" | "INFINITY" => f64::INFINITY,
-        _ => return None,
-    })
+    let known = [
+        ("PI", std::f64::consts::PI),
+        ("E", std::f64::consts::E),
+        ("NAN", f64::NAN),
+        ("N.DEF.", f64::NAN),
+        ("INF", f64::INFINITY),
+        ("INFINITY", f64::INFINITY),
+    ];
+    let found = known
+        .into_iter()
+        .find(|(word, _)| name.eq_ignore_ascii_case(word));
+    found.map(|(_, value)| value)
 }

@@ -1,12 +1,14 @@
 //! Aliases with white space: `_` takes its place, in the alias and in the text.
 
+use std::borrow::Cow;
+
 /// The text and the aliases without white space inside aliases.
-pub(super) fn without_spaces(text: &str, aliases: Vec<String>) -> (String, Vec<String>) {
+pub(super) fn without_spaces(text: &str, aliases: Vec<String>) -> (Cow<'_, str>, Vec<String>) {
     if !aliases
         .iter()
         .any(|alias| alias.contains(char::is_whitespace))
     {
-        return (text.to_owned(), aliases);
+        return (Cow::Borrowed(text), aliases);
     }
     // Longest first, so that one alias inside another is not cut.
     let mut order: Vec<&String> = aliases
@@ -19,7 +21,7 @@ pub(super) fn without_spaces(text: &str, aliases: Vec<String>) -> (String, Vec<S
         text = text.replace(alias.as_str(), &underscored(alias));
     }
     let aliases = aliases.iter().map(|alias| underscored(alias)).collect();
-    (text, aliases)
+    (Cow::Owned(text), aliases)
 }
 
 fn underscored(alias: &str) -> String {

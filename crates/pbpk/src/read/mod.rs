@@ -73,7 +73,7 @@ impl<R: BufRead> Read for Asked<'_, R> {
 
 impl<R: BufRead> BufRead for Asked<'_, R> {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        if let Err(cause) = self.watch.check() {
+        if let Err(cause) = self.watch.ask() {
             self.cause.set(Some(cause));
             return Err(std::io::Error::other(cause));
         }

@@ -9,6 +9,13 @@ use crate::solve::{Interrupt, SolveError, Statistics};
 pub enum RunError {
     /// No output time above 0.
     EmptyGrid,
+    /// Derivatives by this quantity are not defined, or not known to be complete.
+    NoDerivative {
+        /// Its path.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// A start value is negative where that is forbidden.
     NegativeStart {
         /// Paths.
@@ -67,6 +74,9 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NoDerivative { path, reason } => {
+                write!(f, "no derivatives by '{path}': {reason}")
+            }
             Self::EmptyGrid => {
                 f.write_str("the output grid is empty: at least one output time must be above 0")
             }

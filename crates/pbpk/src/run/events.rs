@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::RunError;
 use crate::compile::{
-    Class, Engine, Folder, Instance, Key, Reading, Replacement, Stopped, Structure, Variant,
-    own_formula,
+    Class, Engine, Folder, Instance, Key, Reading, Replacement, Stopped, Structure, Tangents,
+    Variant, own_formula,
 };
 use crate::model::{Assignment, Model};
 use crate::solve::SolveError;
@@ -21,6 +21,9 @@ pub(super) struct State {
     pub(super) engine: Engine,
     /// Scaled states.
     pub(super) y: Vec<f64>,
+    /// Derivatives by parameters, where they are asked for, and those of the scaled states: a row for each.
+    pub(super) tangents: Option<Tangents>,
+    pub(super) s: Vec<f64>,
     values: Vec<f64>,
     /// Numbers that the user or an event set.
     overridden: Vec<bool>,
@@ -68,6 +71,8 @@ impl State {
             constants: instance.constants().to_vec(),
             engine,
             y,
+            tangents: None,
+            s: Vec::new(),
             values,
             key,
             fired,
@@ -160,21 +165,25 @@ impl State {
         if let Class::State(i) = variant.classes[target] {
             let scale = self.structure.model().quantities[target].scale;
             let value = self.engine.assignment(e, a, t, &self.y) / scale;
+            let row = self.assignment_row(e, a);
+            let moved = self.set_state_row(i as usize, row, scale);
             let place = &mut self.y[i as usize];
-            let changed = *place != value;
+            let changed = *place != value || moved;
             *place = value;
             return Ok(changed);
         }
         if assignment.as_value {
             let value = self.engine.assignment(e, a, t, &self.y);
-            return self.set_value(target, value, t, watch);
+            let row = self.assignment_row(e, a);
+            return self.set_value(target, value, row, t, watch);
         }
         if variant.formulas[target] == Some(assignment.formula) && !self.overridden[target] {
             return Ok(false);
         }
         if variant.assignments[e][a].is_static {
             let value = self.engine.assignment(e, a, t, &self.y);
-            return self.set_value(target, value, t, watch);
+            let row = self.assignment_row(e, a);
+            return self.set_value(target, value, row, t, watch);
         }
         self.replace(target, Replacement::Formula(assignment.formula), t, watch)?;
         Ok(true)
@@ -185,16 +194,22 @@ impl State {
         &mut self,
         q: usize,
         value: f64,
+        row: Option<Vec<f64>>,
         t: f64,
         watch: &Watch<'_>,
     ) -> Result<bool, RunError> {
+        let mut moved = false;
+        if let (Some(tangents), Some(row)) = (&mut self.tangents, row) {
+            moved = tangents.quantity(q) != row.as_slice();
+            tangents.set(q, &row);
+        }
         if self.engine.variant().classes[q] == Class::Varying {
             self.values[q] = value;
             self.replace(q, Replacement::Constant, t, watch)?;
             return Ok(true);
         }
-        let same = self.overridden[q] && self.values[q].to_bits() == value.to_bits();
-        let changed = self.values[q].to_bits() != value.to_bits();
+        let same = self.overridden[q] && self.values[q].to_bits() == value.to_bits() && !moved;
+        let changed = self.values[q].to_bits() != value.to_bits() || moved;
         if same {
             return Ok(false);
         }
@@ -205,7 +220,7 @@ impl State {
             self.note(q, Replacement::Constant);
         }
         self.refold(q, t);
-        self.engine.load(&self.values);
+        self.load();
         Ok(changed)
     }
 
@@ -233,13 +248,12 @@ impl State {
             && self.engine.variant().classes[q] == Class::Constant
         {
             let variant = Arc::clone(self.engine.variant());
-            let mut folder = Folder::new(self.structure.model());
-            self.values[q] = folder.evaluate(f, t, &self.values, &self.constants, |q, reading| {
-                self.table_of(&variant, q, reading)
-            });
+            let structure = Arc::clone(&self.structure);
+            let mut folder = Folder::new(structure.model());
+            self.fold(&mut folder, &variant, q, f, t);
         }
         self.refold(q, t);
-        self.engine.load(&self.values);
+        self.load();
         Ok(())
     }
 
@@ -257,12 +271,49 @@ impl State {
         for u in touched {
             let u = u as usize;
             if let Some(f) = variant.formulas[u] {
-                self.values[u] =
-                    folder.evaluate(f, t, &self.values, &self.constants, |q, reading| {
-                        self.table_of(&variant, q, reading)
-                    });
+                self.fold(&mut folder, &variant, u, f, t);
             }
         }
+    }
+
+    /// A constant gets the number that formula f gives now.
+    fn fold(&mut self, folder: &mut Folder<'_>, variant: &Variant, q: usize, f: usize, t: f64) {
+        let (values, constants) = (&self.values, &self.constants);
+        let table_of = |q, reading| self.table_of(variant, q, reading);
+        let value = folder.evaluate(f, t, values, constants, table_of);
+        let mut tangents = self.tangents.take();
+        if let Some(tangents) = &mut tangents {
+            let table_of = |q, reading| self.table_of(variant, q, reading);
+            tangents.fold(folder, q, f, t, &self.values, &self.constants, table_of);
+        }
+        self.tangents = tangents;
+        self.values[q] = value;
+    }
+
+    /// Hands the numbers to the code.
+    pub(super) fn load(&mut self) {
+        self.engine.load(&self.values);
+        if let Some(tangents) = &mut self.tangents {
+            tangents.load(&self.engine);
+        }
+    }
+
+    /// Derivatives of the value that an assignment gave just now.
+    fn assignment_row(&mut self, e: usize, a: usize) -> Option<Vec<f64>> {
+        let tangents = self.tangents.as_mut()?;
+        Some(tangents.assignment(&self.engine, e, a, &self.s))
+    }
+
+    /// A state gets these derivatives; tells whether it had others.
+    fn set_state_row(&mut self, state: usize, row: Option<Vec<f64>>, scale: f64) -> bool {
+        let Some(mut row) = row else {
+            return false;
+        };
+        row.iter_mut().for_each(|d| *d /= scale);
+        let place = &mut self.s[state * row.len()..(state + 1) * row.len()];
+        let moved = *place != *row;
+        place.copy_from_slice(&row);
+        moved
     }
 
     /// The formula of a quantity whose table is read.

@@ -112,6 +112,7 @@ fn step(
 ) -> Result<(), RunError> {
     let mut system = Running {
         engine: &mut state.engine,
+        tangents: None,
         stop: solver.stop(),
         interrupt: options.interrupt,
         warnings,

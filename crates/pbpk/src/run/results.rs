@@ -20,6 +20,9 @@ pub struct Results {
     pub units: Vec<String>,
     /// All values, row by row: one row per time, one number per output.
     pub values: Vec<f64>,
+    /// Derivatives of all values by the quantities of [`super::RunOptions::sensitivity_to`], in base units: a row of them
+    /// for each value. Empty where none were asked for.
+    pub derivatives: Vec<f64>,
     /// Counts of the solver.
     pub statistics: Statistics,
     /// Tolerances and bounds used.
@@ -46,6 +49,7 @@ impl Results {
             paths: of(|q| &q.path),
             units: of(|q| &q.unit),
             values: Vec::new(),
+            derivatives: Vec::new(),
             statistics: Statistics::default(),
             settings: model.solver,
             warnings: Vec::new(),
@@ -73,6 +77,13 @@ impl Results {
         state
             .engine
             .outputs(t, &self.clean, &mut self.values[start..]);
+        if let Some(tangents) = &mut state.tangents {
+            let start = self.derivatives.len();
+            let length = self.paths.len() * tangents.width();
+            self.derivatives.resize(start + length, 0.0);
+            let row = &mut self.derivatives[start..];
+            tangents.outputs(&state.engine, &state.s, row);
+        }
         self.times.push(t);
     }
 
@@ -80,6 +91,14 @@ impl Results {
     pub fn column(&self, output: usize) -> impl Iterator<Item = f64> + '_ {
         let columns = self.paths.len().max(1);
         self.values.iter().skip(output).step_by(columns).copied()
+    }
+
+    /// Derivatives of one output by the quantity at this place of [`super::RunOptions::sensitivity_to`], by time.
+    pub fn derivative(&self, output: usize, parameter: usize) -> impl Iterator<Item = f64> + '_ {
+        let outputs = self.paths.len().max(1);
+        let width = self.derivatives.len() / self.values.len().max(1);
+        let row = self.derivatives.iter().skip(output * width + parameter);
+        row.step_by((outputs * width).max(1)).copied()
     }
 
     /// Values of the output with this path.

@@ -1,7 +1,7 @@
 //! The code as the solver's system.
 
 use super::Question;
-use crate::compile::Engine;
+use crate::compile::{Engine, Tangents};
 use crate::solve::{Interrupt, Pattern, System};
 
 /// Not-finite rates that are written down one by one; further ones are only counted.
@@ -10,6 +10,7 @@ const LOGGED_MAX: usize = 10;
 /// Code, question to the caller, and log.
 pub(super) struct Running<'a, 'b> {
     pub(super) engine: &'a mut Engine,
+    pub(super) tangents: Option<&'a mut Tangents>,
     /// Where the system may jump next: on the way there the rates of before the jump count.
     pub(super) stop: Option<f64>,
     pub(super) interrupt: Option<Question<'b>>,
@@ -42,6 +43,14 @@ impl System for Running<'_, '_> {
     fn jacobian(&mut self, t: f64, y: &[f64], values: &mut [f64]) {
         let t = self.before_stop(t);
         self.engine.jacobian(t, y, values);
+    }
+
+    fn tangents(&mut self, t: f64, y: &[f64], s: &[f64], ds: &mut [f64]) {
+        let t = self.before_stop(t);
+        self.engine.evaluate(t, y);
+        if let Some(tangents) = &mut self.tangents {
+            tangents.rates(self.engine, s, ds);
+        }
     }
 
     fn interrupted(&mut self) -> Option<Interrupt> {

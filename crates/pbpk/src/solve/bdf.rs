@@ -7,6 +7,7 @@ use super::history::History;
 use super::linear::Linear;
 use super::lu::Symbolic;
 use super::norm::{weights, wrms};
+use super::sensitivity::Sensitivities;
 use super::{Options, SolveError, Statistics, System};
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ pub struct Bdf {
     /// Convergence rate of Newton's iteration, remembered from step to step.
     pub(super) rate: f64,
     pub(super) steps_since_start: usize,
+    pub(super) sensitivities: Option<Sensitivities>,
     stop: Option<f64>,
     phase: Phase,
 }
@@ -102,6 +104,7 @@ impl Bdf {
             dy: zeros(),
             rate: 1.0,
             steps_since_start: 0,
+            sensitivities: None,
             stop: None,
             phase: Phase::Idle,
         })
@@ -243,6 +246,16 @@ impl Bdf {
     /// # Errors
     /// [`SolveError::Behind`] if the time lies before that step.
     pub fn output(&self, t: f64, y_out: &mut [f64]) -> Result<(), SolveError> {
+        self.interpolate(&self.history, t, y_out)
+    }
+
+    /// What a history in step with the states' says of `t`.
+    pub(super) fn interpolate(
+        &self,
+        history: &History,
+        t: f64,
+        y_out: &mut [f64],
+    ) -> Result<(), SolveError> {
         let earliest = if self.steps_since_start > 0 {
             self.t - self.statistics.last_step
         } else {
@@ -254,9 +267,9 @@ impl Bdf {
         let h = self.history.h;
         let s = if h > 0.0 { (t - self.t) / h } else { 0.0 };
         if s == 0.0 {
-            y_out.copy_from_slice(self.history.state());
+            y_out.copy_from_slice(history.state());
         } else {
-            self.history.interpolate(s, y_out);
+            history.interpolate(s, y_out);
         }
         Ok(())
     }
@@ -308,6 +321,7 @@ impl Bdf {
         let h = h / (h * self.options.hmax_inverse()).max(1.0);
         self.history.h = h;
         self.history.set_slope(&self.dy);
+        self.first_sensitivities(system);
         self.plan = Plan::start(h);
         self.phase = Phase::Running;
         Ok(())
@@ -361,6 +375,7 @@ impl Bdf {
                 }
             }
         };
+        self.follow(system)?;
         self.complete(error);
         Ok(())
     }

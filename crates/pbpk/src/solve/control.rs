@@ -237,6 +237,9 @@ impl Bdf {
         let planned = self.plan.order;
         if planned > self.history.order && self.history.order < ORDER_MAX {
             self.history.raise(&self.correction);
+            if let Some(sensitivities) = &mut self.sensitivities {
+                sensitivities.raise();
+            }
             self.plan.wait = planned + 1;
         } else if planned < self.history.order {
             self.history.lower();

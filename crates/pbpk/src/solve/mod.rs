@@ -17,6 +17,7 @@ mod linear;
 pub mod lu;
 mod norm;
 mod options;
+mod sensitivity;
 
 pub use crate::watch::Interrupt;
 pub use bdf::Bdf;
@@ -100,6 +101,13 @@ pub trait System {
 
     /// Writes the entries of `∂f/∂y` in the order of [`System::pattern`].
     fn jacobian(&mut self, t: f64, y: &[f64], values: &mut [f64]);
+
+    /// Writes the derivatives of `f` along the sensitivities: for each state a row of numbers, one for each parameter. Asked
+    /// for only after [`Bdf::start_sensitivities`]; both slices have the length of its argument.
+    fn tangents(&mut self, t: f64, y: &[f64], s: &[f64], ds: &mut [f64]) {
+        let _ = (t, y, s);
+        ds.fill(0.0);
+    }
 
     /// Asked once before each internal step; `Some` ends the run with [`SolveError::Interrupted`].
     fn interrupted(&mut self) -> Option<Interrupt> {

@@ -1,89 +1,211 @@
-//! The bytes of a document, counted.
+//! The bytes of a document as text: a window that moves from front to back.
 
-use std::io::{self, BufRead, Read};
+use std::cell::Cell;
+use std::io::BufRead;
 
 use super::Limits;
+use crate::error::LoadError;
 
-/// Handed on at once, so that bounds are noticed in time even when the whole document lies in memory.
+/// Taken over at once, so that bounds are noticed in time even when the whole document lies in memory.
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// A reader that counts lines and bytes, and stops at the bounds.
-pub(super) struct Counted<R> {
+/// A window of checked text over a stream. It holds what is being looked at and at most a chunk more.
+pub(super) struct Window<R> {
     inner: R,
-    line: u64,
+    text: String,
+    /// The first byte that is not consumed.
+    at: usize,
+    /// The beginning of a character whose rest is not read yet.
+    cut: Vec<u8>,
+    ended: bool,
     total: u64,
-    in_tag: u64,
     limits: Limits,
-    crossed: Option<(&'static str, u64)>,
+    /// The line of the byte at `counted`.
+    line: Cell<u64>,
+    counted: Cell<usize>,
 }
 
-impl<R: BufRead> Counted<R> {
+impl<R: BufRead> Window<R> {
     pub(super) fn new(inner: R, limits: Limits) -> Self {
         Self {
             inner,
-            line: 1,
+            text: String::with_capacity(2 * CHUNK_BYTES),
+            at: 0,
+            cut: Vec::new(),
+            ended: false,
             total: 0,
-            in_tag: 0,
             limits,
-            crossed: None,
+            line: Cell::new(1),
+            counted: Cell::new(0),
         }
     }
 
+    /// The line of the first byte that is not consumed, from 1.
     pub(super) fn line(&self) -> u64 {
-        self.line
+        let counted = self.counted.replace(self.at);
+        let passed = self.bytes().get(counted..self.at).unwrap_or_default();
+        let lines = memchr::memchr_iter(b'\n', passed).count();
+        self.line.set(self.line.get() + lines as u64);
+        self.line.get()
     }
 
-    pub(super) fn crossed(&self) -> Option<(&'static str, u64)> {
-        self.crossed
+    /// Everything in the window, consumed bytes included.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
-    pub(super) fn begin_tag(&mut self) {
-        self.in_tag = 0;
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.text.as_bytes()
     }
 
-    fn check(&mut self) -> io::Result<()> {
-        match self.crossed {
-            Some(_) => Err(io::Error::other("bound crossed")),
-            None => Ok(()),
+    /// Where the rest begins in the window.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The bytes that are not consumed.
+    pub(super) fn rest(&self) -> &[u8] {
+        self.bytes().get(self.at..).unwrap_or_default()
+    }
+
+    /// Consumes up to this place of the window.
+    pub(super) fn advance(&mut self, to: usize) {
+        self.at = to;
+    }
+
+    /// An error at the present place.
+    pub(super) fn failed(&self, message: impl Into<String>) -> LoadError {
+        LoadError::Xml {
+            line: self.line(),
+            message: message.into(),
         }
     }
 
-    fn count(&mut self, bytes: u64) {
-        self.total += bytes;
-        self.in_tag += bytes;
+    fn crossed(&self, what: &'static str, limit: u64) -> LoadError {
+        LoadError::Limit {
+            what,
+            limit,
+            line: self.line(),
+        }
+    }
+
+    /// Makes sure that `length` bytes stand after the present place; false at the end of the document.
+    pub(super) fn holds(&mut self, length: usize) -> Result<bool, LoadError> {
+        while self.rest().len() < length {
+            if !self.more()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Forgets what is consumed and takes another chunk; false at the end of the document.
+    pub(super) fn more(&mut self) -> Result<bool, LoadError> {
+        if self.rest().len() as u64 > self.limits.tag_bytes_max {
+            return Err(self.crossed("bytes in one tag", self.limits.tag_bytes_max));
+        }
+        if self.ended {
+            return Ok(false);
+        }
+        self.line();
+        self.text.drain(..self.at);
+        self.at = 0;
+        self.counted.set(0);
+        let chunk = match self.inner.fill_buf() {
+            Ok(chunk) => chunk,
+            Err(e) => return Err(self.failed(e.to_string())),
+        };
+        let chunk = chunk.get(..CHUNK_BYTES).unwrap_or(chunk);
+        let length = chunk.len();
+        self.ended = length == 0;
+        let valid = append(&mut self.text, &mut self.cut, chunk);
+        self.inner.consume(length);
+        self.total += length as u64;
         if self.total > self.limits.file_bytes_max {
-            self.crossed = Some(("bytes in the file", self.limits.file_bytes_max));
-        } else if self.in_tag > self.limits.tag_bytes_max {
-            self.crossed = Some(("bytes in one tag", self.limits.tag_bytes_max));
+            return Err(self.crossed("bytes in the file", self.limits.file_bytes_max));
         }
+        if !valid || self.ended && !self.cut.is_empty() {
+            self.at = self.text.len();
+            return Err(self.failed("the text is not UTF-8"));
+        }
+        Ok(!self.ended)
     }
 }
 
-impl<R: BufRead> Read for Counted<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let available = self.fill_buf()?;
-        let n = available.len().min(out.len());
-        for (to, from) in out.iter_mut().zip(available) {
-            *to = *from;
+/// Appends a chunk to the text, a character that it cuts off to `cut`; false where the bytes are no text.
+fn append(text: &mut String, cut: &mut Vec<u8>, chunk: &[u8]) -> bool {
+    let mut chunk = chunk;
+    while !cut.is_empty() {
+        let Some((first, rest)) = chunk.split_first() else {
+            return true;
+        };
+        cut.push(*first);
+        chunk = rest;
+        match std::str::from_utf8(cut) {
+            Ok(character) => {
+                text.push_str(character);
+                cut.clear();
+            }
+            Err(e) if e.error_len().is_some() => return false,
+            Err(_) => {}
         }
-        self.consume(n);
-        Ok(n)
     }
+    match std::str::from_utf8(chunk) {
+        Ok(all) => text.push_str(all),
+        Err(e) => {
+            let (good, rest) = chunk.split_at(e.valid_up_to());
+            text.push_str(std::str::from_utf8(good).unwrap_or_default());
+            if e.error_len().is_some() {
+                return false;
+            }
+            cut.extend_from_slice(rest);
+        }
+    }
+    true
 }
 
-impl<R: BufRead> BufRead for Counted<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.check()?;
-        let buffer = self.inner.fill_buf()?;
-        Ok(buffer.get(..CHUNK_BYTES).unwrap_or(buffer))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reader that gives one byte at a time.
+    struct Dripping<'a>(&'a [u8]);
+
+    impl std::io::Read for Dripping<'_> {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Ok(0)
+        }
     }
 
-    fn consume(&mut self, amount: usize) {
-        if let Ok(buffer) = self.inner.fill_buf() {
-            let lines = buffer.iter().take(amount).filter(|b| **b == b'\n').count();
-            self.line += lines as u64;
+    impl BufRead for Dripping<'_> {
+        fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+            Ok(self.0.get(..1).unwrap_or_default())
         }
-        self.count(amount as u64);
-        self.inner.consume(amount);
+        fn consume(&mut self, amount: usize) {
+            self.0 = self.0.get(amount..).unwrap_or_default();
+        }
+    }
+
+    #[test]
+    fn characters_are_put_together_across_chunks() {
+        let mut window = Window::new(Dripping("a\n\u{b5}\u{2082}z".as_bytes()), Limits::default());
+        while window.more().unwrap() {}
+        assert_eq!(window.text(), "a\n\u{b5}\u{2082}z");
+        window.advance(2);
+        assert_eq!(window.line(), 2);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused() {
+        for bytes in [&b"ab\xffc"[..], b"ab\xc2", b"\xe2\x82x"] {
+            let mut window = Window::new(Dripping(bytes), Limits::default());
+            let outcome = loop {
+                match window.more() {
+                    Ok(true) => {}
+                    other => break other,
+                }
+            };
+            assert!(outcome.is_err(), "{bytes:?}");
+        }
     }
 }

@@ -129,6 +129,7 @@ fn same(file: &str, model: Model, again: Model) {
                 q.name.clone(),
                 q.scale.to_bits(),
                 q.persistable,
+                q.can_be_varied || q.kind != pbpk::model::Kind::Parameter || !q.rhs.is_empty(),
                 q.rhs.len(),
             )
         };
@@ -291,6 +292,8 @@ fn the_checker_refuses_one_mutation_of_each_item() {
         equation("M^-k"),
         equation("MIN(+M;2)"),
         equation("XOR(M;k)"),
+        equation("M XOR k"),
+        equation("FLOOR(M)"),
         put(
             "<RHSFormulaList><RHSFormula",
             "<RHSFormulaList> </RHSFormulaList><RHSFormulaList><RHSFormula",

@@ -14,6 +14,7 @@ mod cases;
 mod cli;
 mod common;
 mod csv_tables;
+mod derivatives;
 mod differential;
 mod export_elements;
 mod export_sbml;

@@ -132,14 +132,13 @@ impl<'a> Binder<'a> {
                 }
             }
             RawKind::Explicit(text) => {
-                let names = raw.paths.iter().map(|p| self.alias(p).to_owned()).collect();
                 let arguments = raw
                     .paths
                     .iter()
                     .map(|p| self.reference(p, user, quantity))
                     .collect::<Result<_, _>>()?;
                 FormulaKind::Explicit {
-                    body: body(&mut self.bodies, id, text, names, raw)?,
+                    body: self.body(id, text, raw)?,
                     arguments,
                 }
             }
@@ -266,26 +265,23 @@ impl<'a> Binder<'a> {
                 used_by: self.index.path(user),
             })
     }
-}
 
-fn body(
-    bodies: &mut Bodies,
-    id: &str,
-    text: &str,
-    names: Vec<String>,
-    raw: &RawFormula,
-) -> Result<Arc<Body>, LoadError> {
-    if let Some(body) = bodies.explicit.get(id) {
-        return Ok(Arc::clone(body));
+    /// The parsed text of a formula.
+    fn body(&mut self, id: &str, text: &str, raw: &'a RawFormula) -> Result<Arc<Body>, LoadError> {
+        if let Some(body) = self.bodies.explicit.get(id) {
+            return Ok(Arc::clone(body));
+        }
+        let names = raw.paths.iter().map(|p| self.alias(p).to_owned()).collect();
+        let (clean, names) = crate::read::aliases::without_spaces(text, names);
+        let parsed = Body::with_aliases(&clean, names);
+        let parsed = parsed.map_err(|source| LoadError::Formula {
+            owner: raw.name.clone(),
+            text: text.to_owned(),
+            source,
+        })?;
+        let body = Arc::new(parsed);
+        let explicit = &mut self.bodies.explicit;
+        explicit.insert(id.to_owned(), Arc::clone(&body));
+        Ok(body)
     }
-    let (clean, names) = crate::read::aliases::without_spaces(text, names);
-    let parsed = Body::parse(&clean, &names);
-    let parsed = parsed.map_err(|source| LoadError::Formula {
-        owner: raw.name.clone(),
-        text: text.to_owned(),
-        source,
-    })?;
-    let body = Arc::new(parsed);
-    bodies.explicit.insert(id.to_owned(), Arc::clone(&body));
-    Ok(body)
 }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Raw;
-use super::formulas::{RawAlias, RawFormula, RawKind, Space};
+use super::formulas::{RawFormula, RawKind, Space};
+use super::id::Id;
 use super::lists::{RawAssignment, RawQuantity};
 use crate::error::LoadError;
 use crate::formula::Body;
@@ -15,16 +16,16 @@ use crate::model::{
 use crate::watch::Watch;
 
 /// Objects by id, each list on its own: ids may repeat across lists.
-struct Objects<'a> {
-    variables: HashMap<&'a str, usize>,
-    parameters: HashMap<&'a str, usize>,
-    observers: HashMap<&'a str, usize>,
-    formulas: HashMap<&'a str, usize>,
+struct Objects {
+    variables: HashMap<Id, usize>,
+    parameters: HashMap<Id, usize>,
+    observers: HashMap<Id, usize>,
+    formulas: HashMap<Id, usize>,
 }
 
-impl Objects<'_> {
+impl Objects {
     /// The object behind an alias; the list that the alias stands in is asked first.
-    fn quantity(&self, id: &str, space: Space) -> Option<usize> {
+    fn quantity(&self, id: &Id, space: Space) -> Option<usize> {
         let lists = match space {
             Space::Parameter => [&self.parameters, &self.variables, &self.observers],
             Space::Any | Space::Variable => [&self.variables, &self.parameters, &self.observers],
@@ -32,8 +33,8 @@ impl Objects<'_> {
         lists.into_iter().find_map(|list| list.get(id)).copied()
     }
 
-    fn reference(&self, id: &str, space: Space, used_by: &str) -> Result<Reference, LoadError> {
-        if id == "0" {
+    fn reference(&self, id: &Id, space: Space, used_by: &str) -> Result<Reference, LoadError> {
+        if *id == Id::TIME {
             return Ok(Reference::Time);
         }
         self.quantity(id, space)
@@ -41,23 +42,23 @@ impl Objects<'_> {
             .ok_or_else(|| unknown(id, used_by))
     }
 
-    fn formula(&self, id: &str, used_by: &str) -> Result<usize, LoadError> {
+    fn formula(&self, id: &Id, used_by: &str) -> Result<usize, LoadError> {
         self.formulas
-            .get(id.trim())
+            .get(id)
             .copied()
             .ok_or_else(|| unknown(id, used_by))
     }
 }
 
-fn unknown(id: &str, used_by: &str) -> LoadError {
+fn unknown(id: &Id, used_by: &str) -> LoadError {
     LoadError::UnknownId {
-        id: id.to_owned(),
+        id: id.to_string(),
         used_by: used_by.to_owned(),
     }
 }
 
 pub(super) fn bind(
-    raw: Raw,
+    mut raw: Raw,
     name: String,
     format: Format,
     watch: &Watch<'_>,
@@ -78,7 +79,7 @@ pub(super) fn bind(
             .formulas
             .iter()
             .enumerate()
-            .map(|(i, f)| (f.id.as_str(), i))
+            .map(|(i, f)| (f.id.clone(), i))
             .collect(),
     };
     let marked = lists
@@ -103,7 +104,8 @@ pub(super) fn bind(
             quantities.push(quantity);
         }
     }
-    let formulas = formulas(&raw, &objects, watch)?;
+    let kinds = std::mem::take(&mut raw.kinds);
+    let formulas = formulas(&raw.formulas, kinds, &objects, watch)?;
     let events = events(&raw, &objects)?;
     let solver = settings(&raw, &quantities, &formulas, &objects)?;
     let name = if name.is_empty() {
@@ -125,11 +127,11 @@ pub(super) fn bind(
     })
 }
 
-fn ids(list: &[RawQuantity], offset: usize) -> HashMap<&str, usize> {
+fn ids(list: &[RawQuantity], offset: usize) -> HashMap<Id, usize> {
     list.iter()
         .enumerate()
         .rev()
-        .map(|(i, q)| (q.id.as_str(), offset + i))
+        .filter_map(|(i, q)| Some((q.id.clone()?, offset + i)))
         .collect()
 }
 
@@ -157,7 +159,7 @@ fn quantity(
     raw: &RawQuantity,
     kind: Kind,
     path: String,
-    objects: &Objects<'_>,
+    objects: &Objects,
     warnings: &mut Vec<String>,
 ) -> Result<Quantity, LoadError> {
     let source = match (&raw.formula, raw.value) {
@@ -189,23 +191,28 @@ fn quantity(
 }
 
 fn formulas(
-    raw: &Raw,
-    objects: &Objects<'_>,
+    raw: &[RawFormula],
+    kinds: Vec<RawKind>,
+    objects: &Objects,
     watch: &Watch<'_>,
 ) -> Result<Vec<Formula>, LoadError> {
-    let each = raw.formulas.iter().map(|f| {
+    let each = raw.iter().zip(kinds).map(|(f, kind)| {
         watch.check()?;
-        formula(f, objects)
+        formula(f, kind, objects)
     });
     each.collect()
 }
 
-fn formula(raw: &RawFormula, objects: &Objects<'_>) -> Result<Formula, LoadError> {
+fn formula(raw: &RawFormula, kind: RawKind, objects: &Objects) -> Result<Formula, LoadError> {
     let name = format!("formula {}", raw.id);
-    let kind = match &raw.kind {
-        RawKind::Explicit { equation, aliases } => explicit(&name, equation, aliases, objects)?,
+    let kind = match kind {
+        RawKind::Explicit {
+            equation,
+            aliases,
+            targets,
+        } => explicit(&name, &equation, aliases, &targets, objects)?,
         RawKind::Table { points, slope_mode } => {
-            let table = Table::new(points, *slope_mode);
+            let table = Table::new(&points, slope_mode);
             let table = table.map_err(|e| LoadError::Invalid {
                 line: raw.line,
                 message: format!("{name}: {e}"),
@@ -214,15 +221,15 @@ fn formula(raw: &RawFormula, objects: &Objects<'_>) -> Result<Formula, LoadError
         }
         RawKind::Offset { table, offset } => FormulaKind::TableWithOffset {
             table: objects
-                .quantity(table, Space::Parameter)
-                .ok_or_else(|| unknown(table, &name))?,
-            offset: objects.reference(offset, Space::Parameter, &name)?,
+                .quantity(&table, Space::Parameter)
+                .ok_or_else(|| unknown(&table, &name))?,
+            offset: objects.reference(&offset, Space::Parameter, &name)?,
         },
         RawKind::Argument { table, argument } => FormulaKind::TableWithArgument {
             table: objects
-                .quantity(table, Space::Parameter)
-                .ok_or_else(|| unknown(table, &name))?,
-            argument: objects.reference(argument, Space::Parameter, &name)?,
+                .quantity(&table, Space::Parameter)
+                .ok_or_else(|| unknown(&table, &name))?,
+            argument: objects.reference(&argument, Space::Parameter, &name)?,
         },
     };
     Ok(Formula { name, kind })
@@ -231,20 +238,20 @@ fn formula(raw: &RawFormula, objects: &Objects<'_>) -> Result<Formula, LoadError
 fn explicit(
     name: &str,
     equation: &str,
-    aliases: &[RawAlias],
-    objects: &Objects<'_>,
+    aliases: Vec<String>,
+    targets: &[(Id, Space)],
+    objects: &Objects,
 ) -> Result<FormulaKind, LoadError> {
-    let names: Vec<String> = aliases.iter().map(|a| a.alias.clone()).collect();
-    let (text, names) = crate::read::aliases::without_spaces(equation, names);
-    let body = Body::parse(&text, &names);
+    let (text, names) = crate::read::aliases::without_spaces(equation, aliases);
+    let body = Body::with_aliases(&text, names);
     let body = body.map_err(|source| LoadError::Formula {
         owner: name.to_owned(),
         text: equation.to_owned(),
         source,
     })?;
-    let arguments = aliases
+    let arguments = targets
         .iter()
-        .map(|a| objects.reference(&a.id, a.space, name))
+        .map(|(id, space)| objects.reference(id, *space, name))
         .collect::<Result<_, _>>()?;
     Ok(FormulaKind::Explicit {
         body: Arc::new(body),
@@ -252,10 +259,10 @@ fn explicit(
     })
 }
 
-fn events(raw: &Raw, objects: &Objects<'_>) -> Result<Vec<Event>, LoadError> {
+fn events(raw: &Raw, objects: &Objects) -> Result<Vec<Event>, LoadError> {
     let assignment = |a: &RawAssignment, used_by: &str| {
         let target = objects
-            .quantity(a.object.trim(), Space::Any)
+            .quantity(&a.object, Space::Any)
             .ok_or_else(|| unknown(&a.object, used_by))?;
         Ok(Assignment {
             target,
@@ -286,13 +293,13 @@ fn settings(
     raw: &Raw,
     quantities: &[Quantity],
     formulas: &[Formula],
-    objects: &Objects<'_>,
+    objects: &Objects,
 ) -> Result<SolverSettings, LoadError> {
     let mut settings = SolverSettings::default();
     for (name, id) in &raw.solver {
         let used_by = format!("solver setting {name}");
         let position = objects
-            .quantity(id.trim(), Space::Parameter)
+            .quantity(id, Space::Parameter)
             .ok_or_else(|| unknown(id, &used_by))?;
         let value = quantities.get(position).and_then(|q| match q.source {
             Source::Constant(value) => Some(value),

@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use super::id::Id;
 use crate::error::LoadError;
 use crate::xml::{Scanner, flag, number};
 
@@ -16,20 +17,11 @@ pub(super) enum Space {
     Variable,
 }
 
-/// An alias and what it points to.
-#[derive(Debug, Clone)]
-pub(super) struct RawAlias {
-    pub(super) alias: String,
-    pub(super) id: String,
-    pub(super) space: Space,
-}
-
 /// One formula.
 #[derive(Debug, Clone)]
 pub(super) struct RawFormula {
     pub(super) line: u64,
-    pub(super) id: String,
-    pub(super) kind: RawKind,
+    pub(super) id: Id,
 }
 
 /// What it computes.
@@ -37,26 +29,29 @@ pub(super) struct RawFormula {
 pub(super) enum RawKind {
     Explicit {
         equation: String,
-        aliases: Vec<RawAlias>,
+        aliases: Vec<String>,
+        /// What each alias points to.
+        targets: Vec<(Id, Space)>,
     },
     Table {
         points: Vec<(f64, f64, bool)>,
         slope_mode: bool,
     },
     Offset {
-        table: String,
-        offset: String,
+        table: Id,
+        offset: Id,
     },
     Argument {
-        table: String,
-        argument: String,
+        table: Id,
+        argument: Id,
     },
 }
 
-/// Reads the list into `out`.
+/// Reads the list into `out` and `kinds`.
 pub(super) fn read(
     scanner: &mut Scanner<impl BufRead>,
     out: &mut Vec<RawFormula>,
+    kinds: &mut Vec<RawKind>,
 ) -> Result<(), LoadError> {
     scanner.children(|s, name| {
         let element = s.current()?;
@@ -68,7 +63,7 @@ pub(super) fn read(
             | "TableFormulaWithXArgument" => name.as_str(),
             _ => return Err(element.invalid(format!("unknown kind of formula '{name}'"))),
         };
-        let id = element.required("id")?.trim().to_owned();
+        let id = Id::new(&element.required("id")?);
         let kind = match kind {
             "ExplicitFormula" => explicit(s, &id)?,
             "TableFormula" => {
@@ -89,15 +84,16 @@ pub(super) fn read(
                 RawKind::Argument { table, argument }
             }
         };
-        out.push(RawFormula { line, id, kind });
+        out.push(RawFormula { line, id });
+        kinds.push(kind);
         Ok(())
     })
 }
 
-fn explicit(scanner: &mut Scanner<impl BufRead>, id: &str) -> Result<RawKind, LoadError> {
+fn explicit(scanner: &mut Scanner<impl BufRead>, id: &Id) -> Result<RawKind, LoadError> {
     let line = scanner.line();
     let mut equation = None;
-    let mut aliases = Vec::new();
+    let (mut aliases, mut targets) = (Vec::new(), Vec::new());
     scanner.children(|s, name| {
         let space = match name.as_str() {
             "Equation" => {
@@ -111,17 +107,18 @@ fn explicit(scanner: &mut Scanner<impl BufRead>, id: &str) -> Result<RawKind, Lo
         };
         s.children(|s, _| {
             let element = s.current()?;
-            let alias = element.required("alias")?;
-            aliases.push(RawAlias {
-                alias,
-                id: element.required("id")?.trim().to_owned(),
-                space,
-            });
+            let (alias, id) = element.pair("alias", "id")?;
+            aliases.push(alias.into_owned());
+            targets.push((Id::new(&id), space));
             s.skip()
         })
     })?;
     match equation {
-        Some(equation) => Ok(RawKind::Explicit { equation, aliases }),
+        Some(equation) => Ok(RawKind::Explicit {
+            equation,
+            aliases,
+            targets,
+        }),
         None => Err(LoadError::Invalid {
             line,
             message: format!("formula {id} has no Equation"),
@@ -162,10 +159,10 @@ fn pair(
     first: &str,
     second: &str,
     line: u64,
-) -> Result<(String, String), LoadError> {
+) -> Result<(Id, Id), LoadError> {
     let (mut a, mut b) = (None, None);
     scanner.children(|s, name| {
-        let id = s.current()?.attribute("id")?.map(|id| id.trim().to_owned());
+        let id = s.current()?.attribute("id")?.map(|id| Id::new(&id));
         if name == first {
             a = id;
         } else if name == second {

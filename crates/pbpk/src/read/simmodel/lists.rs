@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use super::id::Id;
 use crate::error::LoadError;
 use crate::xml::{Element, Scanner, flag, number};
 
@@ -9,18 +10,18 @@ use crate::xml::{Element, Scanner, flag, number};
 #[derive(Debug, Default, Clone)]
 pub(super) struct RawQuantity {
     pub(super) line: u64,
-    pub(super) id: String,
+    pub(super) id: Option<Id>,
     pub(super) entity_id: String,
     pub(super) name: String,
     pub(super) path: String,
     pub(super) unit: String,
     pub(super) value: Option<f64>,
-    pub(super) formula: Option<String>,
+    pub(super) formula: Option<Id>,
     pub(super) can_be_varied: Option<bool>,
     pub(super) persistable: Option<bool>,
     pub(super) negative_allowed: Option<bool>,
     pub(super) scale: Option<f64>,
-    pub(super) rhs: Vec<String>,
+    pub(super) rhs: Vec<Id>,
 }
 
 /// An event.
@@ -28,7 +29,7 @@ pub(super) struct RawQuantity {
 pub(super) struct RawEvent {
     pub(super) line: u64,
     pub(super) id: String,
-    pub(super) condition: String,
+    pub(super) condition: Id,
     pub(super) one_time: bool,
     pub(super) assignments: Vec<RawAssignment>,
 }
@@ -36,8 +37,8 @@ pub(super) struct RawEvent {
 /// An assignment.
 #[derive(Debug, Clone)]
 pub(super) struct RawAssignment {
-    pub(super) object: String,
-    pub(super) formula: String,
+    pub(super) object: Id,
+    pub(super) formula: Id,
     pub(super) as_value: bool,
 }
 
@@ -48,7 +49,7 @@ pub(super) fn quantities(
     out: &mut Vec<RawQuantity>,
 ) -> Result<(), LoadError> {
     scanner.children(|s, name| {
-        if name != item {
+        if *name != *item {
             return s.skip();
         }
         let mut quantity = attributes(&s.current()?)?;
@@ -71,7 +72,7 @@ pub(super) fn quantities(
             }
             "RHSFormulaList" => s.children(|s, term| {
                 if term == "RHSFormula" {
-                    quantity.rhs.push(s.current()?.required("id")?);
+                    quantity.rhs.push(Id::new(&s.current()?.required("id")?));
                 }
                 s.skip()
             }),
@@ -89,7 +90,7 @@ fn attributes(element: &Element<'_>) -> Result<RawQuantity, LoadError> {
     };
     element.attributes(|key, value| {
         match key {
-            "id" => q.id = value.trim().to_owned(),
+            "id" if !value.trim().is_empty() => q.id = Some(Id::new(&value)),
             "entityId" => q.entity_id = value.into_owned(),
             "name" => q.name = value.into_owned(),
             "path" => q.path = value.into_owned(),
@@ -101,7 +102,7 @@ fn attributes(element: &Element<'_>) -> Result<RawQuantity, LoadError> {
                         element.invalid(format!("value '{value}' is not a number"))
                     })?);
             }
-            "formulaId" | "initialValueFormulaId" => q.formula = Some(value.trim().to_owned()),
+            "formulaId" | "initialValueFormulaId" => q.formula = Some(Id::new(&value)),
             "canBeVaried" => q.can_be_varied = flag(&value),
             "persistable" => q.persistable = flag(&value),
             "negativeValuesAllowed" => q.negative_allowed = flag(&value),
@@ -109,7 +110,7 @@ fn attributes(element: &Element<'_>) -> Result<RawQuantity, LoadError> {
         }
         Ok(())
     })?;
-    if q.id.is_empty() {
+    if q.id.is_none() {
         return Err(element.invalid(format!("{} without attribute 'id'", element.name())));
     }
     Ok(q)
@@ -121,14 +122,14 @@ pub(super) fn events(
     out: &mut Vec<RawEvent>,
 ) -> Result<(), LoadError> {
     scanner.children(|s, name| {
-        if name != "Event" {
+        if *name != *"Event" {
             return s.skip();
         }
         let element = s.current()?;
         let mut event = RawEvent {
             line: element.line,
             id: element.attribute("id")?.unwrap_or_default(),
-            condition: element.required("conditionFormulaId")?,
+            condition: Id::new(&element.required("conditionFormulaId")?),
             one_time: element
                 .attribute("oneTime")?
                 .as_deref()
@@ -141,8 +142,8 @@ pub(super) fn events(
                 if assignment == "Assignment" {
                     let element = s.current()?;
                     event.assignments.push(RawAssignment {
-                        object: element.required("objectId")?,
-                        formula: element.required("newFormulaId")?,
+                        object: Id::new(&element.required("objectId")?),
+                        formula: Id::new(&element.required("newFormulaId")?),
                         as_value: element
                             .attribute("useAsValue")?
                             .as_deref()

@@ -2,6 +2,7 @@
 
 mod bind;
 mod formulas;
+mod id;
 mod lists;
 
 use std::io::BufRead;
@@ -10,6 +11,7 @@ use crate::error::LoadError;
 use crate::model::{Format, Grid, Interval, Model};
 use crate::watch::Watch;
 use crate::xml::{Scanner, number};
+use id::Id;
 use lists::{RawEvent, RawQuantity};
 
 /// Everything of the document, unbound.
@@ -22,8 +24,10 @@ struct Raw {
     observers: Vec<RawQuantity>,
     events: Vec<RawEvent>,
     formulas: Vec<formulas::RawFormula>,
+    /// What each formula computes.
+    kinds: Vec<formulas::RawKind>,
     /// Setting name and the id of its parameter.
-    solver: Vec<(String, String)>,
+    solver: Vec<(String, Id)>,
     grid: Grid,
 }
 
@@ -49,7 +53,7 @@ pub(super) fn read(
         "VariableList" => lists::quantities(s, "V", &mut raw.variables),
         "ObserverList" => lists::quantities(s, "Observer", &mut raw.observers),
         "EventList" => lists::events(s, &mut raw.events),
-        "FormulaList" => formulas::read(s, &mut raw.formulas),
+        "FormulaList" => formulas::read(s, &mut raw.formulas, &mut raw.kinds),
         "Solver" => solver(s, &mut raw.solver),
         "OutputSchema" => schema(s, &mut raw.grid),
         _ => s.skip(),
@@ -62,12 +66,12 @@ pub(super) fn read(
 
 fn solver(
     scanner: &mut Scanner<impl BufRead>,
-    out: &mut Vec<(String, String)>,
+    out: &mut Vec<(String, Id)>,
 ) -> Result<(), LoadError> {
     scanner.children(|s, name| {
         let id = s.current()?.attribute("id")?;
         if let Some(id) = id {
-            out.push((name, id));
+            out.push((name.to_string(), Id::new(&id)));
         }
         s.skip()
     })

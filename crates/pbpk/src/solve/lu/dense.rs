@@ -6,11 +6,10 @@
 
 use super::factors::FactorError;
 use crate::watch::Interrupt;
+use std::ops::Range;
 
 /// Columns that are eliminated together: their rows stay in the cache while the rest is updated.
 const PANEL: usize = 32;
-/// Columns of the rest that are updated together: the panel's part of them stays in the cache.
-const TILE: usize = 256;
 
 /// A square matrix, row by row, or its factors.
 #[derive(Debug, Clone)]
@@ -34,6 +33,15 @@ impl Dense {
             single: vec![None; n],
             columns: Vec::new(),
         }
+    }
+
+    /// The same, all zero again.
+    pub(super) fn cleared(mut self) -> Self {
+        self.a.fill(0.0);
+        self.exchange.clear();
+        self.single.fill(None);
+        self.columns = Vec::new();
+        self
     }
 
     pub(super) fn set(&mut self, i: usize, j: usize, v: f64) {
@@ -115,30 +123,23 @@ impl Dense {
         }
     }
 
-    /// Subtracts the panel's part from everything below and right of it, tile by tile.
+    /// Subtracts the panel's part from everything below and right of it, two rows at a time.
     fn rest(&mut self, from: usize, to: usize) {
         let n = self.n;
         let (above, below) = self.a.split_at_mut(to * n);
-        let mut start = to;
-        while start < n {
-            let width = TILE.min(n - start);
-            let pivot_row = |k: usize| &above[k * n + start..][..width];
-            for row in below.chunks_exact_mut(n) {
-                let (left, right) = row.split_at_mut(to);
-                let place = &mut right[start - to..][..width];
-                let (four, rest) = left[from..].as_chunks::<4>();
-                for (group, multipliers) in four.iter().enumerate() {
-                    let k = from + 4 * group;
-                    let rows = [0, 1, 2, 3].map(|i| pivot_row(k + i));
-                    subtract_four(place, multipliers, rows);
-                }
-                for (k, multiplier) in (from + 4 * four.len()..).zip(rest) {
-                    for (a, u) in place.iter_mut().zip(pivot_row(k)) {
-                        *a -= multiplier * u;
-                    }
-                }
-            }
-            start += width;
+        let pivots = Pivots {
+            rows: above,
+            n,
+            panel: from..to,
+        };
+        let mut pairs = below.chunks_exact_mut(2 * n);
+        for pair in pairs.by_ref() {
+            let (first, second) = pair.split_at_mut(n);
+            pivots.subtract_from_two(first, second);
+        }
+        if let [_, ..] = pairs.into_remainder() {
+            let last = below.len() - n;
+            pivots.subtract_from(&mut below[last..]);
         }
     }
 
@@ -211,12 +212,65 @@ impl Dense {
     }
 }
 
-/// Subtracts four multiples of rows, one after another.
-fn subtract_four(place: &mut [f64], multipliers: &[f64; 4], rows: [&[f64]; 4]) {
-    let [p, q, r, s] = *multipliers;
+/// The pivot rows of a panel, right of it.
+struct Pivots<'a> {
+    rows: &'a [f64],
+    n: usize,
+    panel: Range<usize>,
+}
+
+impl Pivots<'_> {
+    fn row(&self, k: usize) -> &[f64] {
+        &self.rows[k * self.n + self.panel.end..(k + 1) * self.n]
+    }
+
+    /// Subtracts the multiples of the pivot rows that a row's multipliers ask for, in order.
+    fn subtract_from(&self, row: &mut [f64]) {
+        let (left, right) = row.split_at_mut(self.panel.end);
+        for (k, multiplier) in self.panel.clone().zip(&left[self.panel.start..]) {
+            for (a, u) in right.iter_mut().zip(self.row(k)) {
+                *a -= multiplier * u;
+            }
+        }
+    }
+
+    /// As [`Pivots::subtract_from`] for two rows, so that pivot rows are read once for both; the order of the operations on
+    /// each number is the same.
+    fn subtract_from_two(&self, first: &mut [f64], second: &mut [f64]) {
+        let (left_a, right_a) = first.split_at_mut(self.panel.end);
+        let (left_b, right_b) = second.split_at_mut(self.panel.end);
+        let (four_a, rest_a) = left_a[self.panel.start..].as_chunks::<4>();
+        let (four_b, rest_b) = left_b[self.panel.start..].as_chunks::<4>();
+        let mut k = self.panel.start;
+        for (a, b) in four_a.iter().zip(four_b) {
+            let rows = [0, 1, 2, 3].map(|i| self.row(k + i));
+            subtract_four(right_a, right_b, a, b, rows);
+            k += 4;
+        }
+        for (a, b) in rest_a.iter().zip(rest_b) {
+            for ((x, y), u) in right_a.iter_mut().zip(right_b.iter_mut()).zip(self.row(k)) {
+                *x -= a * u;
+                *y -= b * u;
+            }
+            k += 1;
+        }
+    }
+}
+
+/// Subtracts four multiples of rows from each of two rows, one after another.
+fn subtract_four(
+    x: &mut [f64],
+    y: &mut [f64],
+    of_x: &[f64; 4],
+    of_y: &[f64; 4],
+    rows: [&[f64]; 4],
+) {
+    let [p, q, r, s] = *of_x;
+    let [t, u, v, w] = *of_y;
     let [a, b, c, d] = rows;
-    for ((((x, a), b), c), d) in place.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+    for (((((x, y), a), b), c), d) in x.iter_mut().zip(y).zip(a).zip(b).zip(c).zip(d) {
         *x = *x - p * a - q * b - r * c - s * d;
+        *y = *y - t * a - u * b - v * c - w * d;
     }
 }
 

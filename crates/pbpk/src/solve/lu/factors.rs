@@ -47,6 +47,8 @@ pub struct Factors {
     forward: Vec<Step>,
     back: Vec<Step>,
     dense: Option<Dense>,
+    /// Room for many right-hand sides.
+    rows: Vec<f64>,
 }
 
 /// `x[row] -= value · x[col]`.
@@ -71,6 +73,7 @@ impl Factors {
             forward: Vec::with_capacity(nnz),
             back: Vec::with_capacity(nnz),
             dense: None,
+            rows: Vec::new(),
         }
     }
 
@@ -104,9 +107,13 @@ impl Factors {
         jacobian: &[f64],
         ask: &mut dyn FnMut() -> Option<Interrupt>,
     ) -> Result<(), FactorError> {
-        self.dense = None;
+        let room = match self.dense.take() {
+            Some(old) => old.cleared(),
+            None if self.symbolic.dense => Dense::zero(self.symbolic.n),
+            None => Dense::zero(0),
+        };
         let mut dense = if self.symbolic.dense {
-            self.full(gamma, jacobian)
+            self.full(room, gamma, jacobian)
         } else {
             self.scatter(gamma, jacobian);
             if self.eliminate() {
@@ -122,8 +129,7 @@ impl Factors {
     }
 
     /// The matrix of a structure that is dense throughout.
-    fn full(&self, gamma: f64, jacobian: &[f64]) -> Dense {
-        let mut dense = Dense::zero(self.symbolic.n);
+    fn full(&self, mut dense: Dense, gamma: f64, jacobian: &[f64]) -> Dense {
         for &d in &self.symbolic.diagonal {
             dense.add(d as usize, 1.0);
         }
@@ -211,6 +217,44 @@ impl Factors {
         }
     }
 
+    /// As [`Factors::solve`] for `width` right-hand sides at once: a row of `b` for each state.
+    pub fn solve_rows(&mut self, b: &mut [f64], width: usize) {
+        if width == 0 {
+            return;
+        }
+        if self.dense.is_some() {
+            let mut one = vec![0.0; self.symbolic.n];
+            for k in 0..width {
+                for (x, row) in one.iter_mut().zip(b.chunks_exact(width)) {
+                    *x = row[k];
+                }
+                self.solve(&mut one);
+                for (x, row) in one.iter().zip(b.chunks_exact_mut(width)) {
+                    row[k] = *x;
+                }
+            }
+            return;
+        }
+        self.rows.resize(b.len(), 0.0);
+        for (row, &state) in self.rows.chunks_exact_mut(width).zip(&self.symbolic.order) {
+            row.copy_from_slice(&b[state as usize * width..][..width]);
+        }
+        for step in &self.forward {
+            subtract(&mut self.rows, width, step);
+        }
+        for (row, inverse) in self.rows.chunks_exact_mut(width).zip(&self.inverse) {
+            for x in row {
+                *x *= inverse;
+            }
+        }
+        for step in &self.back {
+            subtract(&mut self.rows, width, step);
+        }
+        for (row, &state) in self.rows.chunks_exact(width).zip(&self.symbolic.order) {
+            b[state as usize * width..][..width].copy_from_slice(row);
+        }
+    }
+
     /// Solves with `L`, the diagonal and the unit upper factor in turn.
     fn substitute(&mut self) {
         let x = self.x.as_mut_slice();
@@ -244,5 +288,20 @@ impl Factors {
                 value,
             }
         }));
+    }
+}
+
+/// One step of a substitution on rows of numbers.
+fn subtract(rows: &mut [f64], width: usize, step: &Step) {
+    let (to, from) = (step.row as usize * width, step.col as usize * width);
+    let (to, from) = if to < from {
+        let (low, high) = rows.split_at_mut(from);
+        (&mut low[to..to + width], &high[..width])
+    } else {
+        let (low, high) = rows.split_at_mut(to);
+        (&mut high[..width], &low[from..from + width])
+    };
+    for (x, y) in to.iter_mut().zip(from) {
+        *x -= step.value * y;
     }
 }

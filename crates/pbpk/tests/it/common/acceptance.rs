@@ -237,7 +237,27 @@ fn explicit(formula: &Element) -> Result<(), String> {
         }
     }
     let text = formula.child("Equation").map_or("", |e| e.text.trim());
-    equation(text)
+    equation(text)?;
+    words(text, &seen)
+}
+
+/// Every word is an alias, a number or a word of the language: `XOR`, `ABS` and `FLOOR` are none.
+fn words(text: &str, aliases: &HashSet<&str>) -> Result<(), String> {
+    let signs = |c: char| c.is_whitespace() || "+-*/^()<>=!?:;&|".contains(c);
+    for word in text.split(signs).filter(|w| !w.is_empty()) {
+        let upper = word.to_ascii_uppercase();
+        // `1E-3` is cut at its sign.
+        let digits = word.strip_suffix(['e', 'E']).unwrap_or(word);
+        let known = aliases.contains(word)
+            || digits.replace(',', ".").parse::<f64>().is_ok()
+            || [&ONE[..], &TWO[..], &WORDS[..]]
+                .concat()
+                .contains(&upper.as_str());
+        if !known {
+            return refuse(format!("the word '{word}' in '{text}'"));
+        }
+    }
+    Ok(())
 }
 
 fn equation(text: &str) -> Result<(), String> {

@@ -1,0 +1,51 @@
+//! Ids: nearly always small numbers, compared as the text that they are.
+
+use std::fmt;
+
+/// An id; whole numbers without leading zeros take no memory of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Id {
+    Number(u32),
+    Text(Box<str>),
+}
+
+impl Id {
+    /// The time.
+    pub(super) const TIME: Self = Self::Number(0);
+
+    /// The id of this text, blanks around it ignored.
+    pub(super) fn new(text: &str) -> Self {
+        let text = text.trim();
+        let canonical = text == "0"
+            || text.starts_with(|c: char| matches!(c, '1'..='9'))
+                && text.bytes().all(|b| b.is_ascii_digit());
+        match text.parse() {
+            Ok(number) if canonical => Self::Number(number),
+            _ => Self::Text(text.into()),
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Id;
+
+    #[test]
+    fn ids_differ_where_their_texts_do() {
+        assert_eq!(Id::new(" 7 "), Id::Number(7));
+        assert_eq!(Id::new("0"), Id::TIME);
+        for text in ["07", "+7", "a7", "", "99999999999", "00"] {
+            assert_eq!(Id::new(text), Id::Text(text.into()));
+            assert_eq!(Id::new(text).to_string(), text);
+        }
+    }
+}
