@@ -19,10 +19,12 @@ pub mod results;
 pub mod schema;
 pub mod server;
 pub mod store;
+pub mod trace;
 #[cfg(any(test, feature = "trial"))]
 pub mod trial;
 
 pub use cancel::Cancel;
+pub use trace::Trace;
 
 #[cfg(test)]
 mod views;

@@ -17,7 +17,7 @@ use super::server::Server;
 use crate::describe;
 use crate::message::method::{self, Class, List, Treatment};
 use crate::message::splice::{Marks, meta};
-use crate::message::trace::{TRACEPARENT, Trace};
+use toolkit::trace::{TRACEPARENT, Trace};
 use crate::message::{frames, request, shapes};
 use crate::upstream::{Lasting, Subscription};
 

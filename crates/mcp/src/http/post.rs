@@ -21,7 +21,7 @@ use crate::message::frames::{self, UpstreamFault};
 use crate::message::method;
 use crate::message::request;
 use crate::message::shapes;
-use crate::message::trace::Trace;
+use toolkit::Trace;
 
 /// What is noted of a Modern request that is refused.
 const UNFIT: &str = "a request is not what its revision demands";

@@ -8,4 +8,3 @@ pub mod reply;
 pub mod request;
 pub mod shapes;
 pub mod splice;
-pub mod trace;

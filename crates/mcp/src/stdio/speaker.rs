@@ -14,7 +14,7 @@ use crate::call::{
     Asked, Asker, CallGuard, Client as _, Lot, Question, Server, Shown, ToRead, UnderWay, form,
 };
 use crate::message::frames::{self, UpstreamFault};
-use crate::message::trace::Trace;
+use toolkit::Trace;
 use crate::message::{method, request};
 use crate::upstream::{IN_FLIGHT_MAX, Incoming, Link, Slot};
 

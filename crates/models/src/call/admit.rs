@@ -1,7 +1,7 @@
 //! Judging a call, and waiting for a person where one has to be asked.
 
 use gate::facts::Facts;
-use gate::{Admission, Call, Caller, Gate, Origin, PeerId, Permit, Refusal, Targets, Transport};
+use gate::{Admission, Call, Caller, Gate, Origin, PeerId, Permit, Refusal, RunId, Targets, Transport};
 
 use super::describe;
 use crate::catalogue::{Leg, Route};
@@ -91,10 +91,16 @@ fn nowhere() -> Refusal {
 }
 
 /// Where a call came from.
-pub(crate) fn origin(gate: &Gate, id: &str, run: &str, digest: &[u8], received_ns: u64) -> Origin {
+pub(crate) fn origin(
+    gate: &Gate,
+    id: &str,
+    run: Option<RunId>,
+    digest: &[u8],
+    received_ns: u64,
+) -> Origin {
     Origin {
         request_id: id.to_owned(),
-        session_id: run.into(),
+        run,
         transport: Transport::Http,
         arguments_digest: Some(gate.digest(digest)),
         received_ns,

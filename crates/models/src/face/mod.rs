@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gate::identity::IdentityFault;
 use gate::{Caller, Gate};
-use http::{HeaderName, Method, StatusCode};
-use net::http::server::{Request, Response, single};
+use http::{Method, StatusCode};
+use net::http::server::{Request, Response};
+use toolkit::Trace;
 use toolkit::face::Route;
 use toolkit::server::BoxFuture;
 use wire::model::{Dialect, Endpoint};
@@ -41,11 +42,6 @@ impl Default for FaceOptions {
         }
     }
 }
-
-/// The header by which a caller joins its calls to one run.
-const RUN: HeaderName = HeaderName::from_static("x-durward-run");
-/// Longest name of a run, in bytes.
-const RUN_BYTES_MAX: usize = 128;
 
 /// The model APIs.
 pub struct Face {
@@ -143,8 +139,7 @@ impl Face {
         if let Some(id) = answer.id_value() {
             asked.set_id(id);
         }
-        let run = single(headers, &RUN).ok().flatten().unwrap_or_default();
-        let run = run.get(..RUN_BYTES_MAX).unwrap_or(run);
+        let run = Trace::of(headers).run;
         let gate = &self.terms.gate;
         let origin = call::origin(gate, answer.id(), run, &body, received_ns);
         let Some(route) = self.catalogue.find(asked.model()) else {

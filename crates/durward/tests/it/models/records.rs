@@ -32,7 +32,7 @@ fn decisions_name_the_model_and_operations_what_was_used() {
         ("max_tokens", json!(100)),
         ("tools_offered", json!(["look"])),
         ("has_images", json!("no")),
-        ("session_id", json!("run-7")),
+        ("run_id", json!("run-7")),
     ] {
         assert_eq!(decision[name], value, "{name} {decision}");
     }
