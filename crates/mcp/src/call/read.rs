@@ -17,9 +17,9 @@ use super::server::Server;
 use crate::describe;
 use crate::message::method::{self, Class, List, Treatment};
 use crate::message::splice::{Marks, meta};
-use toolkit::trace::{TRACEPARENT, Trace};
 use crate::message::{frames, request, shapes};
 use crate::upstream::{Lasting, Subscription};
+use toolkit::trace::{TRACEPARENT, Trace};
 
 /// A request as its edge has read it.
 pub(crate) struct ToRead<'m> {

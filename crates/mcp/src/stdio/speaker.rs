@@ -14,9 +14,9 @@ use crate::call::{
     Asked, Asker, CallGuard, Client as _, Lot, Question, Server, Shown, ToRead, UnderWay, form,
 };
 use crate::message::frames::{self, UpstreamFault};
-use toolkit::Trace;
 use crate::message::{method, request};
 use crate::upstream::{IN_FLIGHT_MAX, Incoming, Link, Slot};
+use toolkit::Trace;
 
 /// What a client has said of itself.
 #[derive(Debug, Default, Clone)]

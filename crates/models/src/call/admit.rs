@@ -1,7 +1,9 @@
 //! Judging a call, and waiting for a person where one has to be asked.
 
 use gate::facts::Facts;
-use gate::{Admission, Call, Caller, Gate, Origin, PeerId, Permit, Refusal, RunId, Targets, Transport};
+use gate::{
+    Admission, Call, Caller, Gate, Origin, PeerId, Permit, Refusal, RunId, Targets, Transport,
+};
 
 use super::describe;
 use crate::catalogue::{Leg, Route};

@@ -54,7 +54,7 @@ impl Face {
 
     fn counted(&self, caller: &Caller, answer: &Answer) -> Result<(), Box<Response>> {
         let gate = &self.terms.gate;
-        let origin = origin(gate, answer.id(), "", b"", gate.mono_ns());
+        let origin = origin(gate, answer.id(), None, b"", gate.mono_ns());
         let counted = gate.admit_stray(&Facts::of(caller), &origin);
         counted.map_err(|refusal| Box::new(answer.refused(&refusal)))
     }

@@ -331,12 +331,10 @@ impl<'c> Seen<'_, 'c> {
             **known == *option
                 || option.len() > 2 && option.starts_with("--") && known.starts_with(option)
         };
-        self.is_changed |= self.program.changes.iter().any(|known| is_it(&known));
-        let gives_pattern = ["-e", "-f", "--regexp", "--file"]
-            .iter()
-            .any(|known| is_it(&known));
+        self.is_changed |= self.program.changes.iter().any(&is_it);
+        let gives_pattern = ["-e", "-f", "--regexp", "--file"].iter().any(&is_it);
         self.has_pattern |= gives_pattern;
-        let is_path = self.program.paths.iter().any(|known| is_it(&known));
+        let is_path = self.program.paths.iter().any(&is_it);
         if let (true, Some(value)) = (is_path, value) {
             self.operands.push(path(value));
         }
