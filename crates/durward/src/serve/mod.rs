@@ -437,6 +437,7 @@ impl Serving {
         let site = Site {
             mcp: Arc::clone(&face),
             gates: gates.clone(),
+            simulation: plan.simulation().map(str::to_owned),
         };
         let router = Router::new(faces::of(&site), guests)
             .map_err(|clash| Failure::configuration(clash.to_string()))?;

@@ -26,7 +26,7 @@ use crate::message::shapes;
 const BATCH_MAX: usize = 256;
 
 /// A message read from its frame, as far as it decides where it goes.
-enum Message {
+pub(super) enum Message {
     /// The answer is known already.
     Answered(Response),
     /// `initialize`: its id and the client program.
@@ -116,7 +116,7 @@ impl Face {
         answer::json(StatusCode::BAD_REQUEST, frame)
     }
 
-    fn read(
+    pub(super) fn read(
         self: &Arc<Self>,
         server: &Arc<Server>,
         caller: &Caller,

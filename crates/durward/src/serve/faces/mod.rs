@@ -3,6 +3,7 @@
 mod health;
 mod mcp;
 mod metrics;
+mod simulation;
 
 use std::sync::Arc;
 
@@ -22,17 +23,24 @@ pub struct Site {
     pub mcp: Arc<Face>,
     /// The gates of all sets of rules.
     pub gates: Vec<Arc<Gate>>,
+    /// The first server that runs simulations, where there is one.
+    pub simulation: Option<String>,
 }
 
-/// Makes one of the faces.
-type Make = fn(&Site) -> Arc<HttpFace>;
+/// Makes one of the faces, where there is something behind it.
+type Make = fn(&Site) -> Option<Arc<HttpFace>>;
 
 /// Every face, in the order in which they end.
-pub const ALL: &[Make] = &[mcp::face, health::face, metrics::face];
+pub const ALL: &[Make] = &[
+    |site| Some(mcp::face(site)),
+    |site| Some(health::face(site)),
+    |site| Some(metrics::face(site)),
+    simulation::face,
+];
 
 /// All faces of a site.
 pub fn of(site: &Site) -> Vec<Arc<HttpFace>> {
-    ALL.iter().map(|make| make(site)).collect()
+    ALL.iter().filter_map(|make| make(site)).collect()
 }
 
 /// The answer to a caller whose key is not good.
