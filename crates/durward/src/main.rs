@@ -54,6 +54,14 @@ fn main() -> ExitCode {
     if let Some(code) = net::watcher::intercept(&args, &own_binary) {
         return ExitCode::from(code);
     }
+    if args
+        .first()
+        .is_some_and(|word| word == simulation::WORKER_COMMAND)
+    {
+        // Whoever started it has gone, or does not read it: there is nobody to tell.
+        let _ = simulation::work_for_another(io::stdin(), &mut io::stdout().lock());
+        return ExitCode::SUCCESS;
+    }
     let (cli, given) = Cli::read();
     log::start(cli.verbose);
     let source = cli.config_source();

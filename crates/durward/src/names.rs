@@ -2,6 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 
+/// Paths below `/mcp` that belong to no server.
+const RESERVED: [&str; 4] = ["capabilities", "list_tools", "call_tool", "resources"];
+
 /// Names become parts of tool names on the wire, where two underscores separate.
 pub fn server_name(text: &str) -> Result<String, String> {
     let plain = !text.is_empty()
@@ -9,6 +12,11 @@ pub fn server_name(text: &str) -> Result<String, String> {
         && text
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if RESERVED.contains(&text) {
+        return Err(format!(
+            "/mcp/{text} is a path of its own, so no server can be called so"
+        ));
+    }
     if plain && !text.contains("__") && !text.ends_with('_') {
         Ok(text.to_owned())
     } else {

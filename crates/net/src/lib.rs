@@ -10,3 +10,4 @@ pub mod http;
 pub mod outbound;
 pub mod stdio;
 pub mod watcher;
+pub mod worker;

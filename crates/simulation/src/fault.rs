@@ -102,7 +102,7 @@ pub struct Detail {
 }
 
 /// Why a call did not do what it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// Its kind.
     pub kind: Kind,

@@ -12,15 +12,18 @@ mod jobs;
 mod models;
 mod options;
 mod population;
+mod rest;
 mod results;
 mod service;
 mod session;
 mod tools;
 
 pub use fault::{Detail, Fault, Kind, envelope};
+pub use jobs::{WORKER_COMMAND, work_for_another};
 pub use options::OPTIONS;
+pub use rest::{Calls, Rest};
 pub use service::Simulation;
-pub use tools::{Tool, ToolFault, tool};
+pub use tools::ToolFault;
 
 /// The engine, as it is called in metadata and capabilities.
 pub const BACKEND: &str = "native";

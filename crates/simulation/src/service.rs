@@ -1,7 +1,7 @@
 //! The server: what it has, and how a call reaches its tool.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use gate::facts::{Fact, FactId, Facts, Stated};
 use serde_json::Value;
@@ -77,11 +77,25 @@ impl Simulation {
             setup,
             pool: Mutex::default(),
         };
+        let service = Arc::new(service);
+        let mut all = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, service)| service.strong_count() > 0);
+        all.push((Arc::clone(&service.setup.peer), Arc::downgrade(&service)));
         Ok(Self {
             tools: tools::definitions()?,
-            service: Arc::new(service),
+            service,
         })
     }
+}
+
+/// The servers of this process by name, for the face that sends what is too large for the result of a tool.
+static SERVED: Mutex<Vec<(Arc<str>, Weak<Service>)>> = Mutex::new(Vec::new());
+
+/// The server of this name that was made last.
+pub(crate) fn served(peer: &str) -> Option<Arc<Service>> {
+    let all = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
+    let own = all.iter().rev().filter(|(name, _)| &**name == peer);
+    own.filter_map(|(_, service)| service.upgrade()).next()
 }
 
 impl Service {
@@ -95,11 +109,9 @@ impl Service {
             return Ok(Arc::clone(pool.keeper()));
         }
         let opened = Pool::open(
-            &self.setup.state,
+            &self.setup,
             self.configured.settings,
             Arc::clone(&self.library),
-            Arc::clone(&self.setup.clock),
-            self.setup.random,
         )?;
         let keeper = Arc::clone(opened.keeper());
         *pool = Some(opened);

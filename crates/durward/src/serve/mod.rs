@@ -455,6 +455,7 @@ impl Serving {
             mcp: Arc::clone(&face),
             models: models.clone(),
             gates: gates.clone(),
+            simulation: plan.simulation().map(str::to_owned),
         };
         let router = Router::new(faces::of(&site), guests)
             .map_err(|clash| Failure::configuration(clash.to_string()))?;

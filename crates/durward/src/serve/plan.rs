@@ -62,6 +62,15 @@ pub struct Planned {
 }
 
 impl Plan {
+    /// The first server that runs simulations: the bridge's own paths are its.
+    pub fn simulation(&self) -> Option<&str> {
+        let runs = |planned: &&Planned| matches!(&planned.means, Means::Builtin(builtin) if builtin.wired.name == "simulation");
+        self.servers
+            .iter()
+            .find(runs)
+            .map(|planned| planned.name.as_str())
+    }
+
     /// Puts it together.
     pub fn of(args: &ServeArgs, settings: &Settings, places: &Places) -> Result<Self, Failure> {
         let mut servers = Vec::new();

@@ -70,5 +70,6 @@ mod serve_reach_faults;
 mod serve_soak;
 mod serve_streams;
 mod serve_tls;
+mod simulation;
 mod support;
 mod unlisted_tools;

@@ -6,6 +6,7 @@
 
 mod answer;
 mod expel;
+mod inside;
 mod legacy;
 mod modern;
 mod post;

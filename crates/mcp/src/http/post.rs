@@ -30,7 +30,7 @@ const UNFIT: &str = "a request is not what its revision demands";
 const BATCH_MAX: usize = 256;
 
 /// A message read from its frame, as far as it decides where it goes.
-enum Message {
+pub(super) enum Message {
     /// The answer is known already.
     Answered(Response),
     /// `initialize`: its id and the client program.
@@ -127,7 +127,7 @@ impl Face {
         answer::json(StatusCode::BAD_REQUEST, frame)
     }
 
-    fn read(
+    pub(super) fn read(
         self: &Arc<Self>,
         server: &Arc<Server>,
         caller: &Caller,

@@ -1,11 +1,14 @@
-//! Runs as jobs: what one is asked for, how it is carried out, and the threads that do it.
+//! Runs as jobs: what one is asked for, how it is carried out, and the threads and processes that do it.
 
-mod execute;
+mod compute;
+mod engine;
 mod pool;
 mod stop;
 mod work;
+mod worker;
 
-pub use execute::individual;
+pub use compute::Piece;
 pub use pool::{Keeper, Pool, Settings};
 pub use stop::Stop;
 pub use work::{KIND_POPULATION, KIND_RUN, Work};
+pub use worker::{WORKER_COMMAND, work as work_for_another};

@@ -13,23 +13,28 @@ use std::time::{Duration, Instant};
 
 use gate::Clock;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use state::KvError;
 use toolkit::jobs::{Bounds, Claimed, End, JobProgress, Jobs};
+use toolkit::options::Setup;
 use toolkit::outputs::{OutputBounds, Outputs};
 use toolkit::results::HandleBounds;
 use toolkit::store::Store;
 
-use super::execute::execute;
+use super::compute::Piece;
+use super::engine::Engine;
 use super::stop::Stop;
 use super::work::{KIND_POPULATION, KIND_RUN, Work};
 use crate::fault::{Fault, Kind};
-use crate::models::Library;
+use crate::models::{Library, hex};
 use crate::results::{Columns, Index, Kept};
 
 /// Most processes of one server that keep things beside each other.
 const PLACES_MAX: usize = 16;
 /// How long a thread without work waits before it looks again, in milliseconds.
 const IDLE_MS: u64 = 1_000;
+/// Most results and chunks of one caller.
+const HANDLES_MAX: usize = 100_000;
 /// How often progress is written, in milliseconds.
 const PROGRESS_MS: u128 = 100;
 
@@ -54,14 +59,24 @@ pub struct Keeper {
     pub outputs: Outputs,
     /// Names of results and snapshots.
     pub index: Index,
-    /// Models.
-    pub library: Arc<Library>,
+    /// What computes.
+    pub engine: Engine,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Threads of one population.
     pub threads: usize,
     is_over: AtomicBool,
     waiting: (Mutex<u64>, Condvar),
+}
+
+/// Columns that are kept.
+pub struct Stored {
+    /// The handle to them.
+    pub handle: String,
+    /// Their length, header included.
+    pub bytes: u64,
+    /// SHA-256 of all those bytes, in hex.
+    pub sha256: String,
 }
 
 /// The threads that carry out jobs. They end with it.
@@ -71,14 +86,9 @@ pub struct Pool {
 }
 
 impl Keeper {
-    fn open(
-        directory: &Path,
-        settings: Settings,
-        library: Arc<Library>,
-        clock: Arc<dyn Clock>,
-        random: fn(&mut [u8]) -> io::Result<()>,
-    ) -> Result<Self, Fault> {
-        let store = place(directory, random)?;
+    fn open(setup: &Setup, settings: Settings, library: Arc<Library>) -> Result<Self, Fault> {
+        let store = place(&setup.state, setup.random)?;
+        let (clock, program) = (Arc::clone(&setup.clock), setup.program.clone());
         let now_ms = clock.wall_ms();
         let bounds = Bounds {
             kept_ms: settings.kept_ms,
@@ -90,7 +100,7 @@ impl Keeper {
             bytes_max: settings.results_bytes_max,
             handles: HandleBounds {
                 kept_ms: settings.kept_ms,
-                ..HandleBounds::default()
+                per_caller_max: HANDLES_MAX,
             },
             ..OutputBounds::default()
         };
@@ -99,7 +109,7 @@ impl Keeper {
             jobs: Jobs::open(Arc::clone(&store.0), bounds, now_ms)?.0,
             outputs: Outputs::open(&store.0, outputs)?,
             index,
-            library,
+            engine: Engine::new(program, settings.workers, library),
             clock,
             threads: settings.workers,
             is_over: AtomicBool::new(false),
@@ -215,11 +225,13 @@ impl Keeper {
         if let Some(cohort) = &work.cohort {
             return crate::population::carry_out(self, claimed, &work, cohort, stop);
         }
-        let columns = execute(&work, &self.library, &|| stop.ask(), progress)?;
-        let (handle, _) = self.store(&claimed.job.caller, &columns)?;
+        let piece = Piece { work, rows: None };
+        let computed = self.engine.compute(&piece, stop, progress)?;
+        let stored = self.store(&claimed.job.caller, &computed.bytes)?;
+        let work = piece.work;
         let kept = Kept {
             results_id: work.results_id.clone(),
-            handles: vec![handle],
+            handles: vec![stored.handle],
             job_id: claimed.job.id.as_str().to_owned(),
             simulation_id: work.simulation_id,
             generated_ms: self.now_ms(),
@@ -230,14 +242,13 @@ impl Keeper {
         Ok(work.results_id)
     }
 
-    /// Keeps columns for a caller; gives the handle to them and their length in bytes.
+    /// Keeps columns, as they are encoded, for a caller.
     ///
     /// # Errors
     /// [`Fault`] where they cannot be written, or where too much is kept already.
-    pub fn store(&self, caller: &str, columns: &Columns) -> Result<(String, u64), Fault> {
-        let bytes = columns.encode();
+    pub fn store(&self, caller: &str, bytes: &[u8]) -> Result<Stored, Fault> {
         let (handle, mut writer) = self.outputs.create(caller, 1, self.now_ms())?;
-        let written = writer.append(0, &bytes)?;
+        let written = writer.append(0, bytes)?;
         writer.finish()?;
         if written.dropped > 0 {
             let wrong = format!(
@@ -247,7 +258,11 @@ impl Keeper {
             );
             return Err(Fault::new(Kind::Busy, wrong));
         }
-        Ok((handle, bytes.len() as u64))
+        Ok(Stored {
+            handle,
+            bytes: bytes.len() as u64,
+            sha256: hex(&Sha256::digest(bytes)),
+        })
     }
 
     /// The columns behind a handle.
@@ -304,18 +319,12 @@ fn generator(random: fn(&mut [u8]) -> io::Result<()>) -> Result<toolkit::store::
 }
 
 impl Pool {
-    /// Opens what is kept in this directory and begins to work.
+    /// Opens what is kept for this server and begins to work.
     ///
     /// # Errors
     /// [`Fault`] where it cannot be opened, or no thread can be started.
-    pub fn open(
-        directory: &Path,
-        settings: Settings,
-        library: Arc<Library>,
-        clock: Arc<dyn Clock>,
-        random: fn(&mut [u8]) -> io::Result<()>,
-    ) -> Result<Self, Fault> {
-        let keeper = Arc::new(Keeper::open(directory, settings, library, clock, random)?);
+    pub fn open(setup: &Setup, settings: Settings, library: Arc<Library>) -> Result<Self, Fault> {
+        let keeper = Arc::new(Keeper::open(setup, settings, library)?);
         let mut threads = Vec::new();
         let start = |name: String, body: fn(&Keeper)| {
             let keeper = Arc::clone(&keeper);

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use pbpk::watch::Interrupt;
 use toolkit::Cancel;
 
+use crate::fault::{Fault, Kind};
+
 /// Whoever can end a piece of work.
 pub struct Stop<'a> {
     cancel: &'a Cancel,
@@ -24,6 +26,15 @@ impl<'a> Stop<'a> {
             began: Instant::now(),
             allowed,
         }
+    }
+
+    /// Why the work is to stop, as a fault.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        self.ask().map(|cause| match cause {
+            Interrupt::Cancelled => Fault::new(Kind::Cancelled, "the run was cancelled"),
+            Interrupt::Deadline => Fault::new(Kind::Timeout, "the run took longer than it may"),
+        })
     }
 
     /// Why the work is to stop, where it is.

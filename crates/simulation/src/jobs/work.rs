@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use pbpk::watch::Interrupt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,9 +12,6 @@ use crate::population::Cohort;
 pub const KIND_RUN: &str = "run";
 /// The kind of jobs that run a population.
 pub const KIND_POPULATION: &str = "population";
-
-/// Asked now and then whether the work is to stop.
-pub type Ask<'a> = &'a dyn Fn() -> Option<Interrupt>;
 
 /// A run, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,8 +26,8 @@ pub struct Work {
     pub metadata: Value,
     /// What the caller has set, in base units, by path.
     pub changed: BTreeMap<String, f64>,
-    /// How many output times there are, for the size of chunks.
-    pub rows: usize,
+    /// How many numbers one individual gives, for the size of chunks.
+    pub numbers: usize,
     /// Which outputs are kept.
     pub selection: Selection,
     /// The individuals, where there is more than the one of the file.

@@ -39,12 +39,6 @@ impl Folders {
         }
     }
 
-    /// Their paths as they are configured.
-    #[must_use]
-    pub fn roots(&self) -> &[PathBuf] {
-        &self.roots
-    }
-
     /// The file that a caller names: a whole path, or one relative to a folder.
     ///
     /// # Errors

@@ -1,25 +1,23 @@
 //! Computing a population chunk by chunk, on several threads.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use pbpk::population::{Plan, Population, run_chunk};
-use pbpk::run::RunOptions;
-use pbpk::watch::Interrupt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::jobs::{Claimed, JobProgress};
 
 use super::aggregate::{Aggregate, USUAL};
 use super::cohort::Cohort;
-use crate::fault::{Fault, Kind};
-use crate::jobs::{Keeper, Stop, Work, individual};
-use crate::results::{Column, Columns, Kept, metrics, number};
+use crate::fault::Fault;
+use crate::jobs::{Keeper, Piece, Stop, Work};
+use crate::results::{Columns, Kept, metrics, number};
 
 /// Most individuals of one chunk.
 const CHUNK_SUBJECTS_MAX: usize = 100;
+/// Most chunks of a population, as far as the numbers of one allow.
+const CHUNKS_MAX: usize = 1_000;
 /// Most numbers of one chunk.
 const CHUNK_NUMBERS_MAX: usize = 8 << 20;
 
@@ -39,6 +37,8 @@ pub struct Chunk {
     pub times: [f64; 2],
     /// Bytes of its numbers, header included.
     pub bytes: u64,
+    /// SHA-256 of those bytes, in hex.
+    pub sha256: String,
     /// Individuals that could not be computed, with the reason.
     pub failed: BTreeMap<i64, String>,
     /// The first individuals at a glance.
@@ -50,9 +50,8 @@ struct Run<'a> {
     keeper: &'a Keeper,
     claimed: &'a Claimed,
     work: &'a Work,
-    plan: &'a Plan,
-    population: &'a Population,
     stop: &'a Stop<'a>,
+    size: usize,
     chunk_subjects: usize,
     next: AtomicUsize,
     done: Mutex<BTreeMap<usize, Chunk>>,
@@ -70,23 +69,15 @@ pub fn carry_out(
     cohort: &Cohort,
     stop: &Stop<'_>,
 ) -> Result<String, Fault> {
-    let ask = || stop.ask();
-    let base = individual(work, &keeper.library, &ask)?;
-    let population = cohort.draw()?;
-    let (plan, unknown) = Plan::new(base, &population)?;
-    if let Some(unknown) = unknown.first() {
-        let wrong = format!("no quantity has the path '{unknown}'");
-        return Err(Fault::missing("cohort.covariates", wrong));
-    }
-    let numbers = plan.outputs().count().max(1) * work.rows.max(1);
+    let size = usize::try_from(cohort.size).unwrap_or(usize::MAX);
+    let fit = CHUNK_NUMBERS_MAX / work.numbers.max(1);
     let run = Run {
         keeper,
         claimed,
         work,
-        chunk_subjects: (CHUNK_NUMBERS_MAX / numbers).clamp(1, CHUNK_SUBJECTS_MAX),
-        plan: &plan,
-        population: &population,
         stop,
+        size,
+        chunk_subjects: fit.clamp(1, CHUNK_SUBJECTS_MAX.max(size / CHUNKS_MAX)),
         next: AtomicUsize::new(0),
         done: Mutex::new(before(claimed)),
         fault: Mutex::new(None),
@@ -97,12 +88,11 @@ pub fn carry_out(
         }
         run.take();
     });
-    if let Some(fault) = run
+    let fault = run
         .fault
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take()
-    {
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    if let Some(fault) = fault {
         return Err(fault);
     }
     let chunks = run
@@ -122,7 +112,7 @@ fn before(claimed: &Claimed) -> BTreeMap<usize, Chunk> {
 
 impl Run<'_> {
     fn chunks(&self) -> usize {
-        self.population.len().div_ceil(self.chunk_subjects)
+        self.size.div_ceil(self.chunk_subjects)
     }
 
     /// Computes chunks until there is none left or something is wrong.
@@ -159,19 +149,27 @@ impl Run<'_> {
 
     fn one(&self, number: usize) -> Result<(), Fault> {
         let first = number * self.chunk_subjects;
-        let range = first..(first + self.chunk_subjects).min(self.population.len());
-        let (columns, failed) = self.compute(range.clone())?;
-        let (handle, bytes) = self.keeper.store(&self.claimed.job.caller, &columns)?;
-        let last = range.end.saturating_sub(1);
-        let ends = [columns.times.first(), columns.times.last()];
+        let rows = first..(first + self.chunk_subjects).min(self.size);
+        // Individuals are numbered by their rows.
+        let subject = |row: usize| i64::try_from(row).unwrap_or(i64::MAX);
+        let subjects = [subject(rows.start), subject(rows.end.saturating_sub(1))];
+        let piece = Piece {
+            work: self.work.clone(),
+            rows: Some(rows),
+        };
+        let computed = self.keeper.engine.compute(&piece, self.stop, &|_| {})?;
+        let stored = self
+            .keeper
+            .store(&self.claimed.job.caller, &computed.bytes)?;
         let chunk = Chunk {
             chunk_id: format!("{}-chunk-{}", self.work.results_id, number + 1),
-            handle,
-            subjects: [self.population.id(first), self.population.id(last)],
-            times: ends.map(|time| time.copied().unwrap_or_default()),
-            bytes,
-            failed,
-            preview: preview(&columns),
+            handle: stored.handle,
+            subjects,
+            times: computed.about.times,
+            bytes: stored.bytes,
+            sha256: stored.sha256,
+            failed: computed.about.failed,
+            preview: computed.about.preview,
         };
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.insert(number, chunk);
@@ -187,42 +185,10 @@ impl Run<'_> {
         jobs.progress(&self.claimed.attempt, progress)?;
         Ok(())
     }
-
-    fn compute(&self, range: Range<usize>) -> Result<(Columns, BTreeMap<i64, String>), Fault> {
-        let ask = || self.stop.ask();
-        let options = RunOptions {
-            interrupt: Some(&ask),
-            ..RunOptions::default()
-        };
-        let (mut columns, mut failed) = (Columns::default(), BTreeMap::new());
-        let ran = run_chunk(self.plan, self.population, range, &options, |outcome| {
-            let results = match outcome.result {
-                Ok(results) => results,
-                Err(wrong) => {
-                    failed.insert(outcome.id, wrong);
-                    return;
-                }
-            };
-            for (at, (path, unit)) in results.paths.iter().zip(&results.units).enumerate() {
-                columns.columns.push(Column {
-                    parameter: path.clone(),
-                    unit: unit.clone(),
-                    subject: Some(outcome.id),
-                });
-                columns.values.extend(results.column(at));
-            }
-            columns.times = results.times;
-        });
-        match ran {
-            Ok(()) => Ok((columns, failed)),
-            Err(Interrupt::Cancelled) => Err(Fault::new(Kind::Cancelled, "cancelled")),
-            Err(Interrupt::Deadline) => Err(Fault::new(Kind::Timeout, "the time is over")),
-        }
-    }
 }
 
 /// At most five individuals, and the first curve.
-fn preview(columns: &Columns) -> Value {
+pub fn preview(columns: &Columns) -> Value {
     let mut subjects: Vec<i64> = columns.columns.iter().filter_map(|c| c.subject).collect();
     subjects.dedup();
     subjects.truncate(5);

@@ -45,8 +45,9 @@ impl Cohort {
             return Err(Fault::input("cohort.covariates", wrong));
         }
         let varied = self.covariates.iter().enumerate();
-        let varied: Result<Vec<Varied>, Fault> =
-            varied.map(|(at, covariate)| read(at, covariate)).collect();
+        let varied: Result<Vec<Varied>, Fault> = varied
+            .map(|(at, covariate)| read_one(at, covariate))
+            .collect();
         let cohort = pbpk::population::Cohort {
             size: usize::try_from(self.size).unwrap_or(usize::MAX),
             seed: self.seed.unwrap_or_default().cast_unsigned(),
@@ -55,6 +56,12 @@ impl Cohort {
         };
         let drawn = cohort.draw();
         drawn.map_err(|error| Fault::input("cohort", error.to_string()))
+    }
+
+    /// The paths of the parameters that differ, as far as they are given.
+    pub fn paths(&self) -> impl Iterator<Item = String> {
+        let read = self.covariates.iter().enumerate();
+        read.filter_map(|(at, covariate)| Some(read_one(at, covariate).ok()?.column.path))
     }
 
     fn is_latin(&self) -> Result<bool, Fault> {
@@ -79,7 +86,7 @@ impl Cohort {
 
 /// `{path, unit?, distribution, …}`: `normal` with `mean` and `sd`, `lognormal` with `mean` and `sd` (geometric),
 /// `uniform` with `min` and `max`, `discrete` with `values` and perhaps `weights`; or the distribution in one text.
-fn read(at: usize, covariate: &Value) -> Result<Varied, Fault> {
+fn read_one(at: usize, covariate: &Value) -> Result<Varied, Fault> {
     let field = format!("cohort.covariates[{at}]");
     let wrong = |what: String| Fault::input(&field, what);
     let text = |names: &[&str]| {

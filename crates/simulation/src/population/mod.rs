@@ -8,5 +8,5 @@ mod carry_out;
 mod cohort;
 
 pub use aggregate::Aggregate;
-pub use carry_out::{Chunk, carry_out};
+pub use carry_out::{CONTENT_TYPE, Chunk, carry_out, preview};
 pub use cohort::{Cohort, SIZE_MAX};

@@ -5,5 +5,5 @@ mod index;
 mod told;
 
 pub use columns::{Column, Columns};
-pub use index::{Index, Kept};
+pub use index::{Index, Kept, Snapshot};
 pub use told::{metrics, number, series};

@@ -163,6 +163,26 @@ pub(super) fn population_results() -> Value {
     object(json!({"resultsId": text()}), &["resultsId"])
 }
 
+pub(super) fn simulation() -> Value {
+    object(json!({"simulationId": id()}), &["simulationId"])
+}
+
+pub(super) fn restore() -> Value {
+    object(
+        json!({"simulationId": id(), "snapshotId": maybe_name(64)}),
+        &["simulationId"],
+    )
+}
+
+pub(super) fn chunk() -> Value {
+    let subjects =
+        json!({"type": ["array", "null"], "items": {"type": "integer"}, "maxItems": LIST_MAX});
+    object(
+        json!({"resultsId": text(), "chunkId": text(), "subjects": subjects, "outputs": texts()}),
+        &["resultsId", "chunkId"],
+    )
+}
+
 pub(super) fn pk() -> Value {
     object(
         json!({

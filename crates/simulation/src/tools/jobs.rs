@@ -121,12 +121,23 @@ fn work(
     let shared = context.simulation(args)?;
     let loaded = locked(&shared);
     let model = loaded.structure().model();
-    // An output that is not there is told now and not by a failed job.
-    if let Selection::Paths(paths) = &selection {
-        for path in paths {
-            pbpk::path::find(model, path)
-                .map_err(|error| Fault::missing("outputs", error.to_string()))?;
+    // What is not there is told now and not by a failed job.
+    let outputs = match &selection {
+        Selection::File => loaded.structure().outputs().len(),
+        Selection::Paths(paths) => {
+            let mut found = Vec::new();
+            for path in paths {
+                let more = pbpk::path::find(model, path);
+                found.extend(more.map_err(|error| Fault::missing("outputs", error.to_string()))?);
+            }
+            found.sort_unstable();
+            found.dedup();
+            found.len()
         }
+    };
+    for column in cohort.iter().flat_map(Cohort::paths) {
+        pbpk::path::find_one(model, &column)
+            .map_err(|error| Fault::missing("cohort.covariates", error.to_string()))?;
     }
     let results_id = match args.text("runId") {
         Ok(id) => id.to_owned(),
@@ -144,7 +155,7 @@ fn work(
             .iter()
             .map(|(path, one)| (path.clone(), one.value))
             .collect(),
-        rows: model.grid.sorted(pbpk::model::Precision::default()).len(),
+        numbers: model.grid.sorted(pbpk::model::Precision::default()).len() * outputs,
         selection,
         cohort,
     })

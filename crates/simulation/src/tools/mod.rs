@@ -8,6 +8,7 @@ mod page;
 mod parameters;
 mod results;
 mod shape;
+mod snapshots;
 
 use std::fmt;
 
@@ -17,6 +18,7 @@ use toolkit::schema::SchemaFault;
 use toolkit::server::{Args, Role, ToolDef};
 
 pub use facts::{cohort_size, cost, parameters};
+pub(crate) use results::{chunk_series, find_chunk};
 
 use crate::fault::{Detail, Fault, Kind};
 use crate::service::Context;
@@ -29,6 +31,8 @@ pub struct Tool {
     about: &'static str,
     /// Whether it wants to be confirmed.
     pub critical: bool,
+    /// Whether the bridge has it: others are listed to MCP clients only.
+    pub of_bridge: bool,
     /// Whether only operators may call it, by the policy that comes with the server.
     pub operator: bool,
     operation: Operation,
@@ -64,6 +68,7 @@ const LOOKS: Tool = Tool {
     title: "",
     about: "",
     critical: false,
+    of_bridge: true,
     operator: false,
     operation: Operation::Read,
     side_effects: &[],
@@ -192,6 +197,51 @@ pub const TOOLS: &[Tool] = &[
         input: inputs::discover,
         output: "{tool s, contractVersion s, items [o], page i, limit i, total i, trustSurfaceContract o}",
         run: models::discover,
+        ..LOOKS
+    },
+    Tool {
+        name: "snapshot_simulation",
+        title: "Keep the parameters",
+        about: "Keeps what was set in a simulation, under the present time as its name.",
+        of_bridge: false,
+        operator: true,
+        operation: Operation::Write,
+        input: inputs::simulation,
+        output: "{snapshot {snapshotId s, simulationId s, createdAt s, hash s}}",
+        run: snapshots::keep,
+        ..LOOKS
+    },
+    Tool {
+        name: "restore_simulation",
+        title: "Restore the parameters",
+        about: "Loads a simulation's file again and sets what a snapshot has; the newest snapshot where none is named.",
+        of_bridge: false,
+        operator: true,
+        operation: Operation::Write,
+        side_effects: &["fs_read"],
+        input: inputs::restore,
+        output: "{snapshot {snapshotId s, simulationId s, createdAt s, hash s}}",
+        run: snapshots::restore,
+        ..LOOKS
+    },
+    Tool {
+        name: "get_simulation_snapshot",
+        title: "List snapshots",
+        about: "Lists the snapshots of a simulation, newest first.",
+        of_bridge: false,
+        input: inputs::simulation,
+        output: "{snapshots [{snapshotId s, simulationId s, createdAt s, hash s}], latestSnapshot {snapshotId s, simulationId s, createdAt s, hash s}?}",
+        run: snapshots::list,
+        ..LOOKS
+    },
+    Tool {
+        name: "get_population_chunk",
+        title: "Read a part of a population",
+        about: "Gives the curves of some individuals of a population. subjects chooses individuals, outputs curves.",
+        of_bridge: false,
+        input: inputs::chunk,
+        output: "{resultsId s, chunkId s, series [{subjectId i, ~parameter s, time [f], concentration [f?]}], totalSubjects i}",
+        run: results::chunk,
         ..LOOKS
     },
 ];

@@ -50,7 +50,7 @@ pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
 }
 
 /// Reads a model file; ends early where nobody waits any more.
-pub(crate) fn read(context: &Context<'_>, file: &Path, id: &str) -> Result<Loaded, Fault> {
+pub(super) fn read(context: &Context<'_>, file: &Path, id: &str) -> Result<Loaded, Fault> {
     let ask = || {
         context
             .cancel

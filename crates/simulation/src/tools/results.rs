@@ -162,3 +162,91 @@ pub(super) fn population(context: &Context<'_>, args: Args<'_>) -> Result<Value,
         "metadata": metadata,
     }))
 }
+
+/// The chunk of a population that the arguments name, and how many individuals there are in all.
+pub(crate) fn find_chunk(
+    keeper: &Keeper,
+    caller: &str,
+    results_id: &str,
+    chunk_id: &str,
+) -> Result<(Chunk, u64), Fault> {
+    let kept = keeper.index.result(caller, results_id)?;
+    let found = kept.and_then(|kept| {
+        let chunks = kept.population.get("chunks").cloned()?;
+        let chunks: Vec<Chunk> = serde_json::from_value(chunks).ok()?;
+        let size = kept.population.get("cohort")?.get("size")?.as_u64()?;
+        let chunk = chunks
+            .into_iter()
+            .find(|chunk| chunk.chunk_id == chunk_id)?;
+        Some((chunk, size))
+    });
+    found.ok_or_else(|| {
+        Fault::missing(
+            "chunkId",
+            format!("the results '{results_id}' have no chunk '{chunk_id}'"),
+        )
+    })
+}
+
+pub(super) fn chunk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let keeper = context.service.keeper()?;
+    let (results_id, chunk_id) = (args.text("resultsId")?, args.text("chunkId")?);
+    let (chunk, size) = find_chunk(&keeper, context.caller, results_id, chunk_id)?;
+    let columns = keeper.columns(context.caller, &chunk.handle)?;
+    let subjects: Option<Vec<i64>> = args
+        .get("subjects")
+        .and_then(Value::as_array)
+        .map(|list| list.iter().filter_map(Value::as_i64).collect());
+    let patterns: Vec<Pattern> = {
+        let asked = args
+            .get("outputs")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        asked
+            .filter_map(Value::as_str)
+            .map(|text| Pattern::new(text, '|'))
+            .collect()
+    };
+    Ok(json!({
+        "resultsId": results_id, "chunkId": chunk_id,
+        "series": chunk_series(&columns, |at| {
+            let column = columns.columns.get(at);
+            column.is_some_and(|column| {
+                let of = subjects.as_ref().is_none_or(|all| all.contains(&column.subject.unwrap_or(-1)));
+                of && (patterns.is_empty() || patterns.iter().any(|p| p.matches(&column.parameter)))
+            })
+        }),
+        "totalSubjects": size,
+    }))
+}
+
+/// The curves of a chunk; each says of which output it is where there are several.
+pub(crate) fn chunk_series(columns: &Columns, wanted: impl Fn(usize) -> bool) -> Vec<Value> {
+    let first = columns
+        .columns
+        .first()
+        .map(|column| column.parameter.as_str());
+    let several = columns
+        .columns
+        .iter()
+        .any(|column| Some(column.parameter.as_str()) != first);
+    let list = |values: &[f64]| -> Vec<Value> { values.iter().copied().map(number).collect() };
+    let times = list(&columns.times);
+    let mut told = Vec::new();
+    for (at, column) in columns
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| wanted(*at))
+    {
+        let mut one = json!({
+            "subjectId": column.subject, "time": times, "concentration": list(columns.column(at)),
+        });
+        if let (true, Some(members)) = (several, one.as_object_mut()) {
+            members.insert("parameter".into(), column.parameter.as_str().into());
+        }
+        told.push(one);
+    }
+    told
+}

@@ -33,7 +33,7 @@ pub trait Face<Q, S>: Send + Sync {
     fn routes(&self) -> &[Route];
 
     /// Who may ask at this path, which is one of its own.
-    fn scope<'p>(&self, path: &'p str) -> Scope<'p> {
+    fn scope<'p>(&'p self, path: &'p str) -> Scope<'p> {
         let _ = path;
         Scope::Keyed
     }

@@ -53,7 +53,7 @@ impl Face<Request, Response> for Health {
         &self.routes
     }
 
-    fn scope<'p>(&self, _path: &'p str) -> Scope<'p> {
+    fn scope<'p>(&'p self, _path: &'p str) -> Scope<'p> {
         Scope::Open
     }
 

@@ -41,7 +41,7 @@ impl Face<Request, Response> for Mcp {
         &self.routes
     }
 
-    fn scope<'p>(&self, path: &'p str) -> Scope<'p> {
+    fn scope<'p>(&'p self, path: &'p str) -> Scope<'p> {
         name_in(path).map_or(Scope::Keyed, Scope::Server)
     }
 

@@ -4,6 +4,7 @@ mod health;
 mod mcp;
 mod metrics;
 mod models;
+mod simulation;
 
 use std::sync::Arc;
 
@@ -25,13 +26,21 @@ pub struct Site {
     pub models: Option<Arc<::models::Face>>,
     /// The gates of all sets of rules.
     pub gates: Vec<Arc<Gate>>,
+    /// The first server that runs simulations, where there is one.
+    pub simulation: Option<String>,
 }
 
 /// Makes one of the faces, where there is something behind it.
 type Make = fn(&Site) -> Option<Arc<HttpFace>>;
 
 /// Every face, in the order in which they end.
-pub const ALL: &[Make] = &[mcp::face, models::face, health::face, metrics::face];
+pub const ALL: &[Make] = &[
+    mcp::face,
+    models::face,
+    simulation::face,
+    health::face,
+    metrics::face,
+];
 
 /// All faces of a site.
 pub fn of(site: &Site) -> Vec<Arc<HttpFace>> {

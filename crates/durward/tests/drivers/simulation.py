@@ -1,0 +1,313 @@
+"""Walks a whole session of the simulation server: simulation.py mcp-stdio|mcp-http|rest GOLDEN ADDRESS...
+
+Every answer is held against the golden shapes. mcp-stdio takes the command; mcp-http the URL; rest the base URL.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+
+TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
+WEIGHT = "Example|Organism|Weight"
+CURVE = "Example|Organism|Central|Drug|Concentration"
+COHORT = {
+    "size": 250,
+    "seed": 7,
+    "covariates": [{"path": WEIGHT, "unit": "kg", "distribution": "normal", "mean": 70, "sd": 10}],
+}
+
+
+def fits(shape, value, at):
+    """Fails where the value is not of the shape: exactly its members, each of its type."""
+    if isinstance(shape, str):
+        if shape.endswith("?"):
+            if value is None:
+                return
+            shape = shape[:-1]
+        ok = {
+            "s": lambda: isinstance(value, str),
+            "t": lambda: isinstance(value, str) and TIME.match(value),
+            "i": lambda: isinstance(value, int) and not isinstance(value, bool),
+            "f": lambda: isinstance(value, (int, float)) and not isinstance(value, bool),
+            "b": lambda: isinstance(value, bool),
+            "o": lambda: isinstance(value, dict),
+            "null": lambda: value is None,
+        }[shape]()
+        assert ok, f"{at}: {value!r} is not {shape}"
+    elif isinstance(shape, list):
+        assert isinstance(value, list), f"{at}: {value!r} is no list"
+        for number, member in enumerate(value):
+            fits(shape[0], member, f"{at}[{number}]")
+    elif set(shape) == {"?"}:
+        if value is not None:
+            fits(shape["?"], value, at)
+    elif set(shape) == {"*"}:
+        assert isinstance(value, dict) and value, f"{at}: {value!r} is no map"
+        for name, member in value.items():
+            fits(shape["*"], member, f"{at}.{name}")
+    else:
+        assert isinstance(value, dict), f"{at}: {value!r} is no object"
+        assert set(value) == set(shape), f"{at}: {sorted(set(value) ^ set(shape))}"
+        for name, member in shape.items():
+            fits(member, value[name], f"{at}.{name}")
+
+
+class Mcp:
+    """The official way in: FastMCP's client."""
+
+    def __init__(self, golden, client):
+        self.golden, self.client = golden, client
+
+    async def call(self, tool, **arguments):
+        result = await self.client.call_tool(tool, arguments, raise_on_error=False)
+        if result.is_error:
+            failure = (result.meta or {}).get("durward/failure", {})
+            return failure.get("code", result.content[0].text), failure
+        told = result.structured_content
+        fits(self.golden[tool], told, tool)
+        assert json.loads(result.content[0].text) == told
+        return "ok", told
+
+
+async def mcp(golden, client):
+    tools = {tool.name for tool in await client.list_tools()}
+    assert set(golden) <= tools, set(golden) - tools
+    call = Mcp(golden, client).call
+
+    async def good(tool, **arguments):
+        code, told = await call(tool, **arguments)
+        assert code == "ok", (tool, code, told)
+        return told
+
+    async def bad(expect, tool, **arguments):
+        code, told = await call(tool, **arguments)
+        assert code == expect, (tool, code, told)
+        return told
+
+    found = await good("discover_models")
+    assert [item["modelId"] for item in found["items"]] == ["empty", "two_compartment"], found
+    await bad("ConfirmationRequired", "load_simulation", filePath="two_compartment.xml")
+    await bad("InvalidInput", "load_simulation", filePath="../outside.xml", confirm=True)
+    await bad("InvalidInput", "load_simulation", filePath="/etc/hostname.xml", confirm=True)
+    await bad("UnsupportedModel", "load_simulation", filePath="empty.xml", confirm=True)
+    loaded = await good("load_simulation", filePath="two_compartment.xml", confirm=True)
+    assert loaded["simulationId"] == "two_compartment" and loaded["backend"] == "native"
+    await bad("Conflict", "load_simulation", filePath="two_compartment.xml", confirm=True)
+    sim = "two_compartment"
+    paths = (await good("list_parameters", simulationId=sim, searchPattern="*Weight*"))["parameters"]
+    assert paths == [WEIGHT], paths
+    value = (await good("get_parameter_value", simulationId=sim, parameterPath=WEIGHT))["parameter"]
+    assert (value["value"], value["unit"], value["source"]) == (70, "kg", "file"), value
+    near = await bad("NotFound", "get_parameter_value", simulationId=sim, parameterPath="Example|Organism|Wight")
+    assert WEIGHT in near["details"][0]["hint"], near
+    await bad("NotFound", "get_parameter_value", simulationId="other", parameterPath=WEIGHT)
+
+    async def run(**more):
+        job = await good("run_simulation", simulationId=sim, confirm=True, **more)
+        done = await good("get_job_status", jobId=job["jobId"], waitSeconds=60)
+        assert done["status"] == "succeeded", done
+        return job, done["resultId"]
+
+    job, first = await run(idempotencyKey="one")
+    again = await good("run_simulation", simulationId=sim, confirm=True, idempotencyKey="one")
+    assert again["jobId"] == job["jobId"]
+    await bad("Conflict", "run_simulation", simulationId=sim, confirm=True, idempotencyKey="one", runId="x")
+    results = await good("get_results", resultsId=first)
+    assert {series["parameter"] for series in results["series"]} >= {CURVE}
+    pk = (await good("calculate_pk_parameters", resultsId=first, outputPath=CURVE))["metrics"]
+    assert len(pk) == 1 and pk[0]["cmax"] > 0
+    # Twice the dose is twice the concentration, in a linear model; a factor and a value say the same.
+    dose = "Example|Applications|Infusion|DrugMass"
+    await good("set_parameter_value", simulationId=sim, parameterPath=dose, value=2, updateMode="relative", confirm=True)
+    _, doubled = await run(runId="doubled")
+    assert doubled == "doubled"
+    twice = (await good("calculate_pk_parameters", resultsId="doubled", outputPath=CURVE))["metrics"]
+    assert abs(twice[0]["cmax"] / pk[0]["cmax"] - 2) < 1e-3, (twice, pk)
+    wrong = await bad("InvalidInput", "set_parameter_value", simulationId=sim, parameterPath=WEIGHT, value=1, unit="h", confirm=True)
+    assert wrong["details"][0]["field"] == "unit", wrong
+    grams = await good("set_parameter_value", simulationId=sim, parameterPath=WEIGHT, value=71000, unit="g", confirm=True)
+    assert abs(grams["parameter"]["value"] - 71) < 1e-9, grams
+
+    population = await good("run_population_simulation", simulationId=sim, cohort=COHORT, confirm=True,
+                            outputs={"timeSeries": [{"path": CURVE}], "aggregates": ["meanCmax", "sdCmax"]})
+    done = await good("get_job_status", jobId=population["jobId"], waitSeconds=120)
+    assert done["status"] == "succeeded", done
+    told = await good("get_population_results", resultsId=done["resultId"])
+    assert told["cohort"]["size"] == 250 and len(told["chunks"]) == 3, told["chunks"]
+    large = await good("run_population_simulation", simulationId=sim, cohort={"size": 500000}, confirm=True)
+    while (await good("get_job_status", jobId=large["jobId"]))["status"] == "queued":
+        await asyncio.sleep(0.01)
+    assert (await good("cancel_job", jobId=large["jobId"]))["status"] == "cancelled"
+    assert (await good("get_job_status", jobId=large["jobId"]))["status"] == "cancelled"
+    await bad("NotFound", "get_job_status", jobId="job_none")
+    await bad("NotFound", "get_results", resultsId="none")
+    await bad("InvalidInput", "calculate_pk_parameters", resultsId="none")
+
+
+class Curl:
+    """The REST paths, as a shell would use them."""
+
+    def __init__(self, golden, base):
+        self.golden, self.base = golden, base
+
+    def ask(self, method, path, body=None, headers=(), raw=False):
+        words = ["curl", "-sS", "-i", "--max-time", "120", "-X", method, self.base + path]
+        for header in headers:
+            words += ["-H", header]
+        if body is not None:
+            words += ["-H", "Content-Type: application/json", "--data-binary", body if isinstance(body, str) else json.dumps(body)]
+        out = subprocess.run(words, capture_output=True, check=True).stdout
+        head, _, rest = out.partition(b"\r\n\r\n")
+        lines = head.decode().split("\r\n")
+        status = int(lines[0].split()[1])
+        fields = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines[1:])}
+        return status, fields, rest if raw else (json.loads(rest) if rest else None)
+
+    def good(self, method, path, body=None, key=None, **more):
+        key = key or f"{method} {path.split('?')[0]}"
+        status, fields, told = self.ask(method, path, body, **more)
+        assert status == self.golden[key]["status"], (path, status, told)
+        assert fields["x-correlation-id"], fields
+        fits(self.golden[key]["body"], told, key)
+        return told
+
+    def bad(self, status, code, method, path, body=None, **more):
+        found, fields, told = self.ask(method, path, body, headers=["X-Correlation-Id: mine"], **more)
+        assert (found, told["error"]["code"]) == (status, code), (path, found, told)
+        assert told["error"]["correlationId"] == fields["x-correlation-id"] == "mine"
+        assert set(told["error"]) <= {"code", "message", "correlationId", "retryable", "details"}
+        for detail in told["error"].get("details", []):
+            assert set(detail) <= {"issue", "field", "hint", "code"} and "issue" in detail, detail
+        return told["error"]
+
+
+def wait(curl, job):
+    status, _, stream = curl.ask("GET", f"/jobs/{job}/events", raw=True)
+    assert status == 200
+    events = [json.loads(line[6:]) for line in stream.decode().splitlines() if line.startswith("data: ")]
+    for event in events:
+        assert set(event) == {"jobId", "status", "attempts", "maxRetries", "timeoutSeconds", "submittedAt", "startedAt", "finishedAt", "resultId", "error"}
+    assert events[-1]["status"] == "succeeded", events
+    return events[-1]["resultId"]
+
+
+def rest(golden, base):
+    curl = Curl(golden, base)
+    good, bad = curl.good, curl.bad
+    health = good("GET", "/mcp/capabilities")
+    assert health["adapter"]["health"]["environment"]["available"] is True
+    tools = {tool["name"]: tool for tool in good("GET", "/mcp/list_tools")["tools"]}
+    assert "get_population_chunk" not in tools and tools["load_simulation"]["annotations"]["critical"]
+    bad(428, "ConfirmationRequired", "POST", "/load_simulation", {"filePath": "two_compartment.xml"})
+    bad(400, "InvalidInput", "POST", "/load_simulation", {"filePath": " ", "confirm": True})
+    error = bad(400, "InvalidInput", "POST", "/load_simulation", {"filePath": "/etc/passwd.xml", "confirm": True})
+    assert error["details"][0]["field"] == "filePath"
+    bad(400, "InvalidInput", "POST", "/load_simulation", "not json")
+    bad(400, "InvalidInput", "POST", "/load_simulation", {"filePath": "two_compartment.xml", "simulationId": "x" * 65, "confirm": True})
+    bad(400, "UnsupportedModel", "POST", "/load_simulation", {"filePath": "empty.xml", "confirm": "yes"})
+    good("POST", "/load_simulation", {"filePath": "two_compartment.xml", "confirm": True})
+    bad(409, "Conflict", "POST", "/load_simulation", {"filePath": "two_compartment.xml", "confirm": True})
+    sim = {"simulationId": "two_compartment"}
+    assert good("POST", "/list_parameters", {**sim, "searchPattern": "*Weight"})["parameters"] == [WEIGHT]
+    good("POST", "/get_parameter_value", {**sim, "parameterPath": WEIGHT})
+    error = bad(404, "NotFound", "POST", "/get_parameter_value", {**sim, "parameterPath": "Example|Organism|Wight"})
+    assert WEIGHT in error["details"][0]["hint"]
+    error = bad(400, "InvalidInput", "POST", "/get_parameter_value", sim)
+    assert error["details"] == [{"issue": "is required", "field": "parameterPath", "code": "missing"}], error
+    # Without a word of confirmation that is what is missing first, whatever the arguments are.
+    bad(428, "ConfirmationRequired", "POST", "/set_parameter_value", sim)
+    kept = good("POST", "/snapshot_simulation", sim)["snapshot"]
+    status, _, told = curl.ask("POST", "/set_parameter_value", {**sim, "parameterPath": WEIGHT, "value": 90, "unit": "kg"}, headers=["X-MCP-Confirm: yes"])
+    assert status == 200 and told["parameter"]["value"] == 90, told
+    good("POST", "/set_parameter_value", {**sim, "parameterPath": WEIGHT, "value": 80, "confirm": True})
+    listed = good("GET", "/get_simulation_snapshot?simulationId=two_compartment")
+    assert listed["latestSnapshot"] == kept
+    assert good("GET", "/get_simulation_snapshot?simulationId=none")["snapshots"] == []
+    good("POST", "/restore_simulation", sim)
+    assert good("POST", "/get_parameter_value", {**sim, "parameterPath": WEIGHT})["parameter"]["value"] == 70
+    job = good("POST", "/run_simulation", {**sim, "confirm": True})
+    results = wait(curl, job["jobId"])
+    good("POST", "/get_job_status", {"jobId": job["jobId"]})
+    good("POST", "/get_simulation_results", {"resultsId": results})
+    good("POST", "/calculate_pk_parameters", {"resultsId": results})
+    good("POST", "/cancel_job", {"jobId": job["jobId"]})
+    bad(404, "NotFound", "GET", "/jobs/job_none/events")
+    bad(404, "NotFound", "POST", "/get_simulation_results", {"resultsId": "none"})
+    bad(400, "InvalidInput", "POST", "/calculate_pk_parameters", {"resultsId": "none"})
+    job = good("POST", "/run_population_simulation", {**sim, "cohort": COHORT, "modelPath": "two_compartment.xml", "confirm": True,
+                                                     "outputs": {"timeSeries": [{"path": CURVE}], "aggregates": ["meanCmax"]}})
+    results = wait(curl, job["jobId"])
+    told = good("POST", "/get_population_results", {"resultsId": results})
+    chunks(curl, results, told)
+    bad(404, "NotFound", "GET", f"/population_results/{results}/chunks/none")
+    bad(400, "InvalidInput", "GET", f"/population_results/{results}/chunks/{'x' * 200}")
+    facade(curl)
+
+
+def chunks(curl, results, told):
+    """The mean is that of the curves in the chunks, whole, in parts and as JSON."""
+    highest = []
+    for chunk in told["chunks"]:
+        path = f"/population_results/{results}/chunks/{chunk['chunkId']}"
+        as_json = curl.good("GET", path, key="GET chunk")
+        assert as_json["totalSubjects"] == 250
+        highest += [max(series["concentration"]) for series in as_json["series"]]
+        status, fields, whole = curl.ask("GET", path + "?format=columns", raw=True)
+        assert status == 200 and len(whole) == chunk["sizeBytes"] == int(fields["content-length"])
+        assert hashlib.sha256(whole).hexdigest() == fields["x-content-sha256"]
+        status, fields, part = curl.ask("GET", path, headers=["Accept: application/octet-stream", "Range: bytes=100-299"], raw=True)
+        assert status == 206 and part == whole[100:300] and fields["content-range"] == f"bytes 100-299/{len(whole)}"
+        status, fields, _ = curl.ask("GET", path + "?format=columns", headers=["Range: bytes=99999999-"], raw=True)
+        assert status == 416
+        status, _, text = curl.ask("GET", path + "?format=csv", raw=True)
+        assert status == 200 and len(text.splitlines()) > len(as_json["series"])
+    assert len(highest) == 250
+    assert abs(sum(highest) / 250 - told["aggregates"]["meanCmax"]) < 1e-9
+
+
+def facade(curl):
+    def ask(tool, arguments, **more):
+        return {"tool": tool, "arguments": arguments, **more}
+
+    path = "/mcp/call_tool"
+    curl.good("POST", path, ask("list_parameters", {"simulationId": "two_compartment"}))
+    curl.bad(404, "NotFound", "POST", path, ask("no_such_tool", {}))
+    curl.bad(428, "ConfirmationRequired", "POST", path, ask("load_simulation", {"filePath": "x.xml", "confirm": True}))
+    curl.bad(400, "InvalidInput", "POST", path, ask("load_simulation", {}, critical=True))
+    run = ask("run_simulation", {"simulationId": "two_compartment"}, critical=True, idempotencyKey="k")
+    status, _, first = curl.ask("POST", path, run)
+    assert status == 200 and first["annotations"]["idempotencyKey"] == "k", first
+    _, _, second = curl.ask("POST", path, run)
+    assert second["structuredContent"]["jobId"] == first["structuredContent"]["jobId"]
+    run["arguments"]["runId"] = "other"
+    error = curl.bad(409, "Conflict", "POST", path, run)
+    assert error["details"][0]["field"] == "Idempotency-Key", error
+
+
+def main():
+    way, golden, *address = sys.argv[1:]
+    with open(golden, encoding="utf-8") as file:
+        golden = json.load(file)
+    if way == "rest":
+        rest(golden, address[0])
+    else:
+        from fastmcp import Client
+        from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+
+        async def walk():
+            if way == "mcp-stdio":
+                transport = StdioTransport(address[0], address[1:], env=dict(os.environ))
+            else:
+                transport = StreamableHttpTransport(address[0])
+            async with Client(transport) as client:
+                await mcp(golden, client)
+
+        asyncio.run(walk())
+    print("walked")
+
+
+main()

@@ -1,0 +1,135 @@
+//! What rules know of a call, and what no rule changes.
+
+use std::fs;
+
+use mocks::client::Client;
+use serde_json::{Value, json};
+
+use super::{load, place};
+use crate::support::guarded::{LATEST, Place, end};
+
+fn client(place: &Place) -> Client {
+    let mut client = place.guard_configured("durward.yaml", &[], "pbpk");
+    client.handshake(LATEST).unwrap();
+    client
+}
+
+fn reason(client: &mut Client, tool: &str, arguments: Value) -> Option<String> {
+    let reply = client.call_tool(tool, arguments).unwrap();
+    let error: Value = serde_json::from_str(&reply.line()).unwrap();
+    error["error"]["data"]["reason"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn a_rule_refuses_a_large_cohort_and_a_costly_run_and_lets_small_ones_pass() {
+    let place = place();
+    place.write_policy(
+        r#"{"rules":[
+            {"id":"large","effect":"deny","conditions":{"when":"cohort_size != null && int(cohort_size) >= 10000"}},
+            {"id":"costly","effect":"deny","conditions":{"when":"estimated_cost != null && int(estimated_cost) > 1000000"}},
+            {"id":"weight","effect":"deny","conditions":{"when":"parameters != null && parameters.exists(p, p.endsWith('Weight'))"}},
+            {"id":"all","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
+    );
+    let mut client = client(&place);
+    assert_eq!(reason(&mut client, "load_simulation", load()), None);
+    let run = |size: u64| json!({"simulationId": "sim", "cohort": {"size": size}, "confirm": true});
+    let tool = "run_population_simulation";
+    // Two states over 2,880 minutes: 5,760 for each individual.
+    assert_eq!(reason(&mut client, tool, run(100)), None);
+    assert_eq!(
+        reason(&mut client, tool, run(174)).as_deref(),
+        Some("denied_by_rule")
+    );
+    assert_eq!(
+        reason(&mut client, tool, run(10_000)).as_deref(),
+        Some("denied_by_rule")
+    );
+    let get = |path: &str| json!({"simulationId": "sim", "parameterPath": path});
+    let tool = "get_parameter_value";
+    assert_eq!(
+        reason(&mut client, tool, get("Example|Organism|Clearance")),
+        None
+    );
+    assert_eq!(
+        reason(&mut client, tool, get("Example|Organism|Weight")).as_deref(),
+        Some("denied_by_rule")
+    );
+    assert_eq!(end(client).code, Some(0));
+    let journal = place.journal();
+    let sized: Vec<&Value> = journal
+        .decisions()
+        .into_iter()
+        .filter(|d| d["cohort_size"] == "100")
+        .collect();
+    assert_eq!(sized.len(), 1);
+    assert_eq!(sized[0]["simulation"], "sim");
+    assert!(
+        sized[0]["simulation_model"]
+            .as_str()
+            .unwrap()
+            .ends_with("two_compartment.xml")
+    );
+}
+
+#[test]
+fn confirm_is_no_approval() {
+    let place = place();
+    place.write_policy(
+        r#"{"rules":[{"id":"ask","effect":"hitl","conditions":{"operations":["write"]}},
+            {"id":"reads","effect":"allow","conditions":{"operations":["read"]}}]}"#,
+    );
+    let mut client = place.guard_configured("durward.yaml", &["--approval-timeout", "5"], "pbpk");
+    client.handshake(LATEST).unwrap();
+    assert_eq!(
+        reason(&mut client, "load_simulation", load()).as_deref(),
+        Some("approval_timeout")
+    );
+    assert_eq!(end(client).code, Some(0));
+}
+
+#[test]
+fn the_policy_for_roles_lets_viewers_look_and_operators_act() {
+    let place = place();
+    let policy =
+        crate::support::components::repository().join("docs/policies/simulation-roles.json");
+    fs::copy(policy, place.path("policy.json")).unwrap();
+    let listed = |group: &str| {
+        let tools = [
+            "load_simulation",
+            "list_parameters",
+            "run_simulation",
+            "get_results",
+            "cancel_job",
+        ];
+        let passes = |tool: &&str| {
+            let output = place.durward(&[
+                "--config",
+                "durward.yaml",
+                "policy",
+                "explain",
+                "--policy",
+                "policy.json",
+                "--backend",
+                "pbpk",
+                "--tool",
+                tool,
+                "--args",
+                r#"{"simulationId":"sim"}"#,
+                "--fact",
+                &format!("subject_groups={group}"),
+                "--json",
+            ]);
+            let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            assert!(!told.is_null(), "{output:?}");
+            told["decision"] == "allow"
+        };
+        tools
+            .into_iter()
+            .filter(|tool| passes(tool))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed("viewer"), ["list_parameters", "get_results"]);
+    assert_eq!(listed("operator").len(), 5);
+    assert_eq!(listed("admin").len(), 5);
+    assert_eq!(listed("other"), [] as [&str; 0]);
+}

@@ -1,0 +1,80 @@
+//! Messages that another face of this process makes of its own requests: they are read, judged, recorded and carried
+//! out like any client's.
+
+use std::sync::Arc;
+
+use ::http::{HeaderMap, HeaderValue};
+use gate::Caller;
+use serde_json::{Value, json};
+
+use super::post::Message;
+use super::{Face, answer};
+use crate::call::{Begun, Said};
+use crate::message::shapes;
+
+/// The revision in which they are written: the one without sessions.
+const REVISION: &str = "2026-07-28";
+
+impl Face {
+    /// Makes a request of the server of this name on a caller's behalf; gives the whole answer, as JSON-RPC has it. `None`
+    /// where no such server is served. Dropping the future cancels the request.
+    pub async fn ask(
+        self: &Arc<Self>,
+        server: &str,
+        caller: &Caller,
+        method: &str,
+        mut params: Value,
+    ) -> Option<Value> {
+        let received_ns = self.gate.mono_ns();
+        let server = self.servers().get(server).cloned()?;
+        let name = params
+            .get("name")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        if let Some(members) = params.as_object_mut() {
+            members.insert("_meta".into(), meta());
+        }
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let headers = headers(method, name.as_deref())?;
+        let canonical = shapes::of_client(request.to_string().as_bytes()).ok()?;
+        let message = self.read(&server, caller, &headers, &canonical, received_ns);
+        let Message::Request(asker, asked, _) = message else {
+            return None;
+        };
+        let frame = match asker.begin(canonical.into_bytes(), *asked, None).await {
+            Begun::Answered(frame) => frame,
+            Begun::EraMismatch => return None,
+            Begun::Running(mut run) => loop {
+                match run.next().await {
+                    // Nobody asked for progress.
+                    Said::Emit(_) => {}
+                    Said::Done(frame, _) => break frame,
+                    Said::Gone => return None,
+                }
+            },
+        };
+        serde_json::from_slice(&frame).ok()
+    }
+}
+
+fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": REVISION,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "durward", "version": env!("CARGO_PKG_VERSION")},
+    })
+}
+
+/// The headers in which the revision wants method and name repeated.
+fn headers(method: &str, name: Option<&str>) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        &answer::PROTOCOL_VERSION,
+        HeaderValue::from_static(REVISION),
+    );
+    headers.insert(&answer::METHOD, HeaderValue::from_str(method).ok()?);
+    if let Some(name) = name {
+        headers.insert(&answer::NAME, HeaderValue::from_str(name).ok()?);
+    }
+    Some(headers)
+}

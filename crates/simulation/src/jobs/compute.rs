@@ -1,0 +1,211 @@
+//! Pieces of work: a single run, or some individuals of a population. What a piece gives depends on the piece alone,
+//! wherever it is computed.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pbpk::compile::Instance;
+use pbpk::population::{Plan, Population, run_chunk};
+use pbpk::run::{Results, RunError, RunOptions, run};
+use pbpk::watch::{Interrupt, Question, Watch};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::work::Work;
+use crate::fault::{Fault, Kind};
+use crate::models::Library;
+use crate::population::{Cohort, preview};
+use crate::results::{Column, Columns};
+use crate::session::apply;
+
+/// A piece of work.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Piece {
+    /// What it is a piece of.
+    pub work: Work,
+    /// Which individuals, where there is a cohort.
+    pub rows: Option<Range<usize>>,
+}
+
+/// What a piece gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Computed {
+    /// The numbers, as [`Columns::encode`] writes them.
+    pub bytes: Vec<u8>,
+    /// What is told of them.
+    pub about: About,
+}
+
+/// What is told of the numbers of a piece.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// First and last time, in minutes.
+    pub times: [f64; 2],
+    /// Individuals that could not be computed, with the reason.
+    pub failed: BTreeMap<i64, String>,
+    /// The first individuals at a glance; null for a single run.
+    pub preview: Value,
+}
+
+/// Computes pieces, in this process.
+#[derive(Debug, Default)]
+pub struct Computer {
+    library: Arc<Library>,
+    /// The population that was computed last, by the name of its result.
+    prepared: Mutex<Option<(String, Arc<Prepared>)>>,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    plan: Plan,
+    population: Population,
+}
+
+impl Computer {
+    /// Computes with these models.
+    #[must_use]
+    pub fn new(library: Arc<Library>) -> Self {
+        Self {
+            library,
+            prepared: Mutex::default(),
+        }
+    }
+
+    /// Computes a piece.
+    ///
+    /// # Errors
+    /// [`Fault`]; [`Kind::Cancelled`] and [`Kind::Timeout`] where `ask` ended it.
+    pub fn compute(
+        &self,
+        piece: &Piece,
+        ask: Question<'_>,
+        progress: &dyn Fn(f64),
+    ) -> Result<Computed, Fault> {
+        let options = RunOptions {
+            interrupt: Some(ask),
+            progress: Some(progress),
+            ..RunOptions::default()
+        };
+        match (&piece.work.cohort, &piece.rows) {
+            (Some(cohort), Some(rows)) => {
+                let prepared = self.prepared(&piece.work, cohort, ask)?;
+                some(&prepared, rows.clone(), &options)
+            }
+            _ => {
+                let instance = self.individual(&piece.work, ask)?;
+                let results = run(&instance, &options).map_err(|failure| ended(&failure.error))?;
+                let mut columns = Columns::default();
+                add(&mut columns, None, results);
+                Ok(computed(&columns, BTreeMap::new(), Value::Null))
+            }
+        }
+    }
+
+    /// The individual of a work: the file's, with what the caller has set.
+    fn individual(&self, work: &Work, ask: Question<'_>) -> Result<Instance, Fault> {
+        let watch = Watch::new(Some(ask));
+        let structure = self.library.open(&work.model, &work.selection, &watch)?;
+        let mut instance = Instance::new(&structure);
+        let changed = work.changed.iter();
+        apply(
+            &mut instance,
+            changed.map(|(path, value)| (path.as_str(), *value)),
+        )?;
+        Ok(instance)
+    }
+
+    fn prepared(
+        &self,
+        work: &Work,
+        cohort: &Cohort,
+        ask: Question<'_>,
+    ) -> Result<Arc<Prepared>, Fault> {
+        let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, prepared)) = &*kept
+            && *of == work.results_id
+        {
+            return Ok(Arc::clone(prepared));
+        }
+        let population = cohort.draw()?;
+        let base = self.individual(work, ask)?;
+        let (plan, unknown) = Plan::new(base, &population)?;
+        if let Some(unknown) = unknown.first() {
+            let wrong = format!("no quantity has the path '{unknown}'");
+            return Err(Fault::missing("cohort.covariates", wrong));
+        }
+        let prepared = Arc::new(Prepared { plan, population });
+        *kept = Some((work.results_id.clone(), Arc::clone(&prepared)));
+        Ok(prepared)
+    }
+}
+
+/// Some individuals of a population; one that cannot be computed does not end the others.
+fn some(
+    prepared: &Prepared,
+    rows: Range<usize>,
+    options: &RunOptions<'_>,
+) -> Result<Computed, Fault> {
+    let (mut columns, mut failed) = (Columns::default(), BTreeMap::new());
+    // How far one individual is says nothing of the whole.
+    let options = RunOptions {
+        progress: None,
+        ..*options
+    };
+    let ran = run_chunk(
+        &prepared.plan,
+        &prepared.population,
+        rows,
+        &options,
+        |outcome| match outcome.result {
+            Ok(results) => add(&mut columns, Some(outcome.id), results),
+            Err(wrong) => {
+                failed.insert(outcome.id, wrong);
+            }
+        },
+    );
+    match ran {
+        Ok(()) => {
+            let preview = preview(&columns);
+            Ok(computed(&columns, failed, preview))
+        }
+        Err(Interrupt::Cancelled) => Err(Fault::new(Kind::Cancelled, "cancelled")),
+        Err(Interrupt::Deadline) => Err(Fault::new(Kind::Timeout, "the time is over")),
+    }
+}
+
+fn computed(columns: &Columns, failed: BTreeMap<i64, String>, preview: Value) -> Computed {
+    let ends = [columns.times.first(), columns.times.last()];
+    Computed {
+        bytes: columns.encode(),
+        about: About {
+            times: ends.map(|time| time.copied().unwrap_or_default()),
+            failed,
+            preview,
+        },
+    }
+}
+
+/// Adds the curves of an individual.
+fn add(columns: &mut Columns, subject: Option<i64>, results: Results) {
+    for (at, (path, unit)) in results.paths.iter().zip(&results.units).enumerate() {
+        columns.columns.push(Column {
+            parameter: path.clone(),
+            unit: unit.clone(),
+            subject,
+        });
+        columns.values.extend(results.column(at));
+    }
+    columns.times = results.times;
+}
+
+/// Why a run ended early.
+fn ended(error: &RunError) -> Fault {
+    match error {
+        RunError::Interrupted {
+            cause: Interrupt::Deadline,
+            ..
+        } => Fault::new(Kind::Timeout, error.to_string()),
+        other => Fault::from(other),
+    }
+}

@@ -1,0 +1,124 @@
+//! A process that computes pieces for another one of this program.
+//!
+//! It reads pieces on its standard input, one at a time, and writes what they gave. When its input ends, so does it: whoever
+//! started it is gone.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::time::Instant;
+
+use net::worker::{Frame, read, write};
+use pbpk::watch::Interrupt;
+
+use super::compute::{Computed, Computer, Piece};
+use crate::fault::{Fault, Kind};
+
+/// The one word with which this program is started as a worker.
+pub const WORKER_COMMAND: &str = "__simulate";
+
+/// To a worker: a piece, as JSON.
+pub(super) const PIECE: u8 = b'w';
+/// To a worker: what it computes is not wanted any more.
+pub(super) const STOP: u8 = b's';
+/// From a worker: how far it is, as a number of 8 bytes.
+pub(super) const PROGRESS: u8 = b'p';
+/// From a worker: what is told of the numbers, as JSON; the numbers follow.
+pub(super) const ABOUT: u8 = b'a';
+/// From a worker: numbers.
+pub(super) const NUMBERS: u8 = b'n';
+/// From a worker: why there are none, as JSON.
+pub(super) const FAULT: u8 = b'f';
+
+/// How often progress is told, in milliseconds.
+const PROGRESS_MS: u128 = 50;
+
+/// Computes pieces until the input ends.
+pub fn work(input: impl Read + Send + 'static, output: &mut impl Write) -> io::Result<()> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (sender, pieces) = sync_channel::<Vec<u8>>(1);
+    let told = Arc::clone(&stop);
+    std::thread::Builder::new()
+        .name("simulation-input".to_owned())
+        .spawn(move || {
+            let mut input = input;
+            loop {
+                match read(&mut input) {
+                    Ok((PIECE, piece)) => {
+                        told.store(false, Ordering::SeqCst);
+                        if sender.send(piece).is_err() {
+                            return;
+                        }
+                    }
+                    Ok((STOP, _)) => told.store(true, Ordering::SeqCst),
+                    Ok(_) => {}
+                    Err(_) => {
+                        // Nobody waits for what is being computed.
+                        told.store(true, Ordering::SeqCst);
+                        return;
+                    }
+                }
+            }
+        })?;
+    let computer = Computer::default();
+    for piece in pieces {
+        answer(&computer, &piece, &stop, output)?;
+    }
+    Ok(())
+}
+
+fn answer(
+    computer: &Computer,
+    piece: &[u8],
+    stop: &AtomicBool,
+    output: &mut impl Write,
+) -> io::Result<()> {
+    let ask = || stop.load(Ordering::Relaxed).then_some(Interrupt::Cancelled);
+    let told = std::cell::RefCell::new((Instant::now(), &mut *output));
+    let progress = |done: f64| {
+        let mut told = told.borrow_mut();
+        if told.0.elapsed().as_millis() >= PROGRESS_MS {
+            told.0 = Instant::now();
+            // Whoever does not read progress does not read the result either.
+            let _ = write(told.1, PROGRESS, &done.to_le_bytes());
+        }
+    };
+    let done = match serde_json::from_slice::<Piece>(piece) {
+        Ok(piece) => computer.compute(&piece, &ask, &progress),
+        Err(error) => Err(Fault::new(Kind::InternalError, error.to_string())),
+    };
+    match done {
+        Ok(Computed { bytes, about }) => {
+            write(
+                output,
+                ABOUT,
+                &serde_json::to_vec(&about).unwrap_or_default(),
+            )?;
+            write(output, NUMBERS, &bytes)
+        }
+        Err(fault) => write(
+            output,
+            FAULT,
+            &serde_json::to_vec(&fault).unwrap_or_default(),
+        ),
+    }
+}
+
+/// What a worker says in the end.
+pub(super) fn read_end(
+    about: Frame,
+    next: impl FnOnce() -> io::Result<Frame>,
+) -> Option<Result<Computed, Fault>> {
+    match about {
+        (ABOUT, about) => {
+            let about = serde_json::from_slice(&about).ok()?;
+            match next().ok()? {
+                (NUMBERS, bytes) => Some(Ok(Computed { bytes, about })),
+                _ => None,
+            }
+        }
+        (FAULT, fault) => Some(Err(serde_json::from_slice(&fault).ok()?)),
+        _ => None,
+    }
+}

@@ -1,0 +1,134 @@
+//! What a request says: its body, its query, its headers.
+
+use http::request::Parts;
+use net::http::server::Request;
+use serde_json::{Map, Value};
+
+use crate::fault::{Fault, Kind};
+
+/// The words by which a header confirms.
+const YES: [&str; 5] = ["true", "1", "yes", "y", "confirmed"];
+
+/// The body as an object.
+pub(super) async fn object(request: &mut Request) -> Result<Value, Fault> {
+    let body = request.read_body().await.map_err(|fault| {
+        let kind = if fault.status().as_u16() == 408 {
+            Kind::Timeout
+        } else {
+            Kind::InvalidInput
+        };
+        Fault::new(kind, fault.sentence())
+    })?;
+    let wrong = |what: String| Fault::input("body", what).code("value_error");
+    if body.is_empty() {
+        return Err(wrong(
+            "the body is empty, and has to be a JSON object".into(),
+        ));
+    }
+    match serde_json::from_slice(&body) {
+        Ok(Value::Object(members)) => Ok(Value::Object(members)),
+        Ok(_) => Err(wrong("the body has to be a JSON object".into())),
+        Err(error) => Err(wrong(format!("the body is not JSON: {error}"))),
+    }
+}
+
+/// The query as an object of texts.
+pub(super) fn query(head: &Parts) -> Value {
+    let pairs = head.uri.query().unwrap_or_default().split('&');
+    let members: Map<String, Value> = pairs
+        .filter_map(|pair| {
+            let (name, value) = pair.split_once('=')?;
+            Some((decoded(name), decoded(value).into()))
+        })
+        .collect();
+    Value::Object(members)
+}
+
+/// One value of the query.
+pub(super) fn asked(head: &Parts, name: &str) -> Option<String> {
+    query(head).get(name)?.as_str().map(str::to_owned)
+}
+
+/// `%20` and `+` as blanks. What is not spelled right stays as it is.
+pub(super) fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        let byte = hex.and_then(|two| u8::from_str_radix(two, 16).ok());
+        rest = match (first, byte) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                after.get(2..).unwrap_or_default()
+            }
+            (b'+', _) => {
+                bytes.push(b' ');
+                after
+            }
+            (other, _) => {
+                bytes.push(*other);
+                after
+            }
+        };
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// A header that is text.
+pub(super) fn header<'h>(head: &'h Parts, name: &str) -> Option<&'h str> {
+    head.headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+/// Whether the caller says that it means it: by a member of the body, or by a header.
+pub(super) fn confirmed(body: &Value, member: &str, head: &Parts) -> bool {
+    let said = match body.get(member) {
+        Some(Value::Bool(said)) => *said,
+        Some(Value::String(text)) => YES.contains(&text.trim().to_ascii_lowercase().as_str()),
+        Some(Value::Number(number)) => number.as_i64() == Some(1),
+        _ => false,
+    };
+    let header = header(head, "x-mcp-confirm").and_then(|all| all.split(',').next());
+    said || header.is_some_and(|first| YES.contains(&first.trim().to_ascii_lowercase().as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn head(uri: &str, confirm: Option<&str>) -> Parts {
+        let mut builder = http::Request::builder().uri(uri);
+        if let Some(confirm) = confirm {
+            builder = builder.header("X-MCP-Confirm", confirm);
+        }
+        builder.body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn a_caller_confirms_by_body_or_header() {
+        for (body, header, expect) in [
+            (json!({"confirm": true}), None, true),
+            (json!({"confirm": "yes"}), None, true),
+            (json!({"confirm": 1}), None, true),
+            (json!({"confirm": "no"}), None, false),
+            (json!({"confirm": false}), Some("Confirmed, x"), true),
+            (json!({}), Some("no, true"), false),
+            (json!({}), None, false),
+        ] {
+            assert_eq!(
+                confirmed(&body, "confirm", &head("/x", header)),
+                expect,
+                "{body} {header:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn queries_are_decoded() {
+        let asked = query(&head("/x?simulationId=a%20b%7Cc&n=1+2&odd=%zz", None));
+        assert_eq!(
+            asked,
+            json!({"simulationId": "a b|c", "n": "1 2", "odd": "%zz"})
+        );
+    }
+}

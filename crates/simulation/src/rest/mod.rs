@@ -1,0 +1,305 @@
+//! The bridge's own paths over HTTP. Each request becomes a call of a tool, which is judged, recorded and carried out like
+//! that of any client; this face only reads bodies and writes answers in the bridge's shapes.
+
+mod answer;
+mod body;
+mod facade;
+mod paths;
+mod streams;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use gate::Caller;
+use gate::identity::IdentityFault;
+use http::{Method, StatusCode};
+use net::http::server::{Request, Response};
+use serde_json::{Value, json};
+use toolkit::face::{Face, Route, Scope};
+use toolkit::mcp::META_FAILURE;
+use toolkit::server::BoxFuture;
+
+use crate::fault::{Fault, Kind};
+use crate::tools::{Tool, tool};
+use answer::Answering;
+use paths::Path;
+
+/// How this face reaches the tools.
+pub trait Calls: Send + Sync {
+    /// Makes a request of a server on a caller's behalf, through the gate; the whole answer as JSON-RPC has it. `None` where
+    /// the server is not there.
+    fn ask<'a>(
+        &'a self,
+        server: &'a str,
+        caller: &'a Caller,
+        method: &'a str,
+        params: Value,
+    ) -> BoxFuture<'a, Option<Value>>;
+}
+
+/// The face.
+pub struct Rest {
+    /// The server whose tools are called.
+    server: String,
+    calls: Arc<dyn Calls>,
+    routes: Vec<Route>,
+    probed: RwLock<Option<(std::time::Instant, Result<(), String>)>>,
+}
+
+impl Rest {
+    /// The paths of this server.
+    #[must_use]
+    pub fn new(server: &str, calls: Arc<dyn Calls>) -> Self {
+        let exact = paths::ALL.iter().map(|path| Route::Exact(path.path.into()));
+        let more = [facade::CAPABILITIES, facade::LIST_TOOLS, facade::CALL_TOOL];
+        let prefixes = [streams::JOBS, streams::CHUNKS];
+        Self {
+            server: server.to_owned(),
+            calls,
+            routes: exact
+                .chain(more.map(|path| Route::Exact(path.into())))
+                .chain(prefixes.map(|path| Route::Prefix(path.into())))
+                .collect(),
+            probed: RwLock::default(),
+        }
+    }
+
+    async fn answer(
+        &self,
+        who: Result<Caller, IdentityFault>,
+        mut request: Request,
+        answering: &Answering,
+    ) -> Response {
+        let path = request.head.uri.path().to_owned();
+        let method = request.head.method.clone();
+        if path == facade::CAPABILITIES {
+            return match method {
+                Method::GET | Method::HEAD => self.capabilities(answering).await,
+                _ => answering.not_allowed("GET"),
+            };
+        }
+        let caller = match who {
+            Ok(caller) => caller,
+            Err(fault) => return answering.unknown(fault),
+        };
+        let done = match path.as_str() {
+            facade::LIST_TOOLS if method == Method::GET => {
+                self.list_tools(&caller, answering).await
+            }
+            facade::CALL_TOOL if method == Method::POST => {
+                self.call_tool(&caller, &mut request, answering).await
+            }
+            facade::LIST_TOOLS => return answering.not_allowed("GET"),
+            facade::CALL_TOOL => return answering.not_allowed("POST"),
+            other => match paths::ALL.iter().find(|known| known.path == other) {
+                Some(known) if known.method == method => {
+                    self.tool_path(known, &caller, &mut request, answering)
+                        .await
+                }
+                Some(known) => return answering.not_allowed(known.method.as_str()),
+                None if method == Method::GET => {
+                    self.stream(other, &caller, &request, answering).await
+                }
+                None => return answering.not_allowed("GET"),
+            },
+        };
+        done.unwrap_or_else(|fault| answering.fault(&fault))
+    }
+
+    /// A path that is one tool.
+    async fn tool_path(
+        &self,
+        path: &Path,
+        caller: &Caller,
+        request: &mut Request,
+        answering: &Answering,
+    ) -> Result<Response, Fault> {
+        let Some(tool) = tool(path.tool) else {
+            return Err(Fault::missing(
+                "tool",
+                format!("there is no tool {}", path.tool),
+            ));
+        };
+        let read = match path.method {
+            Method::GET => Ok(body::query(&request.head)),
+            _ => body::object(request).await,
+        };
+        // Who may not call it learns that before anything about the body.
+        let (mut arguments, unread) = match read {
+            Ok(arguments) => (arguments, None),
+            Err(fault) => (json!({}), Some(fault)),
+        };
+        let confirmed = body::confirmed(&arguments, "confirm", &request.head);
+        if let (Some(members), Some(key)) = (
+            arguments.as_object_mut(),
+            body::header(&request.head, "idempotency-key"),
+        ) {
+            members.insert("idempotencyKey".into(), key.into());
+        }
+        let told = self.call(tool, caller, arguments, confirmed).await;
+        match (told, unread) {
+            (Err(fault), Some(unread))
+                if matches!(fault.kind, Kind::InvalidInput | Kind::ConfirmationRequired) =>
+            {
+                Err(unread)
+            }
+            (Err(fault), _) => Err(fault),
+            (Ok(_), Some(unread)) => Err(unread),
+            (Ok(result), None) => Ok(answering.json(path.status, &(path.shape)(result))),
+        }
+    }
+
+    /// Calls a tool; what is wrong is told in the order of the bridge: role, confirmation, arguments.
+    async fn call(
+        &self,
+        tool: &Tool,
+        caller: &Caller,
+        mut arguments: Value,
+        confirmed: bool,
+    ) -> Result<Value, Fault> {
+        if let Some(members) = arguments.as_object_mut() {
+            members.remove("confirm");
+            if tool.critical && confirmed {
+                members.insert("confirm".into(), true.into());
+            }
+        }
+        let params = json!({"name": tool.name, "arguments": arguments});
+        let answer = self
+            .calls
+            .ask(&self.server, caller, "tools/call", params)
+            .await;
+        match result(answer) {
+            Err(fault) if fault.kind == Kind::InvalidInput && tool.critical && !confirmed => {
+                Err(tool.unconfirmed())
+            }
+            other => other,
+        }
+    }
+}
+
+/// The structured result of an answer, or what is wrong.
+fn result(answer: Option<Value>) -> Result<Value, Fault> {
+    let gone = || Fault::new(Kind::InteropError, "the server is not there");
+    let answer = answer.ok_or_else(gone)?;
+    if let Some(error) = answer.get("error") {
+        return Err(refused(error));
+    }
+    let result = answer.get("result").ok_or_else(gone)?;
+    if result.get("isError") == Some(&Value::Bool(true)) {
+        return Err(failed(result));
+    }
+    let structured = result.get("structuredContent").cloned();
+    structured.ok_or_else(|| Fault::new(Kind::Forbidden, "the call waits for somebody's answer"))
+}
+
+/// A failure of a tool, as the fault that it was.
+fn failed(result: &Value) -> Fault {
+    let failure = result.get("_meta").and_then(|meta| meta.get(META_FAILURE));
+    let text = |name: &str| {
+        let found = failure.and_then(|failure| failure.get(name)?.as_str());
+        found.unwrap_or_default().to_owned()
+    };
+    let code = text("code");
+    if code == "unfit_arguments" {
+        let faults = failure.and_then(|failure| failure.get("faults")?.as_array());
+        let details = faults.into_iter().flatten().map(|fault| {
+            let of = |name: &str| {
+                fault
+                    .get(name)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            crate::fault::Detail {
+                code: Some(
+                    if of("wrong") == "is required" {
+                        "missing"
+                    } else {
+                        "value_error"
+                    }
+                    .into(),
+                ),
+                issue: of("wrong"),
+                field: Some(of("member")),
+                hint: None,
+            }
+        });
+        return Fault {
+            kind: Kind::InvalidInput,
+            message: text("message"),
+            details: details.collect(),
+        };
+    }
+    let kind = Kind::ALL.iter().find(|kind| kind.label() == code);
+    let details = failure.and_then(|failure| failure.get("details").cloned());
+    Fault {
+        kind: kind.copied().unwrap_or(match code.as_str() {
+            "result_too_large" => Kind::InvalidInput,
+            _ => Kind::InternalError,
+        }),
+        message: text("message"),
+        details: serde_json::from_value(details.unwrap_or_default()).unwrap_or_default(),
+    }
+}
+
+/// A refusal by the gate, or an error of the protocol.
+fn refused(error: &Value) -> Fault {
+    let message = error
+        .get("message")
+        .and_then(Value::as_str)
+        .unwrap_or("refused")
+        .to_owned();
+    let reason = error
+        .get("data")
+        .and_then(|data| data.get("reason")?.as_str());
+    let known = gate::Reason::ALL
+        .into_iter()
+        .find(|known| Some(known.label()) == reason);
+    let kind = match known.map(toolkit::reasons::http_status) {
+        Some(StatusCode::FORBIDDEN) => Kind::Forbidden,
+        Some(StatusCode::TOO_MANY_REQUESTS) => Kind::RateLimited,
+        Some(_) => Kind::EnvironmentMissing,
+        None => Kind::InteropError,
+    };
+    let mut fault = Fault::of(kind, "tool", message);
+    if let Some(reason) = reason {
+        fault = fault.code(reason);
+    }
+    fault
+}
+
+impl Face<Request, Response> for Rest {
+    fn name(&self) -> &'static str {
+        "simulation"
+    }
+
+    fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    fn scope<'p>(&'p self, path: &'p str) -> Scope<'p> {
+        match path {
+            facade::CAPABILITIES => Scope::Open,
+            _ => Scope::Server(&self.server),
+        }
+    }
+
+    fn handle(
+        &self,
+        who: Result<Caller, IdentityFault>,
+        request: Request,
+    ) -> BoxFuture<'_, Response> {
+        Box::pin(async move {
+            let answering = Answering::of(&request.head);
+            self.answer(who, request, &answering).await
+        })
+    }
+
+    fn tick(&self) {
+        // A probe is good for a minute.
+        let mut probed = self.probed.write().unwrap_or_else(PoisonError::into_inner);
+        let old = |(at, _): &(std::time::Instant, _)| at.elapsed().as_secs() >= 60;
+        if probed.as_ref().is_some_and(old) {
+            *probed = None;
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The paths that are one tool each, and how their answers look.
+
+use http::Method;
+use serde_json::{Map, Value, json};
+
+/// A path.
+pub(super) struct Path {
+    pub(super) method: Method,
+    pub(super) path: &'static str,
+    pub(super) tool: &'static str,
+    /// The status of success.
+    pub(super) status: u16,
+    /// From the tool's result to the answer.
+    pub(super) shape: fn(Value) -> Value,
+}
+
+const fn post(
+    path: &'static str,
+    tool: &'static str,
+    status: u16,
+    shape: fn(Value) -> Value,
+) -> Path {
+    Path {
+        method: Method::POST,
+        path,
+        tool,
+        status,
+        shape,
+    }
+}
+
+/// All of them.
+pub(super) static ALL: &[Path] = &[
+    post("/load_simulation", "load_simulation", 201, loaded),
+    post("/list_parameters", "list_parameters", 200, same),
+    post("/get_parameter_value", "get_parameter_value", 200, same),
+    post("/set_parameter_value", "set_parameter_value", 200, same),
+    post("/run_simulation", "run_simulation", 202, queued),
+    post(
+        "/run_population_simulation",
+        "run_population_simulation",
+        202,
+        queued_population,
+    ),
+    post("/get_job_status", "get_job_status", 200, job),
+    post("/get_simulation_results", "get_results", 200, results),
+    post(
+        "/get_population_results",
+        "get_population_results",
+        200,
+        same,
+    ),
+    post(
+        "/calculate_pk_parameters",
+        "calculate_pk_parameters",
+        200,
+        same,
+    ),
+    post("/cancel_job", "cancel_job", 200, same),
+    post("/snapshot_simulation", "snapshot_simulation", 201, same),
+    post("/restore_simulation", "restore_simulation", 200, same),
+    Path {
+        method: Method::GET,
+        path: "/get_simulation_snapshot",
+        tool: "get_simulation_snapshot",
+        status: 200,
+        shape: same,
+    },
+];
+
+fn same(result: Value) -> Value {
+    result
+}
+
+/// These members of a result, in this order; an absent one is null.
+fn picked(result: &Value, names: &[&str]) -> Map<String, Value> {
+    let one = |name: &&str| {
+        (
+            (*name).to_owned(),
+            result.get(*name).cloned().unwrap_or_default(),
+        )
+    };
+    names.iter().map(one).collect()
+}
+
+fn metadata(result: &Value) -> Value {
+    let metadata = result.get("metadata").cloned().unwrap_or_default();
+    picked(
+        &metadata,
+        &["name", "modelVersion", "createdBy", "createdAt"],
+    )
+    .into()
+}
+
+fn loaded(result: Value) -> Value {
+    let mut told = picked(&result, &["simulationId", "warnings"]);
+    told.insert("metadata".into(), metadata(&result));
+    told.into()
+}
+
+/// Seconds since 1970 as ISO 8601.
+pub(super) fn time(result: &Value, name: &str) -> Value {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a cast from float to integer saturates"
+    )]
+    let utc = |seconds: f64| gate::journal::format_utc((seconds * 1000.0).round() as i64);
+    result
+        .get(name)
+        .and_then(Value::as_f64)
+        .map_or(Value::Null, |at| utc(at).into())
+}
+
+fn queued(result: Value) -> Value {
+    json!({
+        "jobId": result.get("jobId"), "queuedAt": time(&result, "queuedAt"),
+        "estimatedDurationSeconds": null, "expiresAt": null,
+    })
+}
+
+fn queued_population(result: Value) -> Value {
+    let names = [
+        "jobId",
+        "simulationId",
+        "status",
+        "timeoutSeconds",
+        "maxRetries",
+    ];
+    let mut told = picked(&result, &names);
+    told.insert("queuedAt".into(), time(&result, "queuedAt"));
+    told.into()
+}
+
+fn job(result: Value) -> Value {
+    let names = [
+        "jobId",
+        "status",
+        "progress",
+        "attempts",
+        "maxRetries",
+        "timeoutSeconds",
+        "resultHandle",
+        "error",
+        "cancelRequested",
+        "externalJobId",
+    ];
+    let mut told = picked(&result, &names);
+    for name in ["submittedAt", "startedAt", "finishedAt"] {
+        told.insert(name.into(), time(&result, name));
+    }
+    told.into()
+}
+
+fn results(result: Value) -> Value {
+    let mut told = picked(&result, &["resultsId", "generatedAt", "series"]);
+    told.insert("simulationMetadata".into(), metadata(&result));
+    for name in ["page", "limit", "total"] {
+        if let Some(page) = result.get(name) {
+            told.insert(name.into(), page.clone());
+        }
+    }
+    told.into()
+}

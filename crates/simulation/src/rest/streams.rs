@@ -1,0 +1,346 @@
+//! What is sent as it comes: the changes of a job, and the numbers of a chunk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use gate::Caller;
+use http::header::{
+    ACCEPT, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, RANGE,
+};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use net::http::server::{Request, Response, ResponseBody, stream};
+use serde_json::{Value, json};
+use toolkit::jobs::{Job, JobId};
+use toolkit::outputs::OutputReader;
+use toolkit::results::{ByteRange, Ranges};
+
+use super::answer::Answering;
+use super::{Rest, body};
+use crate::fault::{Fault, Kind};
+use crate::jobs::Keeper;
+use crate::population::{CONTENT_TYPE as COLUMNS, Chunk};
+use crate::results::Columns;
+use crate::tools::{chunk_series, find_chunk};
+
+/// Where jobs are.
+pub(super) const JOBS: &str = "/jobs";
+/// Where chunks are.
+pub(super) const CHUNKS: &str = "/population_results";
+
+/// Most events that wait for the client to read them.
+const EVENTS_MAX: usize = 16;
+/// Most pieces of a chunk that wait for the client to read them.
+const PIECES_MAX: usize = 4;
+/// Length of a piece of a chunk, in bytes.
+const PIECE_BYTES: u64 = 1 << 20;
+/// How often a silent stream shows that it is alive.
+const ALIVE: Duration = Duration::from_secs(15);
+/// Longest id of a result or chunk, in characters.
+const ID_CHARS_MAX: usize = 192;
+
+static DIGEST: HeaderName = HeaderName::from_static("x-content-sha256");
+
+/// The form in which a chunk is wanted.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Json,
+    Columns,
+    Csv,
+}
+
+impl Rest {
+    /// Answers a path below [`JOBS`] or [`CHUNKS`].
+    pub(super) async fn stream(
+        &self,
+        path: &str,
+        caller: &Caller,
+        request: &Request,
+        answering: &Answering,
+    ) -> Result<Response, Fault> {
+        let parts: Vec<String> = path.split('/').skip(1).map(body::decoded).collect();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        match parts.as_slice() {
+            ["jobs", job, "events"] => self.events(job, caller, answering).await,
+            ["population_results", results, "chunks", chunk] => {
+                self.chunk((results, chunk), caller, &request.head, answering)
+                    .await
+            }
+            _ => Err(Fault::new(Kind::NotFound, "nothing is here")),
+        }
+    }
+
+    fn keeper(&self) -> Result<Arc<Keeper>, Fault> {
+        let gone = || Fault::new(Kind::InteropError, "the server is not there");
+        crate::service::served(&self.server)
+            .ok_or_else(gone)?
+            .keeper()
+    }
+
+    /// One event for each change of a job, until it has ended.
+    async fn events(
+        &self,
+        job: &str,
+        caller: &Caller,
+        answering: &Answering,
+    ) -> Result<Response, Fault> {
+        self.judged("get_job_status", caller, json!({"jobId": job}))
+            .await?;
+        let keeper = self.keeper()?;
+        let (id, caller) = (JobId::of(job), Arc::clone(&caller.subject));
+        let mut watch = keeper.jobs.watch(&caller, &id)?;
+        let (sender, answer) = stream(EVENTS_MAX);
+        tokio::spawn(async move {
+            let mut told = String::new();
+            loop {
+                let looked = {
+                    let (keeper, caller, id) =
+                        (Arc::clone(&keeper), Arc::clone(&caller), id.clone());
+                    tokio::task::spawn_blocking(move || keeper.jobs.get(&caller, &id)).await
+                };
+                let Ok(Ok(job)) = looked else { return };
+                let event = format!("data: {}\n\n", event(&job));
+                // Progress alone is no change of what is told.
+                if event != told {
+                    if sender.send(Bytes::from(event.clone())).await.is_err() {
+                        return;
+                    }
+                    told = event;
+                }
+                if job.state.is_end() {
+                    return;
+                }
+                match tokio::time::timeout(ALIVE, watch.changed()).await {
+                    Ok(_) => {}
+                    Err(_) if sender.send(Bytes::from_static(b":\n\n")).await.is_err() => return,
+                    Err(_) => {}
+                }
+            }
+        });
+        let mut response = http::Response::new(answer);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(
+            CACHE_CONTROL,
+            HeaderValue::from_static("no-cache, no-transform"),
+        );
+        Ok(answering.with(response))
+    }
+
+    async fn chunk(
+        &self,
+        (results, chunk): (&str, &str),
+        caller: &Caller,
+        head: &Parts,
+        answering: &Answering,
+    ) -> Result<Response, Fault> {
+        for (field, id) in [("resultsId", results), ("chunkId", chunk)] {
+            if id.is_empty()
+                || id.chars().count() > ID_CHARS_MAX
+                || id.contains(|c: char| c.is_control())
+            {
+                return Err(Fault::input(field, format!("{field} is no id")).code("value_error"));
+            }
+        }
+        let form = form(head)?;
+        let asked = json!({"resultsId": results, "chunkId": chunk, "subjects": []});
+        // Judged and recorded, and told whether there is such a chunk; its numbers are sent from here.
+        self.judged("get_population_chunk", caller, asked).await?;
+        let (keeper, subject) = (self.keeper()?, Arc::clone(&caller.subject));
+        let (results, chunk) = (results.to_owned(), chunk.to_owned());
+        let opened =
+            tokio::task::spawn_blocking(move || open(&keeper, &subject, &results, &chunk, form))
+                .await;
+        let opened =
+            opened.map_err(|_| Fault::new(Kind::InternalError, "the chunk cannot be read"))??;
+        let response = match opened {
+            Opened::Whole(bytes, kind, file) => whole(bytes, kind, &file),
+            Opened::Columns(reader, chunk) => numbers(reader, &chunk, &head.headers),
+        };
+        Ok(answering.with(response))
+    }
+}
+
+fn event(job: &Job) -> Value {
+    let result = job
+        .result
+        .as_ref()
+        .and_then(|result| result.get("resultsId"));
+    let time = |ms: Option<i64>| ms.map(gate::journal::format_utc);
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a week in milliseconds is far below 2^53"
+    )]
+    let timeout = job.timeout_ms.map(|ms| ms as f64 / 1000.0);
+    json!({
+        "jobId": job.id.as_str(), "status": job.state.label(), "attempts": job.attempts,
+        "maxRetries": job.retries_max, "timeoutSeconds": timeout,
+        "submittedAt": gate::journal::format_utc(job.submitted_ms),
+        "startedAt": time(job.started_ms), "finishedAt": time(job.finished_ms),
+        "resultId": result,
+        "error": job.fault.as_ref().filter(|_| job.state.is_end()).map(|fault| json!({"message": fault.message})),
+    })
+}
+
+/// By the query's `format`, else by what is accepted; the bridge's JSON where nothing is said.
+fn form(head: &Parts) -> Result<Form, Fault> {
+    match body::asked(head, "format").as_deref() {
+        Some("json") => return Ok(Form::Json),
+        Some("columns") => return Ok(Form::Columns),
+        Some("csv") => return Ok(Form::Csv),
+        Some(other) => {
+            let wrong = format!("\"{}\" is no format", other.escape_debug());
+            return Err(Fault::input("format", wrong).hint("write json, columns or csv"));
+        }
+        None => {}
+    }
+    let accepted = head
+        .headers
+        .get(ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    Ok(match accepted {
+        wanted if wanted.contains(COLUMNS) || wanted.contains("application/octet-stream") => {
+            Form::Columns
+        }
+        wanted if wanted.contains("text/csv") => Form::Csv,
+        _ => Form::Json,
+    })
+}
+
+/// A chunk, ready to be sent.
+enum Opened {
+    /// Bytes, their type, and the name of the file.
+    Whole(Vec<u8>, &'static str, String),
+    Columns(OutputReader, Chunk),
+}
+
+fn open(
+    keeper: &Keeper,
+    caller: &str,
+    results: &str,
+    chunk: &str,
+    form: Form,
+) -> Result<Opened, Fault> {
+    let (found, size) = find_chunk(keeper, caller, results, chunk)?;
+    if form == Form::Columns {
+        let reader = keeper
+            .outputs
+            .stream(caller, &found.handle, 0, keeper.now_ms())?;
+        return Ok(Opened::Columns(reader, found));
+    }
+    let columns = keeper.columns(caller, &found.handle)?;
+    if form == Form::Csv {
+        let text = csv(&columns);
+        return Ok(Opened::Whole(
+            text.into_bytes(),
+            "text/csv; charset=utf-8",
+            format!("{chunk}.csv"),
+        ));
+    }
+    let told = json!({
+        "resultsId": results, "chunkId": chunk, "series": chunk_series(&columns, |_| true),
+        "totalSubjects": size,
+    });
+    Ok(Opened::Whole(
+        told.to_string().into_bytes(),
+        "application/json",
+        format!("{chunk}.json"),
+    ))
+}
+
+/// One row for each individual and time.
+fn csv(columns: &Columns) -> String {
+    let mut text = String::from("IndividualId,Output,Time [min],Value\n");
+    for (at, column) in columns.columns.iter().enumerate() {
+        let name = column.parameter.replace('"', "\"\"");
+        let subject = column.subject.unwrap_or_default();
+        for (time, value) in columns.times.iter().zip(columns.column(at)) {
+            text.push_str(&format!("{subject},\"{name}\",{time},{value}\n"));
+        }
+    }
+    text
+}
+
+fn whole(bytes: Vec<u8>, kind: &'static str, file: &str) -> Response {
+    let length = bytes.len();
+    let mut response = http::Response::new(ResponseBody::from(bytes));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    attach(headers, file);
+    response
+}
+
+fn attach(headers: &mut HeaderMap, file: &str) {
+    let plain: String = file
+        .chars()
+        .map(|c| {
+            if c.is_ascii_graphic() && c != '"' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{plain}\"")) {
+        headers.insert(CONTENT_DISPOSITION, value);
+    }
+}
+
+/// The bytes as they are kept, whole or in part.
+fn numbers(reader: OutputReader, chunk: &Chunk, asked: &HeaderMap) -> Response {
+    let length = reader.length();
+    let header = asked.get(RANGE).and_then(|value| value.to_str().ok());
+    let ranges = header.map_or(Ranges::Whole, |header| Ranges::read(header, length));
+    let (status, range) = match ranges {
+        Ranges::Parts(parts) if parts.len() == 1 => {
+            (StatusCode::PARTIAL_CONTENT, parts.first().copied())
+        }
+        Ranges::Unsatisfiable => {
+            let mut response = http::Response::new(ResponseBody::default());
+            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+            let value = HeaderValue::from_str(&format!("bytes */{length}"));
+            if let Ok(value) = value {
+                response.headers_mut().insert(CONTENT_RANGE, value);
+            }
+            return response;
+        }
+        // Several parts at once are sent as the whole, which the standard allows.
+        Ranges::Whole | Ranges::Parts(_) => (StatusCode::OK, ByteRange::new(0, length)),
+    };
+    let (start, end) = range.map_or((0, 0), |range| (range.start(), range.end()));
+    let (sender, answer) = stream(PIECES_MAX);
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let mut at = start;
+        while let Some(piece) = ByteRange::new(at, end.min(at.saturating_add(PIECE_BYTES))) {
+            // A body that ends early is seen by its length.
+            let Ok(bytes) = reader.range(piece) else {
+                return;
+            };
+            if bytes.is_empty() || runtime.block_on(sender.send(Bytes::from(bytes))).is_err() {
+                return;
+            }
+            at = piece.end();
+        }
+    });
+    let mut response = http::Response::new(answer);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(COLUMNS));
+    headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(end - start));
+    if let (StatusCode::PARTIAL_CONTENT, Some(range)) = (status, range)
+        && let Ok(value) = HeaderValue::from_str(&range.content_range(length))
+    {
+        headers.insert(CONTENT_RANGE, value);
+    }
+    if let Ok(value) = HeaderValue::from_str(&chunk.sha256) {
+        headers.insert(&DIGEST, value);
+    }
+    attach(headers, &format!("{}.columns", chunk.chunk_id));
+    response
+}
