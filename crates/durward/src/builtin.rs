@@ -50,6 +50,12 @@ pub const ALL: &[Wired] = &[
         options: ::ssh::OPTIONS,
         make: ssh,
     },
+    Wired {
+        name: "simulation",
+        about: "loads pharmacokinetic models of the OSP suite, changes their parameters, and runs them as jobs",
+        options: simulation::OPTIONS,
+        make: |setup| made(simulation::Simulation::new(setup)),
+    },
 ];
 
 fn ssh(setup: Setup) -> Result<Arc<dyn DynToolServer>, String> {

@@ -248,7 +248,7 @@ fn servers_that_cannot_be_are_refused() {
     );
     case(
         "{ builtin: sheep }",
-        "servers.a.builtin: \"sheep\" is none of echo, ssh",
+        "servers.a.builtin: \"sheep\" is none of echo, ssh, simulation",
     );
     for other in ["command: x", "url: \"http://h\""] {
         let message =
@@ -684,6 +684,29 @@ fn json_is_read_too_and_the_example_of_the_page() {
         (echo.transport.to_string(), echo.summary()),
         ("builtin".to_owned(), "echo".to_owned())
     );
+}
+
+#[test]
+fn options_of_a_built_in_server_are_read_and_refused_elsewhere() {
+    let read = settings("servers: { sim: { builtin: simulation, models: [models], workers: 4 } }");
+    let read = read.unwrap();
+    let builtin = read.server("sim").unwrap().builtin.clone().unwrap();
+    assert_eq!(builtin.options.paths("models").len(), 1);
+    assert_eq!(builtin.options.number("workers"), Some(4));
+    let wrong = |inner: &str| settings(&format!("servers: {{ a: {{ {inner} }} }}")).unwrap_err();
+    assert!(
+        wrong("builtin: simulation")
+            .ends_with("servers.a needs models: folders from which models may be loaded; links out of them are not followed")
+    );
+    assert!(
+        wrong("builtin: simulation, modles: [m]")
+            .ends_with("unknown key \"modles\" in servers.a\n  hint: did you mean \"models\"?")
+    );
+    for other in ["builtin: echo, models: [m]", "command: x, models: [m]"] {
+        assert!(wrong(other).ends_with(
+            "unknown key \"models\" in servers.a\n  hint: it is for builtin: simulation"
+        ));
+    }
 }
 
 #[test]

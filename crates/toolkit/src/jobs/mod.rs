@@ -98,10 +98,33 @@ impl Jobs {
     /// [`JobError::Conflict`], [`JobError::CallerFull`], [`JobError::Full`], [`JobError::TooLong`] or
     /// [`JobError::Store`].
     pub fn submit(&self, new: NewJob, now_ms: i64) -> Result<Submitted, JobError> {
+        let digest = digest(new.kind, &new.request);
+        self.submit_under(digest, new, now_ms)
+    }
+
+    /// As [`Jobs::submit`], where what the caller wrote is less than what the job is asked for: the key stands
+    /// for `written`.
+    ///
+    /// # Errors
+    /// As [`Jobs::submit`].
+    pub fn submit_as(
+        &self,
+        new: NewJob,
+        written: &Value,
+        now_ms: i64,
+    ) -> Result<Submitted, JobError> {
+        self.submit_under(digest(new.kind, written), new, now_ms)
+    }
+
+    fn submit_under(
+        &self,
+        digest: [u8; 32],
+        new: NewJob,
+        now_ms: i64,
+    ) -> Result<Submitted, JobError> {
         fits("request", &new.request)?;
         let key_bytes = new.idempotency_key.as_ref().map_or(0, String::len);
         bounded("idempotency key", key_bytes, KEY_BYTES_MAX)?;
-        let digest = digest(new.kind, &new.request);
         self.store.kv().write(Durability::Synced, |t| {
             if let Some(key) = &new.idempotency_key
                 && let Some((id, before)) = index::keyed(t, &new.caller, key)?

@@ -1,0 +1,359 @@
+//! What is kept between calls, and the threads that carry out jobs.
+//!
+//! The database is opened at the first call that needs it. One process has it at a time; a second process of the same
+//! server takes the next free place, with jobs and results of its own.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use gate::Clock;
+use serde_json::json;
+use state::KvError;
+use toolkit::jobs::{Bounds, Claimed, End, JobProgress, Jobs};
+use toolkit::outputs::{OutputBounds, Outputs};
+use toolkit::results::HandleBounds;
+use toolkit::store::Store;
+
+use super::execute::execute;
+use super::stop::Stop;
+use super::work::{KIND_POPULATION, KIND_RUN, Work};
+use crate::fault::{Fault, Kind};
+use crate::models::Library;
+use crate::results::{Columns, Index, Kept};
+
+/// Most processes of one server that keep things beside each other.
+const PLACES_MAX: usize = 16;
+/// How long a thread without work waits before it looks again, in milliseconds.
+const IDLE_MS: u64 = 1_000;
+/// How often progress is written, in milliseconds.
+const PROGRESS_MS: u128 = 100;
+
+/// How much is kept and done at a time.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Runs at a time.
+    pub workers: usize,
+    /// How long jobs and results are kept, in milliseconds.
+    pub kept_ms: u64,
+    /// Most bytes of results.
+    pub results_bytes_max: u64,
+    /// Most jobs of one caller that have not ended.
+    pub open_per_caller_max: usize,
+}
+
+/// What is kept between calls.
+pub struct Keeper {
+    /// The jobs.
+    pub jobs: Jobs,
+    /// Numbers of results.
+    pub outputs: Outputs,
+    /// Names of results and snapshots.
+    pub index: Index,
+    /// Models.
+    pub library: Arc<Library>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Threads of one population.
+    pub threads: usize,
+    is_over: AtomicBool,
+    waiting: (Mutex<u64>, Condvar),
+}
+
+/// The threads that carry out jobs. They end with it.
+pub struct Pool {
+    keeper: Arc<Keeper>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Keeper {
+    fn open(
+        directory: &Path,
+        settings: Settings,
+        library: Arc<Library>,
+        clock: Arc<dyn Clock>,
+        random: fn(&mut [u8]) -> io::Result<()>,
+    ) -> Result<Self, Fault> {
+        let store = place(directory, random)?;
+        let now_ms = clock.wall_ms();
+        let bounds = Bounds {
+            kept_ms: settings.kept_ms,
+            open_per_caller_max: settings.open_per_caller_max,
+            running_per_caller_max: settings.workers,
+            ..Bounds::default()
+        };
+        let outputs = OutputBounds {
+            bytes_max: settings.results_bytes_max,
+            handles: HandleBounds {
+                kept_ms: settings.kept_ms,
+                ..HandleBounds::default()
+            },
+            ..OutputBounds::default()
+        };
+        let index = Index::open(&store.1)?;
+        Ok(Self {
+            jobs: Jobs::open(Arc::clone(&store.0), bounds, now_ms)?.0,
+            outputs: Outputs::open(&store.0, outputs)?,
+            index,
+            library,
+            clock,
+            threads: settings.workers,
+            is_over: AtomicBool::new(false),
+            waiting: (Mutex::new(0), Condvar::new()),
+        })
+    }
+
+    /// Now, in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        self.clock.wall_ms()
+    }
+
+    /// There is work to do.
+    pub fn wake(&self) {
+        let mut asked = self
+            .waiting
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *asked += 1;
+        self.waiting.1.notify_one();
+    }
+
+    fn wait(&self, seen: &mut u64) {
+        let asked = self
+            .waiting
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let same = |asked: &mut u64| *asked == *seen && !self.is_over.load(Ordering::Relaxed);
+        let waited = self
+            .waiting
+            .1
+            .wait_timeout_while(asked, Duration::from_millis(IDLE_MS), same);
+        *seen = *waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+
+    /// Takes jobs and carries them out until the end.
+    fn work(&self) {
+        let mut seen = 0;
+        while !self.is_over.load(Ordering::Relaxed) {
+            match self.jobs.claim(&[KIND_RUN, KIND_POPULATION], self.now_ms()) {
+                Ok(Some(claimed)) => self.carry_out(&claimed),
+                Ok(None) | Err(_) => self.wait(&mut seen),
+            }
+        }
+    }
+
+    /// Ends what took too long, and removes what is too old.
+    fn sweep(&self) {
+        let now_ms = self.now_ms();
+        // What cannot be removed now is tried again.
+        let _ = self.jobs.sweep(now_ms);
+        let _ = self.outputs.sweep(now_ms);
+    }
+
+    fn carry_out(&self, claimed: &Claimed) {
+        let allowed = claimed.job.timeout_ms.map(Duration::from_millis);
+        let stop = Stop::new(&claimed.cancel, &self.is_over, allowed);
+        let told = Mutex::new(Instant::now());
+        let progress = |done: f64| {
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.elapsed().as_millis() < PROGRESS_MS {
+                return;
+            }
+            *told = Instant::now();
+            let progress = JobProgress {
+                done,
+                total: Some(1.0),
+                message: None,
+            };
+            // A job that has ended meanwhile needs no progress.
+            let _ = self.jobs.progress(&claimed.attempt, progress);
+        };
+        let done = catch_unwind(AssertUnwindSafe(|| self.run(claimed, &stop, &progress)));
+        if self.is_over.load(Ordering::Relaxed) {
+            // It stays as it is, and is taken up again at the next start.
+            return;
+        }
+        let end = match done {
+            Ok(Ok(results_id)) => End::Succeeded(json!({"resultsId": results_id})),
+            Ok(Err(fault)) => match fault.kind {
+                Kind::Cancelled if claimed.cancel.is_cancelled() => End::Cancelled,
+                Kind::Timeout => End::TimedOut,
+                Kind::InteropError => End::Retryable(fault.of_job()),
+                _ => End::Failed(fault.of_job()),
+            },
+            Err(_) => {
+                let fault = Fault::new(
+                    Kind::InternalError,
+                    "the run ended in an error of the engine",
+                );
+                End::Failed(fault.of_job())
+            }
+        };
+        // An attempt that was given up meanwhile has nothing more to say.
+        let _ = self.jobs.finish(&claimed.attempt, end, self.now_ms());
+    }
+
+    fn run(
+        &self,
+        claimed: &Claimed,
+        stop: &Stop<'_>,
+        progress: &dyn Fn(f64),
+    ) -> Result<String, Fault> {
+        let work: Work = serde_json::from_value(claimed.job.request.clone()).map_err(|error| {
+            Fault::new(
+                Kind::InternalError,
+                format!("the job cannot be read: {error}"),
+            )
+        })?;
+        if let Some(cohort) = &work.cohort {
+            return crate::population::carry_out(self, claimed, &work, cohort, stop);
+        }
+        let columns = execute(&work, &self.library, &|| stop.ask(), progress)?;
+        let (handle, _) = self.store(&claimed.job.caller, &columns)?;
+        let kept = Kept {
+            results_id: work.results_id.clone(),
+            handles: vec![handle],
+            job_id: claimed.job.id.as_str().to_owned(),
+            simulation_id: work.simulation_id,
+            generated_ms: self.now_ms(),
+            metadata: work.metadata,
+            population: serde_json::Value::Null,
+        };
+        self.index.put(&claimed.job.caller, &kept)?;
+        Ok(work.results_id)
+    }
+
+    /// Keeps columns for a caller; gives the handle to them and their length in bytes.
+    ///
+    /// # Errors
+    /// [`Fault`] where they cannot be written, or where too much is kept already.
+    pub fn store(&self, caller: &str, columns: &Columns) -> Result<(String, u64), Fault> {
+        let bytes = columns.encode();
+        let (handle, mut writer) = self.outputs.create(caller, 1, self.now_ms())?;
+        let written = writer.append(0, &bytes)?;
+        writer.finish()?;
+        if written.dropped > 0 {
+            let wrong = format!(
+                "the result has {} bytes, and there is room for {}; results go after some time",
+                bytes.len(),
+                written.kept
+            );
+            return Err(Fault::new(Kind::Busy, wrong));
+        }
+        Ok((handle, bytes.len() as u64))
+    }
+
+    /// The columns behind a handle.
+    ///
+    /// # Errors
+    /// [`Fault`] where they are gone or damaged.
+    pub fn columns(&self, caller: &str, handle: &str) -> Result<Columns, Fault> {
+        let reader = self.outputs.stream(caller, handle, 0, self.now_ms())?;
+        let range = toolkit::results::ByteRange::new(0, reader.length());
+        let bytes = match range {
+            Some(range) => reader
+                .range(range)
+                .map_err(|error| Fault::new(Kind::InternalError, error.to_string()))?,
+            None => Vec::new(),
+        };
+        Columns::decode(&bytes).map_err(|fault| Fault::new(Kind::InternalError, fault.to_string()))
+    }
+}
+
+/// The first place that no other process has.
+fn place(
+    directory: &Path,
+    random: fn(&mut [u8]) -> io::Result<()>,
+) -> Result<(Arc<Store>, PathBuf), Fault> {
+    for number in 0..PLACES_MAX {
+        let place = directory.join(format!("place-{number}"));
+        match Store::open(&place, generator(random)?) {
+            Ok(store) => return Ok((store, place)),
+            Err(KvError::Busy { .. }) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
+    let wrong =
+        format!("{PLACES_MAX} processes of this server are running, which is as many as may be");
+    Err(Fault::new(Kind::Busy, wrong))
+}
+
+/// Randomness that cannot fail after it has begun.
+fn generator(random: fn(&mut [u8]) -> io::Result<()>) -> Result<toolkit::store::Random, Fault> {
+    let mut seed = [0; 32];
+    random(&mut seed).map_err(|error| {
+        Fault::new(
+            Kind::InternalError,
+            format!("the system has no randomness: {error}"),
+        )
+    })?;
+    let mut number = 0_u64;
+    Ok(Box::new(move |bytes: &mut [u8]| {
+        number += 1;
+        let mut hasher = blake3::Hasher::new_keyed(&seed);
+        hasher.update(&number.to_le_bytes());
+        hasher.finalize_xof().fill(bytes);
+    }))
+}
+
+impl Pool {
+    /// Opens what is kept in this directory and begins to work.
+    ///
+    /// # Errors
+    /// [`Fault`] where it cannot be opened, or no thread can be started.
+    pub fn open(
+        directory: &Path,
+        settings: Settings,
+        library: Arc<Library>,
+        clock: Arc<dyn Clock>,
+        random: fn(&mut [u8]) -> io::Result<()>,
+    ) -> Result<Self, Fault> {
+        let keeper = Arc::new(Keeper::open(directory, settings, library, clock, random)?);
+        let mut threads = Vec::new();
+        let start = |name: String, body: fn(&Keeper)| {
+            let keeper = Arc::clone(&keeper);
+            let thread = std::thread::Builder::new().name(name);
+            thread.spawn(move || body(&keeper)).map_err(|error| {
+                Fault::new(
+                    Kind::InternalError,
+                    format!("no thread can be started: {error}"),
+                )
+            })
+        };
+        for number in 0..settings.workers {
+            threads.push(start(format!("simulation-{number}"), Keeper::work)?);
+        }
+        threads.push(start("simulation-sweep".to_owned(), |keeper| {
+            while !keeper.is_over.load(Ordering::Relaxed) {
+                keeper.sweep();
+                std::thread::park_timeout(Duration::from_millis(IDLE_MS));
+            }
+        })?);
+        Ok(Self { keeper, threads })
+    }
+
+    /// What is kept.
+    #[must_use]
+    pub fn keeper(&self) -> &Arc<Keeper> {
+        &self.keeper
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.keeper.is_over.store(true, Ordering::Relaxed);
+        self.keeper.waiting.1.notify_all();
+        for thread in self.threads.drain(..) {
+            thread.thread().unpark();
+            // A thread that has panicked has ended too.
+            let _ = thread.join();
+        }
+    }
+}

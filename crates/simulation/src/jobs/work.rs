@@ -1,0 +1,39 @@
+//! What a job is asked for: everything that it needs, so that it can be done again after a restart.
+
+use std::collections::BTreeMap;
+
+use pbpk::watch::Interrupt;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::models::{ModelRef, Selection};
+use crate::population::Cohort;
+
+/// The kind of jobs that run one individual.
+pub const KIND_RUN: &str = "run";
+/// The kind of jobs that run a population.
+pub const KIND_POPULATION: &str = "population";
+
+/// Asked now and then whether the work is to stop.
+pub type Ask<'a> = &'a dyn Fn() -> Option<Interrupt>;
+
+/// A run, whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// The simulation's id when it was asked for.
+    pub simulation_id: String,
+    /// Under which name the result is kept.
+    pub results_id: String,
+    /// The model file.
+    pub model: ModelRef,
+    /// What is told of it.
+    pub metadata: Value,
+    /// What the caller has set, in base units, by path.
+    pub changed: BTreeMap<String, f64>,
+    /// How many output times there are, for the size of chunks.
+    pub rows: usize,
+    /// Which outputs are kept.
+    pub selection: Selection,
+    /// The individuals, where there is more than the one of the file.
+    pub cohort: Option<Cohort>,
+}

@@ -1,0 +1,28 @@
+//! The built-in `simulation` server: models of the Open Systems Pharmacology suite as tools.
+//!
+//! A caller loads models from folders that are allowed, reads and sets parameters, and runs them as jobs; the engine is
+//! the crate `pbpk`. Names, arguments, results and errors are those of the PBPK bridge for agents.
+//!
+//! Invariants, as absences: no caller sees what another one has loaded, run or kept; no model is read from outside of
+//! the folders; no number of a result depends on load, on threads or on other runs; nothing is opened or written before
+//! the first call that needs it; `confirm` is never an approval, it only says that the caller means it.
+
+mod fault;
+mod jobs;
+mod models;
+mod options;
+mod population;
+mod results;
+mod service;
+mod session;
+mod tools;
+
+pub use fault::{Detail, Fault, Kind, envelope};
+pub use options::OPTIONS;
+pub use service::Simulation;
+pub use tools::{Tool, ToolFault, tool};
+
+/// The engine, as it is called in metadata and capabilities.
+pub const BACKEND: &str = "native";
+/// The contract of results that name one.
+pub const CONTRACT: &str = "pbpk-mcp.v1";

@@ -1,0 +1,222 @@
+//! The folders from which models may be loaded. Links are resolved before a path is held against them.
+
+use std::path::{Path, PathBuf};
+
+use crate::fault::{Fault, Kind};
+
+/// The extensions of models, lower case, without their dot.
+pub const EXTENSIONS: [&str; 2] = ["pkml", "xml"];
+/// Longest path, in bytes.
+const PATH_BYTES_MAX: usize = 4_096;
+/// Deepest folder that a search looks into.
+const DEPTH_MAX: usize = 8;
+/// Most files and folders that a search looks at.
+const ENTRIES_MAX: usize = 20_000;
+
+/// The folders.
+#[derive(Debug, Clone, Default)]
+pub struct Folders {
+    roots: Vec<PathBuf>,
+}
+
+/// A model file that was found.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    /// The whole path.
+    pub path: PathBuf,
+    /// The path below its folder.
+    pub relative: PathBuf,
+    /// The folder.
+    pub root: PathBuf,
+}
+
+impl Folders {
+    /// These folders; they need not be there yet.
+    #[must_use]
+    pub fn new(roots: &[PathBuf]) -> Self {
+        Self {
+            roots: roots.to_vec(),
+        }
+    }
+
+    /// Their paths as they are configured.
+    #[must_use]
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
+    }
+
+    /// The file that a caller names: a whole path, or one relative to a folder.
+    ///
+    /// # Errors
+    /// [`Fault`] of the argument `filePath`. What lies outside of the folders and what is not there are told
+    /// alike, so that nobody learns which files there are.
+    pub fn resolve(&self, named: &str) -> Result<PathBuf, Fault> {
+        let field = "filePath";
+        let named = named.trim();
+        if named.is_empty() {
+            return Err(Fault::input(field, "filePath must not be blank").code("value_error"));
+        }
+        if named.len() > PATH_BYTES_MAX || named.contains('\0') {
+            return Err(Fault::input(field, "filePath is no path").code("value_error"));
+        }
+        let wanted = Path::new(named);
+        let extension = extension(wanted);
+        if !EXTENSIONS.contains(&extension.as_str()) {
+            return Err(refused_type(&extension));
+        }
+        let roots = self
+            .roots
+            .iter()
+            .filter_map(|root| root.canonicalize().ok());
+        let outside = || {
+            Fault::input(field, "no such model in the folders that are allowed")
+                .hint("discover_models lists the models that can be loaded")
+        };
+        for root in roots {
+            let Ok(found) = root.join(wanted).canonicalize() else {
+                continue;
+            };
+            // A link may lead to a file of another type.
+            if self.holds(&found) && EXTENSIONS.contains(&self::extension(&found).as_str()) {
+                return if found.is_file() {
+                    Ok(found)
+                } else {
+                    Err(outside())
+                };
+            }
+        }
+        Err(outside())
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        let roots = self
+            .roots
+            .iter()
+            .filter_map(|root| root.canonicalize().ok());
+        roots.into_iter().any(|root| path.starts_with(root))
+    }
+
+    /// All model files, by path.
+    #[must_use]
+    pub fn search(&self) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut left = ENTRIES_MAX;
+        for root in self
+            .roots
+            .iter()
+            .filter_map(|root| root.canonicalize().ok())
+        {
+            let mut folders = vec![(root.clone(), 0)];
+            while let Some((folder, depth)) = folders.pop() {
+                let Ok(entries) = std::fs::read_dir(&folder) else {
+                    continue;
+                };
+                for entry in entries.flatten() {
+                    if left == 0 {
+                        found.sort();
+                        return found;
+                    }
+                    left -= 1;
+                    let Ok(path) = entry.path().canonicalize() else {
+                        continue;
+                    };
+                    if path.is_dir() && depth < DEPTH_MAX && path.starts_with(&folder) {
+                        folders.push((path, depth + 1));
+                    } else if path.is_file()
+                        && path.starts_with(&root)
+                        && EXTENSIONS.contains(&extension(&path).as_str())
+                    {
+                        let relative = path.strip_prefix(&root).unwrap_or(&path).to_path_buf();
+                        let root = root.clone();
+                        found.push(Found {
+                            path,
+                            relative,
+                            root,
+                        });
+                    }
+                }
+            }
+        }
+        found.sort();
+        found.dedup_by(|a, b| a.path == b.path);
+        found
+    }
+}
+
+fn extension(path: &Path) -> String {
+    let extension = path.extension().unwrap_or_default();
+    extension.to_string_lossy().to_ascii_lowercase()
+}
+
+fn refused_type(extension: &str) -> Fault {
+    let field = "filePath";
+    match extension {
+        "r" => Fault::of(
+            Kind::EnvironmentMissing,
+            field,
+            "models written in R need the rxode2 adapter, which this version does not have",
+        ),
+        "pksim5" => Fault::input(field, "a .pksim5 project is no model")
+            .hint("export the simulation from PK-Sim as .pkml"),
+        _ => Fault::input(field, "a model is a .pkml file or a SimModel .xml file"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_models_in_the_folders_are_found_whatever_leads_there() {
+        let dir = std::env::temp_dir().join(format!("folders-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(dir.join("in/deep")).unwrap();
+        std::fs::create_dir_all(dir.join("out")).unwrap();
+        for file in ["in/a.pkml", "in/deep/b.XML", "in/c.txt", "out/d.pkml"] {
+            std::fs::write(dir.join(file), "x").unwrap();
+        }
+        std::os::unix::fs::symlink(dir.join("out/d.pkml"), dir.join("in/link.pkml")).unwrap();
+        std::os::unix::fs::symlink(dir.join("in/c.txt"), dir.join("in/text.pkml")).unwrap();
+        let folders = Folders::new(&[dir.join("in"), dir.join("nowhere")]);
+        for good in ["a.pkml", " a.pkml ", "deep/b.XML", "deep/../a.pkml"] {
+            assert!(folders.resolve(good).is_ok(), "{good}");
+        }
+        let whole = dir.join("in/a.pkml");
+        assert!(folders.resolve(whole.to_str().unwrap()).is_ok());
+        let outside = dir.join("out/d.pkml");
+        for bad in [
+            "../out/d.pkml",
+            "link.pkml",
+            "text.pkml",
+            "e.pkml",
+            outside.to_str().unwrap(),
+        ] {
+            let fault = folders.resolve(bad).unwrap_err();
+            assert_eq!(
+                fault.message, "no such model in the folders that are allowed",
+                "{bad}"
+            );
+            assert_eq!(fault.details[0].field.as_deref(), Some("filePath"));
+        }
+        for (bad, kind) in [
+            ("", Kind::InvalidInput),
+            ("  ", Kind::InvalidInput),
+            ("a\0.pkml", Kind::InvalidInput),
+            ("c.txt", Kind::InvalidInput),
+            ("a.pksim5", Kind::InvalidInput),
+            ("a.R", Kind::EnvironmentMissing),
+        ] {
+            assert_eq!(folders.resolve(bad).unwrap_err().kind, kind, "{bad}");
+        }
+        let names: Vec<_> = folders
+            .search()
+            .into_iter()
+            .map(|found| found.relative)
+            .collect();
+        assert_eq!(
+            names,
+            [PathBuf::from("a.pkml"), PathBuf::from("deep/b.XML")]
+        );
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,247 @@
+//! Models as they were read and compiled, kept for as long as somebody is likely to want them again.
+
+use std::collections::VecDeque;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pbpk::compile::{CompileError, Structure};
+use pbpk::model::{Format, Model};
+use pbpk::read::{Limits, Options};
+use pbpk::watch::Watch;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::fault::{Fault, Kind};
+
+/// Most compiled models that are kept.
+const STRUCTURES_MAX: usize = 16;
+
+/// A model file and the content that it had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelRef {
+    /// The file.
+    pub path: PathBuf,
+    /// SHA-256 of its content, in hex.
+    pub sha256: String,
+}
+
+/// Which quantities a run stores.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Selection {
+    /// Those that the file selects.
+    #[default]
+    File,
+    /// Those that these paths or patterns name.
+    Paths(Vec<String>),
+}
+
+/// A model file that was read.
+#[derive(Debug, Clone)]
+pub struct Read {
+    /// Which file.
+    pub model: ModelRef,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Compiled for the outputs that the file selects.
+    pub structure: Arc<Structure>,
+}
+
+/// Compiled models.
+#[derive(Debug, Default)]
+pub struct Library {
+    /// The one used last is at the end.
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    sha256: String,
+    selection: Selection,
+    structure: Arc<Structure>,
+}
+
+impl Library {
+    /// Reads a file and compiles it.
+    ///
+    /// # Errors
+    /// [`Fault`] where the file cannot be read, or is no model that can be run.
+    pub fn read(&self, path: &Path, watch: &Watch<'_>) -> Result<Read, Fault> {
+        let (bytes, sha256) = content(path)?;
+        let model = ModelRef {
+            path: path.to_path_buf(),
+            sha256,
+        };
+        let length = bytes.len() as u64;
+        let selection = Selection::File;
+        let structure = match self.kept(&model.sha256, &selection) {
+            Some(kept) => kept,
+            None => {
+                let read = pbpk::read::watched(bytes.as_slice(), &Options::default(), watch)?;
+                drop(bytes);
+                self.compile(Arc::new(read), &model.sha256, selection, watch)?
+            }
+        };
+        Ok(Read {
+            model,
+            bytes: length,
+            structure,
+        })
+    }
+
+    /// A model as it was when it was loaded, compiled for these outputs.
+    ///
+    /// # Errors
+    /// [`Fault`]; also where the file has another content by now.
+    pub fn open(
+        &self,
+        model: &ModelRef,
+        selection: &Selection,
+        watch: &Watch<'_>,
+    ) -> Result<Arc<Structure>, Fault> {
+        if let Some(kept) = self.kept(&model.sha256, selection) {
+            return Ok(kept);
+        }
+        if let Some(other) = self.kept(&model.sha256, &Selection::File) {
+            let read = Arc::new(other.model().clone());
+            return self.compile(read, &model.sha256, selection.clone(), watch);
+        }
+        let (bytes, sha256) = content(&model.path)?;
+        if sha256 != model.sha256 {
+            let wrong = format!(
+                "{} has changed since it was loaded; load it again",
+                model.path.display()
+            );
+            return Err(Fault::of(Kind::Conflict, "filePath", wrong));
+        }
+        let read = pbpk::read::watched(bytes.as_slice(), &Options::default(), watch)?;
+        self.compile(Arc::new(read), &sha256, selection.clone(), watch)
+    }
+
+    fn kept(&self, sha256: &str, selection: &Selection) -> Option<Arc<Structure>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is = |kept: &Kept| kept.sha256 == sha256 && kept.selection == *selection;
+        let at = kept.iter().position(is)?;
+        let found = kept.remove(at)?;
+        let structure = Arc::clone(&found.structure);
+        kept.push_back(found);
+        Some(structure)
+    }
+
+    fn compile(
+        &self,
+        model: Arc<Model>,
+        sha256: &str,
+        selection: Selection,
+        watch: &Watch<'_>,
+    ) -> Result<Arc<Structure>, Fault> {
+        let outputs = outputs(&model, &selection)?;
+        if model.quantities.is_empty() {
+            let wrong = "nothing to simulate: the model holds no quantity";
+            return Err(Fault::of(Kind::UnsupportedModel, "filePath", wrong));
+        }
+        let structure = Structure::watched(model, outputs, watch).map_err(|error| {
+            let kind = match &error {
+                CompileError::Interrupted { .. } => Kind::Cancelled,
+                CompileError::Cycle { .. } | CompileError::NoSuchOutput { .. } => {
+                    Kind::ModelInvalid
+                }
+            };
+            Fault::of(kind, "filePath", error.to_string())
+        })?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= STRUCTURES_MAX {
+            kept.pop_front();
+        }
+        kept.push_back(Kept {
+            sha256: sha256.to_owned(),
+            selection,
+            structure: Arc::clone(&structure),
+        });
+        Ok(structure)
+    }
+}
+
+/// Positions of the outputs that are selected.
+fn outputs(model: &Model, selection: &Selection) -> Result<Vec<usize>, Fault> {
+    let paths = match selection {
+        Selection::File if model.selections.is_empty() => return Ok(model.outputs()),
+        // What the file selects and does not have is passed over, as the suite does.
+        Selection::File => {
+            let found = model.selections.iter();
+            let found: Vec<usize> = found
+                .filter_map(|path| pbpk::path::find_one(model, path).ok())
+                .collect();
+            return Ok(if found.is_empty() {
+                model.outputs()
+            } else {
+                found
+            });
+        }
+        Selection::Paths(paths) => paths,
+    };
+    let mut chosen = Vec::new();
+    for path in paths {
+        let found = pbpk::path::find(model, path).map_err(|error| {
+            let fault = Fault::from(error);
+            let details = fault
+                .details
+                .into_iter()
+                .map(|detail| crate::fault::Detail {
+                    field: Some("outputs".into()),
+                    ..detail
+                });
+            Fault {
+                details: details.collect(),
+                ..fault
+            }
+        })?;
+        for position in found {
+            if !chosen.contains(&position) {
+                chosen.push(position);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// The content of a file, bounded, with its SHA-256.
+fn content(path: &Path) -> Result<(Vec<u8>, String), Fault> {
+    let failed = |error: std::io::Error| {
+        Fault::input(
+            "filePath",
+            format!("{} cannot be read: {error}", path.display()),
+        )
+    };
+    let bytes_max = Limits::default().file_bytes_max;
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > bytes_max {
+        let wrong = format!("the file has more than {bytes_max} bytes");
+        return Err(Fault::input("filePath", wrong));
+    }
+    let sha256 = hex(&Sha256::digest(&bytes));
+    Ok((bytes, sha256))
+}
+
+/// Bytes in hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The version of a model's format, as metadata.
+#[must_use]
+pub fn version(model: &Model) -> Option<String> {
+    match model.format {
+        Format::Pkml { version } => Some(format!("pkml {version}")),
+        Format::SimModel { version } => version.map(|version| format!("SimModel {version}")),
+    }
+}

@@ -1,0 +1,8 @@
+//! Model files: where they may lie, and what they become.
+
+mod folders;
+mod library;
+
+pub use folders::{Folders, Found};
+pub(crate) use library::hex;
+pub use library::{Library, ModelRef, Read, Selection, version};

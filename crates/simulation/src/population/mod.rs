@@ -1,0 +1,12 @@
+//! Populations: many individuals of one simulation, computed and kept in chunks.
+//!
+//! A chunk that has been computed is noted in the job's checkpoint, and is not computed again after a restart. What is
+//! computed depends on the cohort alone, not on how many threads there are or what ran before.
+
+mod aggregate;
+mod carry_out;
+mod cohort;
+
+pub use aggregate::Aggregate;
+pub use carry_out::{Chunk, carry_out};
+pub use cohort::{Cohort, SIZE_MAX};

@@ -1,0 +1,183 @@
+//! The form in which results are kept: columns of numbers behind a header, so that a part of a file is a part of a
+//! column and can be read alone.
+//!
+//! `DWCOLS01`, the header's length in 8 bytes, the header as JSON, blanks up to a multiple of 64 bytes, then the columns
+//! one after another, each `rows` numbers in IEEE 754 double precision. All numbers are little-endian. The first column
+//! is the time in minutes. `sha256` of the header covers everything behind it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::models::hex;
+
+const MAGIC: &[u8; 8] = b"DWCOLS01";
+/// What the first column begins at a multiple of, in bytes.
+const ALIGNMENT: usize = 64;
+/// Bytes before the header.
+const PREFIX_BYTES: usize = 16;
+/// Longest header, in bytes.
+const HEADER_BYTES_MAX: usize = 64 << 20;
+
+/// One column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Path of the quantity.
+    pub parameter: String,
+    /// Its base unit; may be empty.
+    pub unit: String,
+    /// Whose values they are, in a population.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<i64>,
+}
+
+/// What stands before the numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Numbers of one column.
+    pub rows: usize,
+    /// The columns behind the time.
+    pub columns: Vec<Column>,
+    /// Digest of the numbers, in hex.
+    pub sha256: String,
+}
+
+/// Columns of numbers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Columns {
+    /// Times in minutes.
+    pub times: Vec<f64>,
+    /// What the columns are.
+    pub columns: Vec<Column>,
+    /// Their numbers, column by column.
+    pub values: Vec<f64>,
+}
+
+/// Bytes that are no columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnsFault(&'static str);
+
+impl fmt::Display for ColumnsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the kept result cannot be read: {}", self.0)
+    }
+}
+
+impl std::error::Error for ColumnsFault {}
+
+impl Columns {
+    /// The numbers of a column.
+    #[must_use]
+    pub fn column(&self, at: usize) -> &[f64] {
+        let rows = self.times.len();
+        self.values
+            .get(at * rows..(at + 1) * rows)
+            .unwrap_or_default()
+    }
+
+    /// As bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut numbers = Vec::with_capacity(8 * (self.times.len() + self.values.len()));
+        for number in self.times.iter().chain(&self.values) {
+            numbers.extend_from_slice(&number.to_le_bytes());
+        }
+        let header = Header {
+            rows: self.times.len(),
+            columns: self.columns.clone(),
+            sha256: hex(&Sha256::digest(&numbers)),
+        };
+        // A header of texts and numbers is always JSON.
+        let mut text = serde_json::to_vec(&header).unwrap_or_default();
+        let whole = (PREFIX_BYTES + text.len()).next_multiple_of(ALIGNMENT);
+        text.resize(whole - PREFIX_BYTES, b' ');
+        let mut bytes = Vec::with_capacity(whole + numbers.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&text);
+        bytes.extend_from_slice(&numbers);
+        bytes
+    }
+
+    /// From bytes; the digest is held against the numbers.
+    ///
+    /// # Errors
+    /// [`ColumnsFault`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, ColumnsFault> {
+        let (magic, rest) = bytes
+            .split_first_chunk()
+            .ok_or(ColumnsFault("it is cut off"))?;
+        if magic != MAGIC {
+            return Err(ColumnsFault("it is another form"));
+        }
+        let (length, rest) = rest
+            .split_first_chunk()
+            .ok_or(ColumnsFault("it is cut off"))?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        if length > HEADER_BYTES_MAX || length > rest.len() {
+            return Err(ColumnsFault("it is cut off"));
+        }
+        let (header, numbers) = rest.split_at(length);
+        let header: Header =
+            serde_json::from_slice(header).map_err(|_| ColumnsFault("its header is damaged"))?;
+        if hex(&Sha256::digest(numbers)) != header.sha256 {
+            return Err(ColumnsFault("its numbers are not those that were written"));
+        }
+        let count = (header.columns.len() + 1).checked_mul(header.rows);
+        if count.and_then(|count| count.checked_mul(8)) != Some(numbers.len()) {
+            return Err(ColumnsFault("its header and its length differ"));
+        }
+        let number = |bytes: &[u8]| bytes.try_into().map(f64::from_le_bytes).unwrap_or(f64::NAN);
+        let mut all: Vec<f64> = numbers.chunks_exact(8).map(number).collect();
+        let values = all.split_off(header.rows.min(all.len()));
+        Ok(Self {
+            times: all,
+            columns: header.columns,
+            values,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns() -> Columns {
+        let column = |parameter: &str, subject| Column {
+            parameter: parameter.to_owned(),
+            unit: "µmol/l".to_owned(),
+            subject,
+        };
+        Columns {
+            times: vec![0.0, 1.0, 2.5],
+            columns: vec![column("A", Some(7)), column("B", None)],
+            values: vec![1.0, -0.0, f64::MIN_POSITIVE, 4.0, f64::INFINITY, 1e-300],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_bit_by_bit() {
+        let written = columns();
+        let bytes = written.encode();
+        assert_eq!((bytes.len() - 8 * 9) % ALIGNMENT, 0);
+        let read = Columns::decode(&bytes).unwrap();
+        assert_eq!(read, written);
+        assert_eq!(read.column(1), [4.0, f64::INFINITY, 1e-300]);
+        assert_eq!(read.column(2), [] as [f64; 0]);
+    }
+
+    #[test]
+    fn damage_is_seen_wherever_it_is() {
+        let bytes = columns().encode();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            let read = Columns::decode(&damaged);
+            // A changed unit or name is still a header; numbers are covered by the digest.
+            let numbers = at >= bytes.len() - 72;
+            assert!(!numbers || read.is_err(), "byte {at}");
+            assert!(Columns::decode(&bytes[..at]).is_err(), "cut at {at}");
+        }
+    }
+}

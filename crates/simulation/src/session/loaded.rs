@@ -1,0 +1,199 @@
+//! One loaded simulation: its model, and what its caller changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pbpk::compile::{Instance, Structure};
+use pbpk::model::Kind as QuantityKind;
+use pbpk::path;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::fault::{Fault, Kind};
+use crate::models::{ModelRef, Read, version};
+
+/// A value that a caller set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Changed {
+    /// In base units.
+    pub value: f64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+}
+
+/// A simulation that a caller has loaded.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Its id.
+    pub id: String,
+    /// The file.
+    pub model: ModelRef,
+    /// The file's length in bytes.
+    pub bytes: u64,
+    /// The model's numbers with the caller's changes.
+    pub instance: Instance,
+    /// What was changed, by path.
+    pub changed: BTreeMap<String, Changed>,
+}
+
+impl Loaded {
+    /// A model as its file has it.
+    #[must_use]
+    pub fn new(id: &str, read: Read) -> Self {
+        Self {
+            id: id.to_owned(),
+            model: read.model,
+            bytes: read.bytes,
+            instance: Instance::new(&read.structure),
+            changed: BTreeMap::new(),
+        }
+    }
+
+    /// The compiled model.
+    #[must_use]
+    pub fn structure(&self) -> &Arc<Structure> {
+        self.instance.structure()
+    }
+
+    /// What is told of the file.
+    #[must_use]
+    pub fn metadata(&self, backend: bool) -> Value {
+        let model = self.structure().model();
+        let mut metadata = json!({
+            "name": model.name, "modelVersion": version(model), "createdBy": null, "createdAt": null,
+        });
+        if let (true, Some(members)) = (backend, metadata.as_object_mut()) {
+            members.insert("backend".into(), crate::BACKEND.into());
+        }
+        metadata
+    }
+
+    /// Paths of parameters, sorted, each once.
+    pub fn parameters(&self) -> Vec<&str> {
+        let quantities = &self.structure().model().quantities;
+        let parameters = quantities
+            .iter()
+            .filter(|q| q.kind == QuantityKind::Parameter);
+        let mut paths: Vec<&str> = parameters.map(|q| q.path.as_str()).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    }
+
+    /// A parameter as it is told.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] with the nearest paths.
+    pub fn parameter(&self, path: &str) -> Result<Value, Fault> {
+        let position = path::find_one(self.structure().model(), path)?;
+        self.told(position)
+    }
+
+    fn told(&self, position: usize) -> Result<Value, Fault> {
+        let model = self.structure().model();
+        let lost = || Fault::new(Kind::InternalError, "the model has lost a quantity");
+        let quantity = model.quantities.get(position).ok_or_else(lost)?;
+        let value = self.instance.value(position).ok_or_else(lost)?;
+        let changed = self.changed.get(&quantity.path);
+        let source = match (changed, quantity.source) {
+            (Some(_), _) => "set",
+            (None, pbpk::model::Source::Formula(_)) => "formula",
+            (None, pbpk::model::Source::Constant(_)) => "file",
+        };
+        let at = changed.map(|changed| gate::journal::format_utc(changed.at_ms));
+        Ok(json!({
+            "path": quantity.path,
+            "value": crate::results::number(value),
+            "unit": unit(&quantity.unit),
+            "displayName": quantity.name,
+            "lastUpdatedAt": at,
+            "source": source,
+        }))
+    }
+
+    /// Sets a parameter, to a value or to its own value times a factor.
+    ///
+    /// # Errors
+    /// [`Fault`]: an unknown path, a unit of another dimension, a value that is out of bounds.
+    pub fn set(
+        &mut self,
+        path: &str,
+        value: f64,
+        unit: Option<&str>,
+        relative: bool,
+        now_ms: i64,
+    ) -> Result<Value, Fault> {
+        let structure = Arc::clone(self.structure());
+        let model = structure.model();
+        let position = path::find_one(model, path)?;
+        let Some(quantity) = model.quantities.get(position) else {
+            return Err(Fault::missing("parameterPath", "no such quantity"));
+        };
+        if !value.is_finite() {
+            return Err(Fault::input("value", "value must be a finite number").code("value_error"));
+        }
+        let base = if relative {
+            if unit.is_some() {
+                let wrong = "a relative value is a factor and has no unit";
+                return Err(Fault::input("unit", wrong).code("unit"));
+            }
+            value * self.instance.value(position).unwrap_or(f64::NAN)
+        } else {
+            let unit = unit.filter(|unit| !(unit.trim() == UNITLESS && quantity.unit.is_empty()));
+            path::to_base(quantity, value, unit)?
+        };
+        self.put(position, &quantity.path, base, now_ms)?;
+        self.told(position)
+    }
+
+    fn put(&mut self, position: usize, path: &str, base: f64, now_ms: i64) -> Result<(), Fault> {
+        // On a copy, so that a value that is refused leaves nothing behind.
+        let mut trial = self.instance.clone();
+        trial.set(position, base)?;
+        self.instance = trial;
+        let changed = Changed {
+            value: base,
+            at_ms: now_ms,
+        };
+        self.changed.insert(path.to_owned(), changed);
+        Ok(())
+    }
+
+    /// Sets again what was set before.
+    ///
+    /// # Errors
+    /// [`Fault`] where the model does not take one of the values.
+    pub fn set_again(&mut self, changes: &BTreeMap<String, Changed>) -> Result<(), Fault> {
+        apply(
+            &mut self.instance,
+            changes.iter().map(|(path, one)| (path.as_str(), one.value)),
+        )?;
+        self.changed.clone_from(changes);
+        Ok(())
+    }
+}
+
+/// Sets values in base units, by whole path.
+///
+/// # Errors
+/// [`Fault`] of the first that cannot be set.
+pub fn apply<'p>(
+    instance: &mut Instance,
+    values: impl Iterator<Item = (&'p str, f64)>,
+) -> Result<(), Fault> {
+    let structure = Arc::clone(instance.structure());
+    for (path, value) in values {
+        let position = path::find_one(structure.model(), path)?;
+        instance.set(position, value)?;
+    }
+    Ok(())
+}
+
+/// What stands for no unit.
+const UNITLESS: &str = "unitless";
+
+/// A unit as it is told.
+#[must_use]
+pub fn unit(unit: &str) -> &str {
+    if unit.is_empty() { UNITLESS } else { unit }
+}

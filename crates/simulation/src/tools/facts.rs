@@ -1,0 +1,64 @@
+//! What the gate is told of a call, so that a rule can ask before a large one.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolkit::server::Args;
+
+use crate::session::Loaded;
+
+/// Paths of the parameters that a call names.
+#[must_use]
+pub fn parameters(args: Args<'_>) -> Arc<[Arc<str>]> {
+    let one = args.text("parameterPath").ok().into_iter();
+    let path = |named: &'_ Value| -> Option<Arc<str>> {
+        let names = ["path", "parameterPath", "name"];
+        names
+            .iter()
+            .find_map(|name| named.get(name)?.as_str())
+            .map(Arc::from)
+    };
+    let listed = |list: Option<&Value>| -> Vec<Arc<str>> {
+        let members = list.and_then(Value::as_array).into_iter().flatten();
+        members.filter_map(path).collect()
+    };
+    let covariates = args
+        .get("cohort")
+        .and_then(|cohort| cohort.get("covariates"));
+    one.map(Arc::from)
+        .chain(listed(args.get("parameters")))
+        .chain(listed(covariates))
+        .collect()
+}
+
+/// How many individuals a call runs; absent where it runs none.
+#[must_use]
+pub fn cohort_size(tool: &str, args: Args<'_>) -> Option<u64> {
+    match tool {
+        "run_simulation" => Some(1),
+        "run_population_simulation" => args.get("cohort")?.get("size")?.as_u64(),
+        "run_sensitivity_analysis" => {
+            let parameters = args.get("parameters")?.as_array()?.iter();
+            let deltas = parameters.filter_map(|one| one.get("deltas")?.as_array());
+            Some(1 + deltas.map(|deltas| deltas.len() as u64).sum::<u64>())
+        }
+        _ => None,
+    }
+}
+
+/// States times individuals times the span in minutes, rounded up.
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a cost is an estimate; a cast from float to integer saturates"
+)]
+pub fn cost(loaded: &Loaded, individuals: u64) -> u64 {
+    let structure = loaded.structure();
+    let grid = &structure.model().grid;
+    let ends = grid.intervals.iter().map(|interval| interval.end);
+    let span = ends.chain(grid.times.iter().copied()).fold(0.0, f64::max);
+    let states = structure.states().len().max(1) as f64;
+    (states * individuals as f64 * span.max(1.0)).ceil() as u64
+}

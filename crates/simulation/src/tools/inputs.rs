@@ -1,0 +1,187 @@
+//! What the tools take. Arguments that are not listed are passed over; an absent one may also be null.
+
+use serde_json::{Value, json};
+
+/// Longest text of an argument, in characters.
+const TEXT_CHARS_MAX: u32 = 4_096;
+/// Most members of a list.
+const LIST_MAX: u32 = 1_000;
+
+fn object(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+pub(super) fn nothing() -> Value {
+    object(json!({}), &[])
+}
+
+/// The argument by which a caller says that it means it.
+pub(super) fn confirm() -> Value {
+    json!({
+        "type": ["boolean", "null"],
+        "description": "Has to be true: the tool changes something. It is not an approval; a rule may still ask a person."
+    })
+}
+
+fn id() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": 64})
+}
+
+fn maybe_text() -> Value {
+    json!({"type": ["string", "null"], "maxLength": TEXT_CHARS_MAX})
+}
+
+fn maybe_name(most: u32) -> Value {
+    json!({"type": ["string", "null"], "minLength": 1, "maxLength": most})
+}
+
+fn text() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX})
+}
+
+fn objects() -> Value {
+    json!({"type": "array", "items": {"type": "object"}, "maxItems": LIST_MAX, "default": []})
+}
+
+fn texts() -> Value {
+    json!({"type": ["array", "null"], "items": {"type": "string"}, "maxItems": LIST_MAX})
+}
+
+fn maybe_count(least: u32, most: u32) -> Value {
+    json!({"type": ["integer", "null"], "minimum": least, "maximum": most})
+}
+
+pub(super) fn load() -> Value {
+    object(
+        json!({
+            "filePath": {"type": "string", "description": "The file: a whole path, or one below an allowed folder."},
+            "simulationId": maybe_name(64),
+        }),
+        &["filePath"],
+    )
+}
+
+pub(super) fn list_parameters() -> Value {
+    object(
+        json!({
+            "simulationId": id(),
+            "searchPattern": {"type": ["string", "null"], "maxLength": TEXT_CHARS_MAX,
+                "description": "With * for any characters and ? for one; everything where it is absent."},
+            "page": maybe_count(1, 1_000_000), "limit": maybe_count(1, 500),
+        }),
+        &["simulationId"],
+    )
+}
+
+pub(super) fn get_parameter() -> Value {
+    object(
+        json!({"simulationId": id(), "parameterPath": text()}),
+        &["simulationId", "parameterPath"],
+    )
+}
+
+pub(super) fn set_parameter() -> Value {
+    object(
+        json!({
+            "simulationId": id(), "parameterPath": text(), "value": {"type": "number"},
+            "unit": maybe_text(),
+            "updateMode": {"type": ["string", "null"], "description": "absolute, or relative: value is a factor."},
+            "comment": maybe_text(),
+        }),
+        &["simulationId", "parameterPath", "value"],
+    )
+}
+
+/// What every tool that starts a job takes.
+fn job_options(mut properties: Value) -> Value {
+    let seconds = json!({"type": ["number", "null"], "minimum": 1, "maximum": 604_800});
+    let key = json!({
+        "type": ["string", "null"], "minLength": 1, "maxLength": 256,
+        "description": "The same key with the same arguments gives the same job."
+    });
+    let more = [
+        ("timeoutSeconds", seconds),
+        ("maxRetries", maybe_count(0, 100)),
+        ("idempotencyKey", key),
+    ];
+    if let Some(members) = properties.as_object_mut() {
+        members.extend(more.map(|(name, schema)| (name.to_owned(), schema)));
+    }
+    properties
+}
+
+pub(super) fn run() -> Value {
+    object(
+        job_options(json!({"simulationId": id(), "runId": maybe_name(128), "outputs": texts()})),
+        &["simulationId"],
+    )
+}
+
+pub(super) fn run_population() -> Value {
+    object(
+        job_options(json!({
+            "simulationId": id(),
+            "cohort": {"type": "object", "required": ["size"], "properties": {
+                "size": {"type": "integer", "minimum": 1, "maximum": crate::population::SIZE_MAX},
+                "sampling": maybe_text(),
+                "seed": {"type": ["integer", "null"]},
+                "covariates": objects(),
+            }},
+            "modelPath": maybe_text(),
+            "outputs": {"type": ["object", "null"], "properties": {
+                "timeSeries": objects(),
+                "aggregates": {"type": "array", "items": {"type": "string"}, "maxItems": LIST_MAX, "default": []},
+            }},
+            "metadata": {"type": ["object", "null"]},
+        })),
+        &["simulationId", "cohort"],
+    )
+}
+
+pub(super) fn job() -> Value {
+    object(json!({"jobId": id()}), &["jobId"])
+}
+
+pub(super) fn job_status() -> Value {
+    object(
+        json!({"jobId": id(), "waitSeconds": {"type": ["number", "null"], "minimum": 0, "maximum": 240}}),
+        &["jobId"],
+    )
+}
+
+pub(super) fn results() -> Value {
+    object(
+        json!({
+            "resultsId": text(), "outputs": texts(),
+            "page": maybe_count(1, 1_000_000), "limit": maybe_count(1, 10_000),
+        }),
+        &["resultsId"],
+    )
+}
+
+pub(super) fn population_results() -> Value {
+    object(json!({"resultsId": text()}), &["resultsId"])
+}
+
+pub(super) fn pk() -> Value {
+    object(
+        json!({
+            "resultsId": {"type": "string", "minLength": 1, "maxLength": 128},
+            "outputPath": maybe_name(TEXT_CHARS_MAX),
+            "catalogue": {"type": ["boolean", "null"]},
+        }),
+        &["resultsId"],
+    )
+}
+
+pub(super) fn discover() -> Value {
+    object(
+        json!({
+            "search": maybe_text(), "backend": maybe_text(),
+            "loadedOnly": {"type": "boolean", "default": false},
+            "page": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "default": 1},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 1_000, "default": 100},
+        }),
+        &[],
+    )
+}

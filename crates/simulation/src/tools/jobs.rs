@@ -1,0 +1,299 @@
+//! Starting runs, and what is told of jobs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolkit::jobs::{Job, JobId, JobState, NewJob, Recovery};
+use toolkit::server::Args;
+
+use crate::CONTRACT;
+use crate::fault::Fault;
+use crate::jobs::{KIND_POPULATION, KIND_RUN, Keeper, Work};
+use crate::models::Selection;
+use crate::population::{Aggregate, Cohort};
+use crate::service::Context;
+use crate::session::locked;
+
+/// How often a waiting caller is told of progress.
+const TOLD: Duration = Duration::from_millis(250);
+
+pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let selection = match strings(args.get("outputs")) {
+        paths if paths.is_empty() => Selection::File,
+        paths => Selection::Paths(paths),
+    };
+    let work = work(context, args, selection, None)?;
+    let job = submit(context, args, KIND_RUN, &work)?;
+    Ok(json!({
+        "jobId": job.id.as_str(), "status": job.state.label(), "queuedAt": seconds(job.submitted_ms),
+        "attempts": job.attempts, "maxRetries": job.retries_max, "timeoutSeconds": timeout(&job),
+    }))
+}
+
+pub(super) fn run_population(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let cohort = cohort(args)?;
+    // What cannot be drawn or computed is refused before anything is started.
+    Cohort {
+        size: 1,
+        ..cohort.clone()
+    }
+    .draw()?;
+    for name in &cohort.aggregates {
+        Aggregate::named(name)?;
+    }
+    let chosen: Option<Vec<String>> = cohort.time_series.iter().map(path_of).collect();
+    let selection = match chosen {
+        None => {
+            let wrong = "each of outputs.timeSeries needs a path";
+            return Err(Fault::input("outputs.timeSeries", wrong).code("missing"));
+        }
+        Some(paths) if paths.is_empty() => Selection::File,
+        Some(paths) => Selection::Paths(paths),
+    };
+    let work = work(context, args, selection, Some(cohort))?;
+    if let Ok(model) = args.text("modelPath") {
+        let named = context
+            .service
+            .folders
+            .resolve(model)
+            .map_err(|fault| Fault::input("modelPath", fault.message))?;
+        if named != work.model.path {
+            let wrong = "modelPath is another file than the one that was loaded";
+            return Err(Fault::input("modelPath", wrong));
+        }
+    }
+    let job = submit(context, args, KIND_POPULATION, &work)?;
+    Ok(json!({
+        "jobId": job.id.as_str(), "simulationId": work.simulation_id, "status": job.state.label(),
+        "queuedAt": seconds(job.submitted_ms), "timeoutSeconds": timeout(&job), "maxRetries": job.retries_max,
+    }))
+}
+
+fn cohort(args: Args<'_>) -> Result<Cohort, Fault> {
+    let empty = json!({});
+    let asked = args.get("cohort").unwrap_or(&empty);
+    let outputs = args.get("outputs").unwrap_or(&empty);
+    let list = |of: &Value, name: &str| {
+        of.get(name)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    };
+    Ok(Cohort {
+        size: asked.get("size").and_then(Value::as_u64).ok_or_else(|| {
+            Fault::input("cohort.size", "cohort.size must be an integer of 1 or more")
+                .code("value_error")
+        })?,
+        sampling: asked
+            .get("sampling")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        seed: asked.get("seed").and_then(Value::as_i64),
+        covariates: list(asked, "covariates"),
+        aggregates: strings(outputs.get("aggregates")),
+        time_series: list(outputs, "timeSeries"),
+        metadata: args.get("metadata").cloned().unwrap_or(empty),
+    })
+}
+
+/// The path that a member of `outputs.timeSeries` names.
+fn path_of(wanted: &Value) -> Option<String> {
+    let names = ["path", "parameter", "outputPath", "parameterPath", "name"];
+    let found = names.iter().find_map(|name| wanted.get(name)?.as_str());
+    found.map(str::to_owned)
+}
+
+fn strings(list: Option<&Value>) -> Vec<String> {
+    let members = list.and_then(Value::as_array).into_iter().flatten();
+    members
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Everything that a run needs, as it is now.
+fn work(
+    context: &Context<'_>,
+    args: Args<'_>,
+    selection: Selection,
+    cohort: Option<Cohort>,
+) -> Result<Work, Fault> {
+    let shared = context.simulation(args)?;
+    let loaded = locked(&shared);
+    let model = loaded.structure().model();
+    // An output that is not there is told now and not by a failed job.
+    if let Selection::Paths(paths) = &selection {
+        for path in paths {
+            pbpk::path::find(model, path)
+                .map_err(|error| Fault::missing("outputs", error.to_string()))?;
+        }
+    }
+    let results_id = match args.text("runId") {
+        Ok(id) => id.to_owned(),
+        Err(_) => context
+            .service
+            .name(if cohort.is_some() { "pop" } else { "run" })?,
+    };
+    Ok(Work {
+        simulation_id: loaded.id.clone(),
+        results_id,
+        model: loaded.model.clone(),
+        metadata: loaded.metadata(false),
+        changed: loaded
+            .changed
+            .iter()
+            .map(|(path, one)| (path.clone(), one.value))
+            .collect(),
+        rows: model.grid.sorted(pbpk::model::Precision::default()).len(),
+        selection,
+        cohort,
+    })
+}
+
+/// Asks for the job. What tells one request from another are the arguments, whatever the simulation has become meanwhile.
+fn submit(
+    context: &Context<'_>,
+    args: Args<'_>,
+    kind: &'static str,
+    work: &Work,
+) -> Result<Job, Fault> {
+    let keeper = context.service.keeper()?;
+    let timeout_ms = args
+        .number("timeoutSeconds")
+        .map_or(context.service.configured.job_timeout_ms, milliseconds);
+    let mut arguments = args.members().clone();
+    for name in ["idempotencyKey", "confirm"] {
+        arguments.remove(name);
+    }
+    let request = serde_json::to_value(work)
+        .map_err(|error| Fault::new(crate::fault::Kind::InternalError, error.to_string()))?;
+    let retries = args.count("maxRetries").unwrap_or_default();
+    let new = NewJob {
+        caller: context.caller.to_string(),
+        kind,
+        request,
+        timeout_ms: Some(timeout_ms),
+        retries_max: u32::try_from(retries).unwrap_or(u32::MAX),
+        recovery: Recovery::Retry,
+        idempotency_key: args.text("idempotencyKey").ok().map(str::to_owned),
+    };
+    let submitted = keeper
+        .jobs
+        .submit_as(new, &Value::Object(arguments), context.now_ms)?;
+    if submitted.is_new {
+        keeper.wake();
+    }
+    Ok(submitted.job)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the schema bounds it to a week; a cast from float to integer saturates"
+)]
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1000.0) as u64
+}
+
+/// Seconds since 1970.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "milliseconds since 1970 are far below 2^53"
+)]
+fn seconds(ms: i64) -> f64 {
+    ms as f64 / 1000.0
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a week in milliseconds is far below 2^53"
+)]
+fn timeout(job: &Job) -> Option<f64> {
+    job.timeout_ms.map(|ms| ms as f64 / 1000.0)
+}
+
+pub(super) fn status(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let keeper = context.service.keeper()?;
+    let id = JobId::of(args.text("jobId")?);
+    let mut job = keeper.jobs.get(context.caller, &id)?;
+    if let Ok(wait) = args.number("waitSeconds") {
+        job = wait_for(
+            context,
+            &keeper,
+            &id,
+            Duration::from_secs_f64(wait.clamp(0.0, 240.0)),
+        )?;
+    }
+    Ok(told(&job))
+}
+
+/// Waits for the end of a job, at most so long, and tells its progress on the way.
+pub(super) fn wait_for(
+    context: &Context<'_>,
+    keeper: &Keeper,
+    id: &JobId,
+    wait: Duration,
+) -> Result<Job, Fault> {
+    let mut watch = keeper.jobs.watch(context.caller, id)?;
+    let runtime = tokio::runtime::Handle::current();
+    let until = std::time::Instant::now() + wait;
+    loop {
+        let job = keeper.jobs.get(context.caller, id)?;
+        context.progress(job.progress.done, job.progress.total, job.state.label());
+        let left = until.saturating_duration_since(std::time::Instant::now());
+        if job.state.is_end() || left.is_zero() || context.cancel.is_cancelled() {
+            return Ok(job);
+        }
+        runtime.block_on(async {
+            tokio::select! {
+                _ = watch.changed() => {}
+                () = context.cancel.cancelled() => {}
+                () = tokio::time::sleep(left.min(TOLD)) => {}
+            }
+        });
+    }
+}
+
+pub(super) fn cancel(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let keeper = context.service.keeper()?;
+    let id = JobId::of(args.text("jobId")?);
+    let mut job = keeper.jobs.cancel(context.caller, &id, context.now_ms)?;
+    if !job.state.is_end() {
+        // The solver asks every few steps; the answer says how it ended.
+        job = wait_for(context, &keeper, &id, Duration::from_millis(500))?;
+    }
+    Ok(json!({"jobId": job.id.as_str(), "status": job.state.label()}))
+}
+
+/// A job as it is told.
+pub(super) fn told(job: &Job) -> Value {
+    let results = job
+        .result
+        .as_ref()
+        .and_then(|result| result.get("resultsId"));
+    let results = (job.state == JobState::Succeeded)
+        .then_some(results)
+        .flatten();
+    let error = job.fault.as_ref().filter(|_| job.state.is_end());
+    let error = error.map(|fault| json!({"message": fault.message}));
+    let mut inner = json!({
+        "jobId": job.id.as_str(), "status": job.state.label(),
+        "submittedAt": seconds(job.submitted_ms),
+        "startedAt": job.started_ms.map(seconds),
+        "finishedAt": job.finished_ms.map(seconds),
+        "attempts": job.attempts, "maxRetries": job.retries_max, "timeoutSeconds": timeout(job),
+        "cancelRequested": job.cancel_requested, "resultId": results, "error": error,
+        "externalJobId": null,
+    });
+    let mut outer = inner.clone();
+    if let Some(members) = outer.as_object_mut() {
+        members.insert("tool".into(), "get_job_status".into());
+        members.insert("contractVersion".into(), CONTRACT.into());
+        members.insert(
+            "resultHandle".into(),
+            results.map_or(Value::Null, |id| json!({"resultsId": id})),
+        );
+        members.insert("job".into(), inner.take());
+    }
+    outer
+}

@@ -1,0 +1,280 @@
+//! The tools: one row each in [`TOOLS`].
+
+mod facts;
+mod inputs;
+mod jobs;
+mod models;
+mod page;
+mod parameters;
+mod results;
+mod shape;
+
+use std::fmt;
+
+use gate::facts::Operation;
+use serde_json::Value;
+use toolkit::schema::SchemaFault;
+use toolkit::server::{Args, Role, ToolDef};
+
+pub use facts::{cohort_size, cost, parameters};
+
+use crate::fault::{Detail, Fault, Kind};
+use crate::service::Context;
+
+/// A tool.
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    title: &'static str,
+    about: &'static str,
+    /// Whether it wants to be confirmed.
+    pub critical: bool,
+    /// Whether only operators may call it, by the policy that comes with the server.
+    pub operator: bool,
+    operation: Operation,
+    side_effects: &'static [&'static str],
+    input: fn() -> Value,
+    /// In the notation of [`shape`].
+    output: &'static str,
+    /// What it does.
+    pub run: fn(&Context<'_>, Args<'_>) -> Result<Value, Fault>,
+}
+
+/// A definition of this crate that is wrong.
+#[derive(Debug)]
+pub struct ToolFault(String);
+
+impl fmt::Display for ToolFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ToolFault {}
+
+impl From<SchemaFault> for ToolFault {
+    fn from(fault: SchemaFault) -> Self {
+        Self(fault.to_string())
+    }
+}
+
+/// A tool that only looks.
+const LOOKS: Tool = Tool {
+    name: "",
+    title: "",
+    about: "",
+    critical: false,
+    operator: false,
+    operation: Operation::Read,
+    side_effects: &[],
+    input: inputs::nothing,
+    output: "o",
+    run: |_, _| Err(Fault::new(Kind::NotImplemented, "this tool does nothing")),
+};
+
+/// A tool that changes something, for operators.
+const CHANGES: Tool = Tool {
+    critical: true,
+    operator: true,
+    operation: Operation::Write,
+    ..LOOKS
+};
+
+/// Every tool, in the order in which they are listed.
+pub const TOOLS: &[Tool] = &[
+    Tool {
+        name: "load_simulation",
+        title: "Load a simulation",
+        about: "Loads a model file (.pkml or SimModel .xml) from the allowed folders. The id is the file's name without its extension unless another one is given.",
+        side_effects: &["fs_read"],
+        input: inputs::load,
+        output: "{tool s, contractVersion s, simulationId s, backend s?, metadata {name s?, modelVersion s?, createdBy s?, createdAt s?, backend s?}, capabilities o, profile o, validation o?, qualificationState o?, warnings [s]}",
+        run: models::load,
+        ..CHANGES
+    },
+    Tool {
+        name: "list_parameters",
+        title: "List parameters",
+        about: "Lists the paths of a simulation's parameters, sorted. The pattern has * for any characters and ? for one. At most 500 are listed at a time; where there are more, total says how many, and page asks for the next ones.",
+        input: inputs::list_parameters,
+        output: "{parameters [s], ~page i, ~limit i, ~total i}",
+        run: parameters::list,
+        ..LOOKS
+    },
+    Tool {
+        name: "get_parameter_value",
+        title: "Read a parameter",
+        about: "Gives the value of a parameter in its base unit. An unknown path is answered with the nearest ones.",
+        input: inputs::get_parameter,
+        output: PARAMETER,
+        run: parameters::get,
+        ..LOOKS
+    },
+    Tool {
+        name: "set_parameter_value",
+        title: "Set a parameter",
+        about: "Sets a parameter of a loaded simulation; what depends on it is computed anew. unit may be any unit of the parameter's dimension. updateMode relative multiplies the present value by value.",
+        input: inputs::set_parameter,
+        output: PARAMETER,
+        run: parameters::set,
+        ..CHANGES
+    },
+    Tool {
+        name: "run_simulation",
+        title: "Run a simulation",
+        about: "Starts a run as a job and gives the job's id. The run uses the parameters as they are now. runId becomes the name of the result.",
+        input: inputs::run,
+        output: "{jobId s, status s, queuedAt f, attempts i, maxRetries i, timeoutSeconds f}",
+        run: jobs::run,
+        ..CHANGES
+    },
+    Tool {
+        name: "get_job_status",
+        title: "Look at a job",
+        about: "Tells where a job is: queued, running, succeeded, failed, cancelled or timeout. With waitSeconds it waits that long for the end.",
+        input: inputs::job_status,
+        output: "{tool s, contractVersion s, jobId s, status s, submittedAt f?, startedAt f?, finishedAt f?, attempts i, maxRetries i, timeoutSeconds f?, cancelRequested b, resultId s?, resultHandle {resultsId s}?, error {message s}?, externalJobId s?, job {jobId s, status s, submittedAt f?, startedAt f?, finishedAt f?, attempts i, maxRetries i, timeoutSeconds f?, cancelRequested b, resultId s?, error {message s}?, externalJobId s?}}",
+        run: jobs::status,
+        ..LOOKS
+    },
+    Tool {
+        name: "get_results",
+        title: "Read results",
+        about: "Gives the curves of a run: for each output its unit and its values by time in minutes. outputs chooses some by pattern; page and limit give some at a time.",
+        input: inputs::results,
+        output: "{tool s, contractVersion s, resultsId s, simulationId s, backend s?, generatedAt s, metadata o, series [{parameter s, unit s, values [{time f, value f?}]}], ~page i, ~limit i, ~total i}",
+        run: results::get,
+        ..LOOKS
+    },
+    Tool {
+        name: "run_population_simulation",
+        title: "Run a population",
+        about: "Starts a run of many individuals as a job. cohort.covariates spread parameters: {path, unit, distribution: normal|lognormal|uniform|discrete, mean, sd, min, max, values, weights}. outputs.timeSeries chooses curves ({path}), outputs.aggregates figures such as meanCmax or p95Auc.",
+        input: inputs::run_population,
+        output: "{jobId s, simulationId s, status s, queuedAt f, timeoutSeconds f, maxRetries i}",
+        run: jobs::run_population,
+        ..CHANGES
+    },
+    Tool {
+        name: "get_population_results",
+        title: "Read results of a population",
+        about: "Gives the figures over all individuals, and the chunks in which their curves are kept.",
+        input: inputs::population_results,
+        output: "{resultsId s, simulationId s, generatedAt s, cohort {size i, sampling s?, seed i?, covariates [o]}, aggregates {*: f?}, chunks [{chunkId s, uri s?, contentType s?, sizeBytes i?, subjectRange [i]?, timeRange [f]?, preview o?}], metadata o}",
+        run: results::population,
+        ..LOOKS
+    },
+    Tool {
+        name: "calculate_pk_parameters",
+        title: "Compute pharmacokinetic parameters",
+        about: "Gives highest concentration, its time and the area under the curve for each output of a result, or for one. With catalogue: true also half-life and the other parameters that need no dose.",
+        input: inputs::pk,
+        output: "{resultsId s, simulationId s, metrics [{parameter s, unit s?, cmax f?, tmax f?, auc f?, ~catalogue {*: f?}}]}",
+        run: results::pk,
+        ..LOOKS
+    },
+    Tool {
+        name: "cancel_job",
+        title: "Cancel a job",
+        about: "Ends a job of yours: one that waits at once, one that runs as soon as its solver is asked.",
+        operator: true,
+        operation: Operation::Write,
+        input: inputs::job,
+        output: "{jobId s, status s}",
+        run: jobs::cancel,
+        ..LOOKS
+    },
+    Tool {
+        name: "discover_models",
+        title: "Find models",
+        about: "Lists the model files in the allowed folders.",
+        side_effects: &["fs_read"],
+        input: inputs::discover,
+        output: "{tool s, contractVersion s, items [o], page i, limit i, total i, trustSurfaceContract o}",
+        run: models::discover,
+        ..LOOKS
+    },
+];
+
+const PARAMETER: &str =
+    "{parameter {path s, value f?, unit s, displayName s?, lastUpdatedAt s?, source s?}}";
+
+/// The tool of this name.
+#[must_use]
+pub fn tool(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// The tools as the server lists them.
+///
+/// # Errors
+/// [`ToolFault`].
+pub fn definitions() -> Result<Vec<ToolDef>, ToolFault> {
+    TOOLS.iter().map(Tool::definition).collect()
+}
+
+impl Tool {
+    fn definition(&self) -> Result<ToolDef, ToolFault> {
+        let mut input = (self.input)();
+        if self.critical
+            && let Some(properties) = input.get_mut("properties").and_then(Value::as_object_mut)
+        {
+            properties.insert("confirm".into(), inputs::confirm());
+        }
+        let output = shape::schema(self.output).map_err(ToolFault)?;
+        let has = |name| {
+            input
+                .get("properties")
+                .is_some_and(|all| all.get(name).is_some())
+        };
+        let roles: &[(&str, Role)] = match (has("filePath"), has("modelPath")) {
+            (true, _) => &[("filePath", Role::Path)],
+            (_, true) => &[("modelPath", Role::Path)],
+            _ => &[],
+        };
+        Ok(ToolDef {
+            operation: self.operation,
+            side_effects: self.side_effects,
+            roles,
+            idempotent: !self.critical,
+            ..ToolDef::new(self.name, self.title, self.about, input)?.with_output(output)?
+        })
+    }
+
+    /// Who may call it, as the bridge says it.
+    #[must_use]
+    pub fn roles(&self) -> &'static [&'static str] {
+        match self.operator {
+            true => &["operator", "admin"],
+            false => &["viewer", "operator", "admin"],
+        }
+    }
+
+    /// The answer where nobody has confirmed.
+    #[must_use]
+    pub fn unconfirmed(&self) -> Fault {
+        let message = format!("{} changes something and was not confirmed", self.name);
+        Fault {
+            kind: Kind::ConfirmationRequired,
+            details: vec![Detail {
+                issue: message.clone(),
+                field: Some("confirm".into()),
+                hint: Some("call it again with confirm: true".into()),
+                code: Some("confirmation_required".into()),
+            }],
+            message,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_definition_can_be_served() {
+        let all = definitions().unwrap();
+        toolkit::server::check_tools(&all).unwrap();
+        assert_eq!(all.len(), TOOLS.len());
+    }
+}

@@ -1,0 +1,204 @@
+//! Loading models and finding them.
+
+use std::path::Path;
+
+use pbpk::watch::{Interrupt, Watch};
+use serde_json::{Value, json};
+use toolkit::server::Args;
+
+use super::page::Page;
+use crate::fault::Fault;
+use crate::models::Found;
+use crate::service::Context;
+use crate::session::{ID_CHARS_MAX, Loaded, locked};
+use crate::{BACKEND, CONTRACT};
+
+/// Most warnings that are told.
+const WARNINGS_MAX: usize = 50;
+
+pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let file = context.service.folders.resolve(args.text("filePath")?)?;
+    let id = match args.text("simulationId") {
+        Ok(id) if id.trim().is_empty() => {
+            let wrong = "simulationId must not be blank";
+            return Err(Fault::input("simulationId", wrong).code("value_error"));
+        }
+        Ok(id) => id.to_owned(),
+        Err(_) => stem(&file)?,
+    };
+    let sessions = &context.service.sessions;
+    sessions.room(context.caller, &id)?;
+    let loaded = read(context, &file, &id)?;
+    let warnings: Vec<&str> = {
+        let all = loaded.structure().model().warnings.iter();
+        all.take(WARNINGS_MAX).map(String::as_str).collect()
+    };
+    let answer = json!({
+        "tool": "load_simulation",
+        "contractVersion": CONTRACT,
+        "simulationId": id,
+        "backend": BACKEND,
+        "metadata": loaded.metadata(true),
+        "capabilities": capabilities(&loaded),
+        "profile": {},
+        "validation": null,
+        "qualificationState": null,
+        "warnings": warnings,
+    });
+    sessions.insert(context.caller, loaded, context.now_ms)?;
+    Ok(answer)
+}
+
+/// Reads a model file; ends early where nobody waits any more.
+pub(crate) fn read(context: &Context<'_>, file: &Path, id: &str) -> Result<Loaded, Fault> {
+    let ask = || {
+        context
+            .cancel
+            .is_cancelled()
+            .then_some(Interrupt::Cancelled)
+    };
+    let read = context
+        .service
+        .library
+        .read(file, &Watch::new(Some(&ask)))?;
+    Ok(Loaded::new(id, read))
+}
+
+fn stem(file: &Path) -> Result<String, Fault> {
+    let stem = file
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    match stem.chars().count() {
+        1..=ID_CHARS_MAX => Ok(stem),
+        _ => {
+            let wrong = format!("the file's name has more than {ID_CHARS_MAX} characters");
+            Err(Fault::input("simulationId", wrong).hint("give a simulationId"))
+        }
+    }
+}
+
+/// What can be done with a loaded model, and how large it is.
+fn capabilities(loaded: &Loaded) -> Value {
+    let structure = loaded.structure();
+    json!({
+        "parameters": loaded.parameters().len(),
+        "states": structure.states().len(),
+        "outputs": structure.outputs().len(),
+        "events": structure.model().events.len(),
+        "populationSimulation": true,
+        "cancellation": true,
+        "modelSha256": loaded.model.sha256,
+        "modelBytes": loaded.bytes,
+    })
+}
+
+pub(super) fn discover(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let backend = args.text("backend").ok();
+    if let Some(other) = backend.filter(|name| !matches!(*name, "ospsuite" | "rxode2" | BACKEND)) {
+        let wrong = format!("\"{}\" is no back end", other.escape_debug());
+        return Err(Fault::input("backend", wrong).hint("write ospsuite or rxode2"));
+    }
+    let search = args
+        .text("search")
+        .unwrap_or_default()
+        .trim()
+        .to_lowercase();
+    let loaded_only = args.is_set("loadedOnly");
+    let loaded: Vec<(std::path::PathBuf, String)> = {
+        let all = context.service.sessions.all(context.caller);
+        all.iter()
+            .map(|shared| {
+                let loaded = locked(shared);
+                (loaded.model.path.clone(), loaded.id.clone())
+            })
+            .collect()
+    };
+    let ids = |found: &Found| -> Vec<&str> {
+        let own = loaded.iter().filter(|(path, _)| *path == found.path);
+        own.map(|(_, id)| id.as_str()).collect()
+    };
+    // Models in R have a back end of their own, and there is none of them here.
+    let mut all = match backend {
+        Some("rxode2") => Vec::new(),
+        _ => context.service.folders.search(),
+    };
+    all.retain(|found| {
+        let named = found
+            .relative
+            .to_string_lossy()
+            .to_lowercase()
+            .contains(&search);
+        named && !(loaded_only && ids(found).is_empty())
+    });
+    let page = Page::of(args, 100);
+    let total = all.len();
+    let items: Vec<Value> = {
+        let shown = page.of_list(all);
+        shown.iter().map(|found| item(found, &ids(found))).collect()
+    };
+    let mut answer = json!({
+        "tool": "discover_models", "contractVersion": CONTRACT, "items": items,
+        "trustSurfaceContract": {
+            "summaryVersion": "1", "tool": "discover_models", "trustBearing": false,
+            "requiresContextualRendering": false,
+            "clientDirective": "a listed file is not a qualified model", "surfaceCount": 0, "surfaces": [],
+        },
+    });
+    page.tell(&mut answer, total);
+    Ok(answer)
+}
+
+fn item(found: &Found, loaded: &[&str]) -> Value {
+    let stem = found.path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = found
+        .path
+        .extension()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase();
+    let modified = std::fs::metadata(&found.path)
+        .and_then(|data| data.modified())
+        .ok();
+    let modified = modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    let modified_ms = modified.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    });
+    json!({
+        "id": found.relative.to_string_lossy(),
+        "modelId": stem,
+        "suggestedSimulationId": stem.chars().take(ID_CHARS_MAX).collect::<String>(),
+        "filePath": found.path.to_string_lossy(),
+        "relativePath": found.relative.to_string_lossy(),
+        "rootPath": found.root.to_string_lossy(),
+        "backend": BACKEND,
+        "runtimeFormat": extension,
+        "displayName": null, "modelVersion": null, "scientificProfile": null, "profileSource": null,
+        "manifestStatus": null,
+        "qualificationState": {
+            "state": "not-declared", "label": "Not declared",
+            "summary": "the file says nothing of what it is qualified for", "qualificationLevel": null,
+            "riskAssessmentReady": false, "coreSectionsComplete": false, "evidenceSectionsComplete": false,
+        },
+        "curationSummary": {},
+        "populationSimulation": true,
+        "validationHook": false,
+        "discoveryState": if loaded.is_empty() { "discovered" } else { "loaded" },
+        "isLoaded": !loaded.is_empty(),
+        "loadedSimulationIds": loaded,
+        "modifiedAt": gate::journal::format_utc(modified_ms),
+        "metadata": {},
+    })
+}
+
+impl Context<'_> {
+    /// The simulation that the arguments name.
+    ///
+    /// # Errors
+    /// [`crate::fault::Kind::NotFound`].
+    pub(crate) fn simulation(&self, args: Args<'_>) -> Result<crate::session::Shared, Fault> {
+        let id = args.text("simulationId")?;
+        self.service.sessions.get(self.caller, id, self.now_ms)
+    }
+}
