@@ -45,16 +45,16 @@ pub const ALL: &[Wired] = &[
         make: |_| made(echo::Echo::new()),
     },
     Wired {
-        name: "simulation",
-        about: "loads pharmacokinetic models of the OSP suite, changes their parameters, and runs them as jobs",
-        options: simulation::OPTIONS,
-        make: |setup| made(simulation::Simulation::new(setup)),
-    },
-    Wired {
         name: "ssh",
         about: "runs commands on SSH hosts, each judged by its program, options and operands",
         options: ::ssh::OPTIONS,
         make: ssh,
+    },
+    Wired {
+        name: "simulation",
+        about: "loads pharmacokinetic models of the OSP suite, changes their parameters, and runs them as jobs",
+        options: simulation::OPTIONS,
+        make: |setup| made(simulation::Simulation::new(setup)),
     },
 ];
 

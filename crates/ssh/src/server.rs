@@ -213,6 +213,43 @@ impl Ssh {
         tools::answer(&ended)
     }
 
+    async fn file(&self, call: &ToolCall, cancel: &Cancel) -> Result<Answer, Failure> {
+        let args = call.args();
+        let session =
+            self.sessions
+                .take(args.text("session_id")?, call.session(), self.limits())?;
+        let asked = tools::FileAsked::read(args)?;
+        let commands = tools::commands(Tool::CatFile, args)?;
+        let Some(command) = commands.first() else {
+            return Err(Failure::new("unfit_arguments", "there is no path"));
+        };
+        let mut order = tools::order(command, args, self.limits())?;
+        order.bounds.stream_bytes_max = usize::try_from(asked.most).unwrap_or(usize::MAX);
+        tools::of_file(&asked, &self.run(&session, order, cancel).await?)
+    }
+
+    async fn network(
+        &self,
+        tool: Tool,
+        call: &ToolCall,
+        cancel: &Cancel,
+    ) -> Result<Answer, Failure> {
+        let args = call.args();
+        let session =
+            self.sessions
+                .take(args.text("session_id")?, call.session(), self.limits())?;
+        let commands = tools::commands(tool, args)?;
+        let orders: Result<Vec<_>, Failure> = commands
+            .iter()
+            .map(|command| tools::order(command, args, self.limits()))
+            .collect();
+        let runs = orders?
+            .into_iter()
+            .map(|order| self.run(&session, order, cancel));
+        let ended = tools::together(runs).await;
+        tools::of_network(tool, args, &session, ended)
+    }
+
     async fn batch(&self, call: &ToolCall, cancel: &Cancel) -> Result<Answer, Failure> {
         let args = call.args();
         let session =
@@ -363,6 +400,13 @@ impl ToolServer for Ssh {
             }
             Tool::Run | Tool::Hostname => self.one(tool, &call, &cancel).await,
             Tool::Batch => self.batch(&call, &cancel).await,
+            Tool::CatFile => self.file(&call, &cancel).await,
+            Tool::Interfaces
+            | Tool::Routes
+            | Tool::Firewall
+            | Tool::Qdisc
+            | Tool::Connectivity
+            | Tool::Compare => self.network(tool, &call, &cancel).await,
             Tool::ListSessions => Ok(self.listed(call.session())),
             Tool::PoolStats => Ok(self.stats(call.args())),
         };

@@ -248,7 +248,7 @@ fn servers_that_cannot_be_are_refused() {
     );
     case(
         "{ builtin: sheep }",
-        "servers.a.builtin: \"sheep\" is none of echo, simulation, ssh",
+        "servers.a.builtin: \"sheep\" is none of echo, ssh, simulation",
     );
     for other in ["command: x", "url: \"http://h\""] {
         let message =

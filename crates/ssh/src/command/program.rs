@@ -327,14 +327,16 @@ impl<'c> Seen<'_, 'c> {
 
     /// An option as it was given; long ones may be cut short where no other begins so.
     fn option(&mut self, option: &str, value: Option<&'c str>) {
-        let is_it = |known: &&str| {
-            **known == *option
+        let is_it = |known: &str| {
+            known == option
                 || option.len() > 2 && option.starts_with("--") && known.starts_with(option)
         };
-        self.is_changed |= self.program.changes.iter().any(&is_it);
-        let gives_pattern = ["-e", "-f", "--regexp", "--file"].iter().any(&is_it);
+        self.is_changed |= self.program.changes.iter().any(|known| is_it(known));
+        let gives_pattern = ["-e", "-f", "--regexp", "--file"]
+            .iter()
+            .any(|known| is_it(known));
         self.has_pattern |= gives_pattern;
-        let is_path = self.program.paths.iter().any(&is_it);
+        let is_path = self.program.paths.iter().any(|known| is_it(known));
         if let (true, Some(value)) = (is_path, value) {
             self.operands.push(path(value));
         }

@@ -1,1 +1,81 @@
+use std::path::Path;
 
+use super::*;
+
+fn wrong(text: &str) -> String {
+    Hosts::of(text, Path::new("/etc/durward"))
+        .unwrap_err()
+        .wrong
+}
+
+const CREDENTIALS: &str = "credentials: { me: { user: ada, key: id } }\n";
+
+#[test]
+fn a_file_is_read_with_paths_beside_it() {
+    let text = format!(
+        "known_hosts: [known, /etc/ssh/known]\n{CREDENTIALS}hosts:\n  gate: {{ credential: me, port: 2222 }}\n  web: {{ address: 10.0.0.5, credential: me, jump: [gate], trust: first_use }}\nlimits: {{ queue_max: 3 }}\n"
+    );
+    let hosts = Hosts::of(&text, Path::new("/etc/durward")).unwrap();
+    let web = hosts.named("web").unwrap();
+    assert_eq!(
+        (web.address.as_str(), web.port, web.trust),
+        ("10.0.0.5", 22, Trust::FirstUse)
+    );
+    assert_eq!(
+        (web.jump[0].address.as_str(), web.jump[0].port),
+        ("gate", 2222)
+    );
+    assert_eq!(
+        hosts.known_hosts,
+        [Path::new("/etc/durward/known"), Path::new("/etc/ssh/known")]
+    );
+    let key = Proof::Key {
+        key: "/etc/durward/id".into(),
+        certificate: None,
+        passphrase: None,
+    };
+    assert_eq!(web.credential.proof, key);
+    assert_eq!(
+        (hosts.limits.queue_max, hosts.limits.connections_max),
+        (3, 10)
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let with = |hosts: &str| wrong(&format!("{CREDENTIALS}hosts: {{ {hosts} }}\n"));
+    assert_eq!(
+        with("web: { credential: you }"),
+        "hosts.web.credential: there is no credential \"you\""
+    );
+    assert_eq!(
+        with("web: { credential: me, jump: [x] }"),
+        "hosts.web.jump: there is no host \"x\""
+    );
+    assert!(with("web: { credential: me, jump: [web] }").contains("has a way of its own"));
+    assert!(with("'a b': { credential: me }").contains("a name has letters, digits"));
+    assert!(with("web: { credential: me, prot: 22 }").contains("prot"));
+    let credential = |text: &str| {
+        wrong(&format!(
+            "credentials: {{ me: {{ user: ada{text} }} }}\nhosts: {{}}\n"
+        ))
+    };
+    assert!(credential("").contains("write one of key, password_file"));
+    assert!(credential(", key: a, password_file: b").contains("proves itself in two ways"));
+    assert!(credential(", password_file: a, password_env: B").contains("keep one"));
+    assert!(credential(", certificate: a").contains("there is no key"));
+    assert!(wrong("hosts: [").contains("line"));
+}
+
+#[test]
+fn a_secret_and_a_broken_file_print_no_secret() {
+    let secret = Secret::new("canary-91".into());
+    assert_eq!(
+        format!("{secret:?} {:?}", Some(&secret)),
+        "[secret] Some([secret])"
+    );
+    let told = wrong("credentials: { me: { user: ada, password: canary-91 } }\nhosts: {}\n");
+    assert!(!told.contains("canary"), "{told}");
+    let told = wrong("hosts: { a: 'canary-91\n");
+    assert!(!told.contains("canary"), "{told}");
+}

@@ -14,10 +14,23 @@ use serde_json::{Value, json};
 use crate::command::{Command, CommandFault};
 use forms::FORMS;
 
-/// The tools that run the command that they are given.
-const RUN: [&str; 3] = ["ssh_run_command", "ssh_run", "ssh_hostname"];
+/// The tools that run one command.
+const RUN: [&str; 5] = [
+    "ssh_run_command",
+    "ssh_run",
+    "ssh_hostname",
+    "ssh_cat_file",
+    "ssh_network_qdisc",
+];
 /// The tools that may run several.
-const SEVERAL: [&str; 1] = ["ssh_batch_commands"];
+const SEVERAL: [&str; 6] = [
+    "ssh_batch_commands",
+    "ssh_network_interfaces",
+    "ssh_network_routes",
+    "ssh_network_firewall",
+    "ssh_network_connectivity",
+    "ssh_network_compare",
+];
 /// The tools that run none.
 const NONE: [&str; 4] = [
     "ssh_connect",

@@ -17,6 +17,13 @@ pub(crate) enum Tool {
     Hostname,
     ListSessions,
     PoolStats,
+    CatFile,
+    Interfaces,
+    Routes,
+    Firewall,
+    Qdisc,
+    Connectivity,
+    Compare,
 }
 
 /// Most commands of a batch.
@@ -33,16 +40,23 @@ impl Tool {
             "ssh_hostname" => Self::Hostname,
             "ssh_list_sessions" => Self::ListSessions,
             "ssh_pool_stats" => Self::PoolStats,
+            "ssh_cat_file" => Self::CatFile,
+            "ssh_network_interfaces" => Self::Interfaces,
+            "ssh_network_routes" => Self::Routes,
+            "ssh_network_firewall" => Self::Firewall,
+            "ssh_network_qdisc" => Self::Qdisc,
+            "ssh_network_connectivity" => Self::Connectivity,
+            "ssh_network_compare" => Self::Compare,
             _ => return None,
         })
     }
 }
 
-fn session() -> Value {
+pub(super) fn session() -> Value {
     json!({"type": "string", "maxLength": 64, "description": "What ssh_connect gave."})
 }
 
-fn object(properties: Value, required: &[&str]) -> Value {
+pub(super) fn object(properties: Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
@@ -106,6 +120,7 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
         run("ssh_run_command", "Run a command")?,
         run("ssh_run", "Run a command (short name)")?,
         batch()?,
+        cat_file()?,
         ToolDef {
             open_world: true,
             ..hostname
@@ -113,6 +128,7 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
         list,
         pool,
     ];
+    tools.extend(super::network::definitions()?);
     for tool in &mut tools {
         // Commands say themselves what they do, and are no reads of which any may pass.
         if matches!(Tool::named(tool.name), Some(Tool::Connect)) {
@@ -188,4 +204,40 @@ fn runs(tool: ToolDef) -> ToolDef {
         open_world: true,
         ..tool
     }
+}
+
+/// Longest path, in characters.
+pub(super) const PATH_CHARS_MAX: usize = 512;
+/// Most bytes of a file in one answer.
+pub(super) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+fn cat_file() -> Result<ToolDef, SchemaFault> {
+    let tool = ToolDef::new(
+        "ssh_cat_file",
+        "Read a file",
+        "Reads the beginning of a file of the host; what is no text comes in base64.",
+        object(
+            json!({
+                "session_id": session(),
+                "path": {"type": "string", "minLength": 1, "maxLength": PATH_CHARS_MAX, "description": "The whole path."},
+                "encoding": {"enum": ["auto", "text", "base64"], "default": "auto"},
+                "max_size": {"type": "integer", "minimum": 1, "maximum": FILE_BYTES_MAX, "default": 1024 * 1024, "description": "Most bytes that are read."}
+            }),
+            &["session_id", "path"],
+        ),
+    )?
+    .with_output(json!({
+        "type": "object",
+        "properties": {
+            "encoding": {"enum": ["text", "base64"]}, "content": {"type": "string"},
+            "bytes": {"type": "integer"}, "path": {"type": "string"}, "truncated": {"type": "boolean"}
+        },
+        "required": ["encoding", "content", "bytes", "path", "truncated"]
+    }))?;
+    Ok(ToolDef {
+        operation: Operation::Read,
+        side_effects: &["fs_read"],
+        open_world: true,
+        ..tool
+    })
 }

@@ -2,10 +2,14 @@
 
 mod batch;
 mod definitions;
+mod file;
+mod network;
 mod run;
 
 pub(crate) use batch::{of_batch, together};
 pub(crate) use definitions::{Tool, all};
+pub(crate) use file::{FileAsked, of_file};
+pub(crate) use network::answer as of_network;
 pub(crate) use run::{answer, order};
 
 use serde_json::Value;
@@ -20,6 +24,9 @@ pub(crate) fn commands(tool: Tool, args: Args<'_>) -> Result<Vec<Command>, Unfit
     let read = |member: &str, line: &str| {
         Command::read(line).map_err(|fault| Unfit::member(member, fault.to_string()))
     };
+    let of = |member: &str, argv: Vec<String>| {
+        Command::of(argv).map_err(|fault| Unfit::member(member, fault.to_string()))
+    };
     match tool {
         Tool::Run => Ok(vec![read("command", args.text("command")?)?]),
         Tool::Hostname => Ok(vec![read("command", "hostname")?]),
@@ -31,6 +38,19 @@ pub(crate) fn commands(tool: Tool, args: Args<'_>) -> Result<Vec<Command>, Unfit
                 .filter_map(Value::as_str)
                 .map(|line| read("commands", line))
                 .collect()
+        }
+        Tool::CatFile => {
+            let asked = FileAsked::read(args)?;
+            Ok(vec![of("path", asked.argv())?])
+        }
+        Tool::Interfaces
+        | Tool::Routes
+        | Tool::Firewall
+        | Tool::Qdisc
+        | Tool::Connectivity
+        | Tool::Compare => {
+            let argvs = network::argvs(tool, args)?;
+            argvs.into_iter().map(|argv| of("target", argv)).collect()
         }
         Tool::Connect | Tool::Disconnect | Tool::ListSessions | Tool::PoolStats => Ok(Vec::new()),
     }

@@ -5,4 +5,5 @@ mod commands;
 mod load;
 mod stopping;
 mod target;
+mod tools;
 mod words;
