@@ -37,6 +37,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::Draining
         | Reason::RateLimit
         | Reason::ToolRateLimit
+        | Reason::BudgetSpent
         | Reason::UnderWayLimit => REFUSED,
     }
 }
@@ -63,6 +64,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::ApprovalTooManyAsked
         | Reason::RateLimit
         | Reason::ToolRateLimit
+        | Reason::BudgetSpent
         | Reason::UnderWayLimit => StatusCode::TOO_MANY_REQUESTS,
         Reason::PinsUnreadable | Reason::Journal | Reason::Draining => {
             StatusCode::SERVICE_UNAVAILABLE
