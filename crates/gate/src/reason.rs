@@ -48,6 +48,8 @@ pub enum Reason {
     ToolRateLimit,
     /// Too many calls are under way.
     UnderWayLimit,
+    /// What the caller may use is used up.
+    BudgetSpent,
     /// What became known after the decision wants a person, who can no longer be asked.
     ApprovalTooLate,
     /// What became known after the decision contradicts what was judged.
@@ -78,6 +80,7 @@ impl Reason {
         Self::RateLimit,
         Self::ToolRateLimit,
         Self::UnderWayLimit,
+        Self::BudgetSpent,
         Self::ApprovalTooLate,
         Self::FactsChanged,
     ];
@@ -107,6 +110,7 @@ impl Reason {
             Self::RateLimit => "rate_limited",
             Self::ToolRateLimit => "tool_rate_limited",
             Self::UnderWayLimit => "too_many_under_way",
+            Self::BudgetSpent => "budget_spent",
             Self::ApprovalTooLate => "approval_too_late",
             Self::FactsChanged => "facts_changed",
         }
@@ -171,6 +175,10 @@ impl Reason {
             Self::UnderWayLimit => {
                 "refused: too many calls are under way; try again when one of them has ended".into()
             }
+            Self::BudgetSpent => {
+                "refused: less is left of the caller's budget than this call may use; ask for less, or wait for its next window"
+                    .into()
+            }
             Self::ApprovalTooLate => format!(
                 "refused: rule \"{rule}\" asks for a person's approval of what became known after the decision, and it is too late to ask"
             ),
@@ -188,6 +196,7 @@ impl Reason {
             | Self::RateLimit
             | Self::ToolRateLimit
             | Self::UnderWayLimit
+            | Self::BudgetSpent
             | Self::ApprovalTimeout
             | Self::ApprovalQueueFull
             | Self::ApprovalTooManyWaiting

@@ -11,6 +11,7 @@
 //! - no prompt, completion or key is logged or recorded: there is no field for them;
 //! - nothing here names `net::outbound` outside of [`upstream`].
 
+pub mod budget;
 mod call;
 pub mod catalogue;
 mod face;
@@ -18,6 +19,7 @@ mod provider;
 mod request;
 pub mod upstream;
 
+pub use budget::{BudgetRule, Budgets, Per};
 pub use catalogue::{Alias, Catalogue, CatalogueFault, Rotation};
 pub use face::{Face, FaceOptions};
 pub use provider::{Address, Fault, Offer, Provider, Remedy, Reply, ReplyBody, Sent, Trouble};

@@ -38,6 +38,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::Draining
         | Reason::RateLimit
         | Reason::ToolRateLimit
+        | Reason::BudgetSpent
         | Reason::UnderWayLimit => REFUSED,
     }
 }
@@ -65,6 +66,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::ApprovalTooManyAsked
         | Reason::RateLimit
         | Reason::ToolRateLimit
+        | Reason::BudgetSpent
         | Reason::UnderWayLimit => StatusCode::TOO_MANY_REQUESTS,
         Reason::PinsUnreadable | Reason::Journal | Reason::Draining => {
             StatusCode::SERVICE_UNAVAILABLE

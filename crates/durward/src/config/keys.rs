@@ -285,6 +285,36 @@ pub const KEYS: &[Key] = &[
         "1h",
         "how long a stream may last",
     ),
+    key(
+        "models.budgets.*.tokens",
+        "number",
+        "",
+        "tokens that may be read and written within a window; a call reserves the most that it may use, and gives the rest back",
+    ),
+    key(
+        "models.budgets.*.window",
+        "span of time",
+        "one that never ends",
+        "the length of a window; windows begin at its multiples since 1970 (UTC)",
+    ),
+    key(
+        "models.budgets.*.per",
+        "caller, group or all",
+        "caller",
+        "whether each caller has the whole budget, or the callers of a group or all of them share it",
+    ),
+    key(
+        "models.budgets.*.groups",
+        "a list of texts",
+        "all callers",
+        "callers of these groups only",
+    ),
+    key(
+        "models.reserve",
+        "number",
+        "16384",
+        "tokens that are reserved for a reply where the request names no most",
+    ),
     live("policy", "path", "the starter policy", "the rules"),
     live(
         "limits.requests.rate",

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ::models::{Alias, Rotation};
+use ::models::{Alias, BudgetRule, Per, Rotation};
 
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
@@ -15,6 +15,10 @@ use super::values::{Choice, ProviderKind, Span};
 const DEADLINE_MS: std::ops::RangeInclusive<Span> = Span(100)..=Span(3_600_000);
 /// How long a stream may last, in milliseconds.
 const STREAM_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(86_400_000);
+/// The length of a budget's window, in milliseconds.
+const WINDOW_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(366 * 86_400_000);
+/// Most tokens of a budget.
+const TOKENS_MAX: u64 = 1_000_000_000_000_000;
 /// The time before a mock's tokens, in milliseconds.
 const LATENCY_MS: std::ops::RangeInclusive<Span> = Span(0)..=Span(60_000);
 
@@ -23,6 +27,9 @@ const LATENCY_MS: std::ops::RangeInclusive<Span> = Span(0)..=Span(60_000);
 pub struct Models {
     pub providers: Vec<Provider>,
     pub aliases: Vec<Alias>,
+    pub budgets: Vec<BudgetRule>,
+    /// Tokens that are reserved for a reply of unknown length.
+    pub reserve: Setting<u64>,
     /// How long all attempts of a call may take.
     pub deadline: Setting<Span>,
     /// How long a stream may say nothing.
@@ -52,6 +59,8 @@ impl Default for Models {
         Self {
             providers: Vec::new(),
             aliases: Vec::new(),
+            budgets: Vec::new(),
+            reserve: Setting::default(16_384),
             deadline: Setting::default(Span(600_000)),
             stall: Setting::default(Span(face.stall_ms_max)),
             stream_max: Setting::default(Span(face.stream_ms_max)),
@@ -130,12 +139,42 @@ pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fa
                 .0,
         });
     }
+    if let Some(reserve) = section.number("reserve", 1..=TOKENS_MAX)? {
+        models.reserve = reserve;
+    }
+    for (member, section) in section.each("budgets", "models.budgets.*")? {
+        models.budgets.push(budget(&member.name, &section)?);
+    }
     if models.providers.is_empty() && top.member("models").is_some() {
         return Err(section
             .own_fault("names no provider")
             .hint("write models: { providers: { openai: { kind: openai, api_key: \"${OPENAI_API_KEY}\" } } }"));
     }
     Ok(models)
+}
+
+fn budget(name: &str, section: &Section<'_>) -> Result<BudgetRule, Fault> {
+    if !::models::catalogue::is_name(name) {
+        let why = "cannot be a name here; use letters, digits and . _ - :";
+        return Err(section.own_fault(why));
+    }
+    let Some(tokens) = section.number("tokens", 1..=TOKENS_MAX)? else {
+        return Err(section
+            .own_fault("has no tokens")
+            .hint("write tokens: with how many may be used"));
+    };
+    let window = section.within("window", WINDOW_MS)?;
+    let per = section.choice::<Per>("per")?;
+    let groups = section
+        .list("groups")?
+        .map_or_else(Vec::new, |list| list.value);
+    Ok(BudgetRule {
+        name: name.to_owned(),
+        tokens: tokens.value,
+        window_ms: window.map_or(0, |found| found.value.0),
+        per: per.map(|found| found.value).unwrap_or_default(),
+        groups: groups.into_iter().map(|text| text.value).collect(),
+    })
 }
 
 fn provider(

@@ -229,6 +229,14 @@ choice! {
     }
 }
 
+impl Choice for models::Per {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("caller", Self::Caller),
+        ("group", Self::Group),
+        ("all", Self::All),
+    ];
+}
+
 impl Choice for models::Rotation {
     const WORDS: &'static [(&'static str, Self)] =
         &[("none", Self::None), ("round_robin", Self::RoundRobin)];

@@ -5,13 +5,15 @@ mod mock;
 use std::sync::Arc;
 
 use ::models::upstream::{HttpProvider, HttpProviderOptions, Key, Target, TlsOptions};
-use ::models::{Catalogue, FaceOptions, Provider};
+use ::models::{Budgets, Catalogue, FaceOptions, Provider};
+use state::FileCounter;
 use wire::model::Dialect;
 
 use crate::config::Settings;
 use crate::config::models::Provider as Configured;
 use crate::config::values::ProviderKind;
 use crate::failure::Failure;
+use crate::places::Places;
 
 use mock::Mock;
 
@@ -34,6 +36,26 @@ pub fn catalogue(settings: &Settings, insecure: bool) -> Result<Option<Catalogue
     Catalogue::new(made, &models.aliases, deadline_ms, breaker)
         .map(Some)
         .map_err(|fault| Failure::configuration(format!("models: {fault}")))
+}
+
+/// The file, in the state directory, that says what was used of the budgets.
+const BUDGETS_FILE: &str = "budgets";
+
+/// The budgets, and what was used of them before; `None` where there are none.
+///
+/// # Errors
+/// Where what was used cannot be read or kept.
+pub fn budgets(settings: &Settings, places: &Places) -> Result<Option<Budgets>, Failure> {
+    let models = &settings.models;
+    if models.budgets.is_empty() {
+        return Ok(None);
+    }
+    let file = places.state.join(BUDGETS_FILE);
+    let counter = FileCounter::open(&file)
+        .map_err(|error| Failure::other(format!("the budgets cannot be kept: {error}")))?;
+    let rules = models.budgets.clone();
+    let reserve = models.reserve.value;
+    Ok(Some(Budgets::new(rules, Arc::new(counter), reserve)))
 }
 
 /// The bounds of the face.

@@ -246,7 +246,8 @@ fn serve(
         })?);
     }
     let served = runtime.block_on(async {
-        let models = models(&mut plan, &ruled)?;
+        let budgets = crate::providers::budgets(settings, places)?;
+        let models = models(&mut plan, &ruled, budgets)?;
         let serving = Serving::new(&plan, &ruled, models, guests, places, err).await?;
         let groups = ruled
             .iter()
@@ -351,7 +352,11 @@ impl Ruled {
 }
 
 /// The face of the model APIs, behind the gate of its rules.
-fn models(plan: &mut Plan, ruled: &[Ruled]) -> Result<Option<Arc<models::Face>>, Failure> {
+fn models(
+    plan: &mut Plan,
+    ruled: &[Ruled],
+    budgets: Option<models::Budgets>,
+) -> Result<Option<Arc<models::Face>>, Failure> {
     let Some(own) = plan.models.take() else {
         return Ok(None);
     };
@@ -360,7 +365,13 @@ fn models(plan: &mut Plan, ruled: &[Ruled]) -> Result<Option<Arc<models::Face>>,
     let mut random = [0_u8; 8];
     local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let salt = u64::from_le_bytes(random);
-    let face = models::Face::new(Arc::clone(&gate.gate), own.catalogue, own.options, salt);
+    let face = models::Face::new(
+        Arc::clone(&gate.gate),
+        own.catalogue,
+        budgets,
+        own.options,
+        salt,
+    );
     Ok(Some(Arc::new(face)))
 }
 

@@ -158,6 +158,25 @@ impl Gate {
         }
     }
 
+    /// Refuses a call before the policy, for a reason that a face knows: it counts as a call, and is journalled
+    /// as one that is beyond its limits is.
+    pub fn refuse(
+        &self,
+        facts: &Facts,
+        origin: &Origin,
+        reason: Reason,
+        retry_after_ms: Option<u64>,
+    ) -> Box<Refusal> {
+        if let Err(refusal) = self.admit_stray(facts, origin) {
+            return refusal;
+        }
+        let why = TurnAway {
+            reason,
+            retry_after_ms,
+        };
+        Box::new(self.turn_away(&self.world(), facts, origin, why))
+    }
+
     /// The limits in force.
     #[must_use]
     pub fn limits(&self) -> Limits {

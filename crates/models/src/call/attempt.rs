@@ -5,6 +5,7 @@ use std::time::Duration;
 use gate::effect::Effect;
 use gate::journal::{Micros, Status};
 use gate::{Attempt, Caller, InFlight, Outcome, Pass as _, Permit, Spent};
+use state::Reservation;
 use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
 
@@ -33,6 +34,8 @@ struct Tries<'t> {
     caller: &'t Caller,
     flight: InFlight,
     trail: Trail,
+    /// Given back where no target serves the call.
+    reservation: Option<Reservation>,
     until: Instant,
 }
 
@@ -49,6 +52,7 @@ pub(crate) async fn serve(
     legs: &[Leg],
     caller: &Caller,
     permit: Permit<ModelRequest>,
+    reservation: Option<Reservation>,
 ) -> Result<Served, Unserved> {
     let until = Instant::now() + Duration::from_millis(route.deadline_ms());
     let nowhere = || Unserved {
@@ -62,7 +66,11 @@ pub(crate) async fn serve(
         terms,
         caller,
         flight,
-        trail: Trail::default(),
+        trail: Trail {
+            left: reservation.as_ref().and_then(Reservation::left),
+            ..Trail::default()
+        },
+        reservation,
         until,
     };
     tries.all(legs, spent).await
@@ -172,7 +180,7 @@ impl<'t> Tries<'t> {
                 match Relay::begin(self.terms, reply, self.until).await {
                     Ok(mut relay) => {
                         let peer = leg.target.provider().peer().clone();
-                        relay.take_over(self.flight, pass, peer, began);
+                        relay.take_over(self.flight, pass, self.reservation, (peer, began));
                         return Ok(Served::Stream(relay, self.trail));
                     }
                     Err((spent, trouble)) => (spent, Fault::of(trouble, Remedy::Again)),
@@ -190,7 +198,7 @@ impl<'t> Tries<'t> {
                         pass.settle(Verdict::Success, self.terms.gate.mono_ns());
                         let whole = Whole { body, headers };
                         return Ok(Served::Whole(
-                            whole.of(self.terms, self.flight, tokens),
+                            whole.of(self.terms, self.flight, self.reservation, tokens),
                             self.trail,
                         ));
                     }

@@ -13,7 +13,9 @@ use gate::journal::Usage;
 use tokio::time::Instant;
 use wire::model::Tokens;
 
+use crate::budget::Budgets;
 use crate::provider::{Fault, Trouble};
+use state::counter::Left;
 
 pub(crate) use admit::{Admitted, admit, origin};
 pub(crate) use attempt::{Served, serve};
@@ -31,6 +33,8 @@ pub(crate) struct Terms {
     pub stall_ms_max: u64,
     /// How long a stream may last, in milliseconds.
     pub stream_ms_max: u64,
+    /// How much callers may use, where that is bounded.
+    pub budgets: Option<Budgets>,
 }
 
 /// How a call was served, for headers and records.
@@ -42,6 +46,8 @@ pub(crate) struct Trail {
     pub attempts: u32,
     /// Targets that were passed over because they are spared.
     pub spared: u32,
+    /// What is left of the caller's budget.
+    pub left: Option<Left>,
 }
 
 /// A call that no target has served.

@@ -15,6 +15,7 @@ use gate::journal::{Micros, ResponseSummary, Status};
 use gate::{Attempt, Gate, InFlight, Outcome, PeerId, Spent};
 use http::HeaderMap;
 use net::http::server::Parts;
+use state::Reservation;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use toolkit::breaker::{BreakerPass, Verdict};
 use wire::SseParser;
@@ -22,6 +23,7 @@ use wire::model::{Endpoint, ErrorText, Said, Watch, error_event};
 use wire::sse::push_named_event;
 
 use super::{Terms, earlier, usage};
+use crate::budget::settle;
 use crate::provider::{Reply, ReplyBody, Trouble};
 use crate::request::ModelRequest;
 
@@ -57,6 +59,7 @@ pub(crate) struct Relay {
 struct Open {
     flight: InFlight,
     pass: BreakerPass,
+    reservation: Option<Reservation>,
     peer: PeerId,
     began: Instant,
 }
@@ -107,10 +110,17 @@ impl Relay {
     }
 
     /// From here on the stream settles its call.
-    pub fn take_over(&mut self, flight: InFlight, pass: BreakerPass, peer: PeerId, began: Instant) {
+    pub fn take_over(
+        &mut self,
+        flight: InFlight,
+        pass: BreakerPass,
+        reservation: Option<Reservation>,
+        (peer, began): (PeerId, Instant),
+    ) {
         self.open = Some(Open {
             flight,
             pass,
+            reservation,
             peer,
             began,
         });
@@ -218,6 +228,7 @@ impl Relay {
         let Some(Open {
             mut flight,
             pass,
+            reservation,
             peer,
             began,
         }) = self.open.take()
@@ -225,7 +236,9 @@ impl Relay {
             return;
         };
         flight.reply_arrived();
-        flight.used(usage(self.watch.used()));
+        let tokens = self.watch.used();
+        settle(reservation, tokens);
+        flight.used(usage(tokens));
         let (status, verdict) = match end {
             Ok(()) => (Status::Success, Verdict::Success),
             Err(Trouble::ClientGone) => (Status::Cancelled, Verdict::Cancelled),

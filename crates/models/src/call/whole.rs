@@ -6,10 +6,12 @@ use bytes::{Bytes, BytesMut};
 use gate::journal::{ResponseSummary, Status};
 use gate::{InFlight, Outcome};
 use http::HeaderMap;
+use state::Reservation;
 use tokio::time::{Instant, timeout_at};
 use wire::model::{Endpoint, Tokens, members, of_reply};
 
 use super::{Terms, usage};
+use crate::budget::settle;
 use crate::provider::{ReplyBody, Trouble};
 
 /// A reply that is not streamed.
@@ -21,7 +23,14 @@ pub(crate) struct Whole {
 
 impl Whole {
     /// The reply, its call settled.
-    pub(super) fn of(self, terms: &Terms, mut flight: InFlight, tokens: Tokens) -> Self {
+    pub(super) fn of(
+        self,
+        terms: &Terms,
+        mut flight: InFlight,
+        reservation: Option<Reservation>,
+        tokens: Tokens,
+    ) -> Self {
+        settle(reservation, tokens);
         flight.reply_arrived();
         flight.used(usage(tokens));
         flight.finish(Outcome {

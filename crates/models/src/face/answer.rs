@@ -19,6 +19,10 @@ const TARGET: HeaderName = HeaderName::from_static("x-durward-target");
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-durward-attempts");
 const SPARED: HeaderName = HeaderName::from_static("x-durward-spared");
 
+const LIMIT_TOKENS: HeaderName = HeaderName::from_static("x-ratelimit-limit-tokens");
+const REMAINING_TOKENS: HeaderName = HeaderName::from_static("x-ratelimit-remaining-tokens");
+const RESET_TOKENS: HeaderName = HeaderName::from_static("x-ratelimit-reset-tokens");
+
 /// Longest id of a request that is taken over from a caller, in bytes.
 const ID_BYTES_MAX: usize = 128;
 
@@ -158,7 +162,8 @@ impl Answer {
         let message = refusal.to_string();
         let told = Told {
             retry_after_ms: refusal.retry_after_ms,
-            again: refusal.retry_after_ms.is_some(),
+            // Whoever waits longer than a minute is not helped by a library that tries again.
+            again: refusal.retry_after_ms.is_some_and(|ms| ms <= 60_000),
             ..Told::new(refusal.reason.label(), &message)
         };
         self.error(http_status(refusal.reason), told)
@@ -245,8 +250,17 @@ fn forward(from: &HeaderMap, to: &mut HeaderMap) {
     }
 }
 
-/// How the call was served.
+/// How the call was served, and what is left of the caller's budget.
 fn trace(headers: &mut HeaderMap, trail: &Trail) {
+    if let Some(left) = trail.left {
+        headers.insert(LIMIT_TOKENS, HeaderValue::from(left.most));
+        headers.insert(REMAINING_TOKENS, HeaderValue::from(left.left));
+        if let Some(ms) = left.ends_in_ms
+            && let Ok(reset) = HeaderValue::try_from(format!("{}s", ms.div_ceil(1_000)))
+        {
+            headers.insert(RESET_TOKENS, reset);
+        }
+    }
     if let Ok(target) = HeaderValue::try_from(trail.target.as_str()) {
         headers.insert(TARGET, target);
     }

@@ -7,17 +7,20 @@ mod paths;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use gate::facts::Facts;
 use gate::identity::IdentityFault;
-use gate::{Caller, Gate};
+use gate::{Caller, Gate, Origin, Reason, Refusal};
 use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
+use state::Reservation;
+use state::counter::Stop;
 use toolkit::Trace;
-use toolkit::face::Route;
 use toolkit::server::BoxFuture;
 use wire::model::{Dialect, Endpoint};
 
+use crate::budget::Budgets;
 use crate::call::{self, Admitted, Served, Terms};
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Route};
 use crate::request::ModelRequest;
 use answer::{Answer, Told};
 use paths::Place;
@@ -45,7 +48,7 @@ impl Default for FaceOptions {
 
 /// The model APIs.
 pub struct Face {
-    routes: Vec<Route>,
+    routes: Vec<toolkit::face::Route>,
     terms: Terms,
     catalogue: Catalogue,
     /// Distinguishes the ids of this instance.
@@ -57,7 +60,13 @@ pub struct Face {
 impl Face {
     /// Serves what the catalogue names, through this gate. `salt` distinguishes this instance.
     #[must_use]
-    pub fn new(gate: Arc<Gate>, catalogue: Catalogue, options: FaceOptions, salt: u64) -> Self {
+    pub fn new(
+        gate: Arc<Gate>,
+        catalogue: Catalogue,
+        budgets: Option<Budgets>,
+        options: FaceOptions,
+        salt: u64,
+    ) -> Self {
         Self {
             routes: paths::routes(),
             terms: Terms {
@@ -65,6 +74,7 @@ impl Face {
                 reply_bytes_max: options.reply_bytes_max,
                 stall_ms_max: options.stall_ms_max,
                 stream_ms_max: options.stream_ms_max,
+                budgets,
             },
             catalogue,
             salt,
@@ -143,11 +153,16 @@ impl Face {
         let gate = &self.terms.gate;
         let origin = call::origin(gate, answer.id(), run, &body, received_ns);
         let Some(route) = self.catalogue.find(asked.model()) else {
-            let facts = gate::facts::Facts::of(&caller);
+            let facts = Facts::of(&caller);
             return match gate.admit_stray(&facts, &origin) {
                 Ok(()) => answer.no_model(asked.model()),
                 Err(refusal) => answer.refused(&refusal),
             };
+        };
+        let reserved = self.reserve(&caller, &route, &asked, &origin);
+        let reservation = match reserved {
+            Ok(reservation) => reservation,
+            Err(refusal) => return answer.refused(&refusal),
         };
         let admitted = call::admit(gate, caller, &route, asked, origin).await;
         let Admitted {
@@ -158,11 +173,41 @@ impl Face {
             Ok(admitted) => admitted,
             Err(refusal) => return answer.refused(&refusal),
         };
-        match call::serve(&self.terms, &route, &legs, &caller, permit).await {
+        match call::serve(&self.terms, &route, &legs, &caller, permit, reservation).await {
             Ok(Served::Whole(whole, trail)) => answer.whole(whole, &trail),
             Ok(Served::Stream(relay, trail)) => answer.stream(relay, &trail),
             Err(unserved) => answer.unserved(unserved),
         }
+    }
+}
+
+impl Face {
+    /// Reserves what the call may use, where that is bounded.
+    fn reserve(
+        &self,
+        caller: &Caller,
+        route: &Route,
+        asked: &ModelRequest,
+        origin: &Origin,
+    ) -> Result<Option<Reservation>, Box<Refusal>> {
+        let Some(budgets) = &self.terms.budgets else {
+            return Ok(None);
+        };
+        let gate = &self.terms.gate;
+        let stop = match budgets.reserve(asked, caller, gate.wall_ms()) {
+            Ok(reservation) => return Ok(Some(reservation)),
+            Err(stop) => stop,
+        };
+        let (reason, retry_after_ms) = match stop {
+            Stop::Spent { ends_in_ms, .. } => (Reason::BudgetSpent, ends_in_ms),
+            Stop::Full => (Reason::BudgetSpent, None),
+            Stop::Failed => (Reason::Journal, None),
+        };
+        tracing::debug!("nothing was reserved: {stop}");
+        let target = route.targets().next();
+        let facts = target.map(|target| call::describe(asked, target, caller));
+        let facts = facts.unwrap_or_else(|| Facts::of(caller));
+        Err(gate.refuse(&facts, origin, reason, retry_after_ms))
     }
 }
 
@@ -171,7 +216,7 @@ impl toolkit::face::Face<Request, Response> for Face {
         "models"
     }
 
-    fn routes(&self) -> &[Route] {
+    fn routes(&self) -> &[toolkit::face::Route] {
         &self.routes
     }
 

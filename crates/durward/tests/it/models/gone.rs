@@ -24,7 +24,12 @@ fn gone(model: &str, streams: bool, begun: bool) {
         if begun {
             let mut reader = BufReader::new(stream.try_clone().unwrap());
             assert_eq!(read_head(&mut reader).status, 200);
-            reader.read_exact(&mut [0; 64]).unwrap();
+            let mut seen = String::new();
+            while !seen.contains("This") {
+                let mut byte = [0];
+                reader.read_exact(&mut byte).unwrap();
+                seen.push(byte[0].into());
+            }
         }
         drop(stream);
         eventually("the provider's connection is closed", || {

@@ -1,6 +1,7 @@
 //! Model APIs: official libraries in front, scripted and foreign providers behind.
 
 mod bodies;
+mod budgets;
 mod callers;
 mod configured;
 mod gone;

@@ -49,24 +49,36 @@ fn behind(kind: &str) -> (Served, Served, String) {
     (behind, front, key)
 }
 
-/// Runs a driver; everything in it has to hold.
+/// Runs a Python driver; everything in it has to hold.
 #[track_caller]
 fn drive(script: &str, base: &str, key: &str, least: usize) {
     let Some(python) = components::models_python() else {
         return;
     };
-    let output = Command::new(python)
-        .arg(components::models_driver(script))
-        .args([base, key])
-        .output()
-        .unwrap();
+    let script = components::models_driver(script);
+    all_hold(Command::new(python).arg(script).args([base, key]), least);
+}
+
+/// Runs the TypeScript driver for one library; everything in it has to hold.
+#[track_caller]
+fn drive_typescript(library: &str, base: &str, key: &str, least: usize) {
+    let (Some(node), Some(packages)) = (components::node(), components::models_packages()) else {
+        return;
+    };
+    let mut command = Command::new(node);
+    command.arg(components::models_driver("node_sdk.mjs"));
+    command.arg(packages).args([library, base, key]);
+    all_hold(&mut command, least);
+}
+
+#[track_caller]
+fn all_hold(command: &mut Command, least: usize) {
+    let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let failed: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.starts_with("ok "))
-        .collect();
-    assert!(output.status.success() && failed.is_empty(), "{text}");
-    assert!(text.lines().count() >= least, "{text}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    let failed = text.lines().any(|line| !line.starts_with("ok "));
+    assert!(output.status.success() && !failed, "{text}{said}");
+    assert!(text.lines().count() >= least, "{text}{said}");
 }
 
 #[test]
@@ -111,4 +123,28 @@ fn anthropic_python_before_an_anthropic_provider() {
         &key,
         15,
     );
+}
+
+#[test]
+fn langchain_and_openai_agents() {
+    let (served, key) = keyed(MOCKS);
+    drive("frameworks.py", &format!("http://{}/v1", served.address), &key, 9);
+}
+
+#[test]
+fn openai_typescript() {
+    let (served, key) = keyed(MOCKS);
+    drive_typescript("openai", &format!("http://{}/v1", served.address), &key, 11);
+}
+
+#[test]
+fn anthropic_typescript() {
+    let (served, key) = keyed(MOCKS);
+    drive_typescript("anthropic", &format!("http://{}", served.address), &key, 8);
+}
+
+#[test]
+fn ai_sdk() {
+    let (served, key) = keyed(MOCKS);
+    drive_typescript("ai-sdk", &format!("http://{}/v1", served.address), &key, 7);
 }

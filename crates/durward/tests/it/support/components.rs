@@ -56,6 +56,12 @@ pub fn models_python() -> Option<PathBuf> {
     component("models-venv/bin/python")
 }
 
+/// The folder of the TypeScript libraries of model APIs.
+pub fn models_packages() -> Option<PathBuf> {
+    component("models-npm/node_modules/openai")?;
+    component("models-npm")
+}
+
 /// The script that drives a library of model APIs.
 pub fn models_driver(name: &str) -> PathBuf {
     repository()

@@ -1,0 +1,161 @@
+//! Token budgets: never exceeded by many callers at once, and exact after a kill.
+
+use std::fs;
+use std::io::{BufReader, Read as _};
+use std::sync::Arc;
+
+use super::support::{ENDPOINTS, ask, code, place, request, serve};
+use crate::support::serving::{Served, read_head, write_request};
+
+fn yaml(latency: &str, budget: &str) -> String {
+    format!(
+        "models:\n  providers: {{ a: {{ kind: mock, latency: {latency} }} }}\n  budgets: {{ own: {budget} }}\n"
+    )
+}
+
+/// What the file of budgets says was used, over all accounts.
+fn used(served_place: &crate::support::guarded::Place) -> u64 {
+    let text = fs::read_to_string(served_place.path("state/budgets")).unwrap();
+    let of = |line: &str| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap();
+    text.lines().map(of).sum()
+}
+
+/// What the journal says was used.
+fn journalled(place: &crate::support::guarded::Place) -> u64 {
+    let journal = place.records();
+    let number = |usage: &serde_json::Value, name: &str| usage[name].as_u64().unwrap_or(0);
+    let operations = journal.operations();
+    let usages = operations.iter().map(|operation| &operation["usage"]);
+    usages
+        .map(|usage| number(usage, "input_tokens") + number(usage, "output_tokens"))
+        .sum()
+}
+
+#[test]
+fn a_spent_budget_refuses_in_each_dialect_until_its_window_ends() {
+    let served = serve(&yaml("0ms", "{ tokens: 400, window: 8784h }"), &[]);
+    let mut last = None;
+    for _ in 0..100 {
+        let answer = ask(&served, ENDPOINTS[1], "a/plain", false);
+        if answer.status != 200 {
+            last = Some(answer);
+            break;
+        }
+        let left: u64 = answer
+            .header("x-ratelimit-remaining-tokens")
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(left < 400 && answer.header("x-ratelimit-limit-tokens") == Some("400"));
+    }
+    let last = last.expect("400 tokens are not enough for 100 calls");
+    assert_eq!(last.status, 429, "{last:?}");
+    for path in ENDPOINTS {
+        for streams in [false, true] {
+            let answer = ask(&served, path, "a/plain", streams);
+            assert_eq!(answer.status, 429, "{path} {answer:?}");
+            assert_eq!(code(&answer.json()), "budget_spent", "{path}");
+            assert!(answer.header("retry-after").is_some(), "{path}");
+            assert_eq!(answer.header("x-should-retry"), Some("false"), "{path}");
+        }
+    }
+    let (_, place) = served.stop();
+    assert!(
+        place
+            .journal()
+            .decisions()
+            .iter()
+            .any(|one| one["reason"] == "budget_spent")
+    );
+    assert!(used(&place) <= 400 && used(&place) == journalled(&place));
+}
+
+#[test]
+fn sixty_four_callers_never_exceed_one_budget_and_journal_and_accounts_agree() {
+    let most = 3_000;
+    let budget = format!("{{ tokens: {most}, per: all }}");
+    let served = Arc::new(serve(&yaml("1ms", &budget), &[]));
+    let callers: Vec<_> = (0..64)
+        .map(|caller| {
+            let served = Arc::clone(&served);
+            std::thread::spawn(move || {
+                let path = ENDPOINTS[caller % 3];
+                let mut body = request(path, "a/plain", caller % 2 == 0);
+                let limit = if path == "/v1/responses" {
+                    "max_output_tokens"
+                } else {
+                    "max_tokens"
+                };
+                body[limit] = 8.into();
+                let mut passed = 0;
+                for _ in 0..8 {
+                    let answer = served.send("POST", path, &[], &body.to_string());
+                    assert!([200, 429].contains(&answer.status), "{answer:?}");
+                    passed += u64::from(answer.status == 200);
+                }
+                passed
+            })
+        })
+        .collect();
+    let passed: u64 = callers
+        .into_iter()
+        .map(|caller| caller.join().unwrap())
+        .sum();
+    let served = Arc::into_inner(served).unwrap();
+    let (_, place) = served.stop();
+    let used = used(&place);
+    assert!(used <= most, "{used}");
+    assert_eq!(used, journalled(&place));
+    assert!(
+        passed * 40 > most,
+        "the budget can be used up: {passed} calls, {used} tokens"
+    );
+}
+
+#[test]
+fn accounts_and_journal_agree_after_a_kill_in_the_middle_of_streams() {
+    let mut served = serve(&yaml("5ms", "{ tokens: 1000000 }"), &[]);
+    for path in ENDPOINTS {
+        assert_eq!(ask(&served, path, "a/plain", true).status, 200);
+    }
+    let open: Vec<_> = ENDPOINTS
+        .iter()
+        .map(|path| {
+            let mut stream = served.connect();
+            let body = request(path, "a/fault-stall", true).to_string();
+            write_request(&mut stream, "POST", path, &[], &body);
+            let mut reader = BufReader::new(stream);
+            assert_eq!(read_head(&mut reader).status, 200);
+            reader.read_exact(&mut [0; 16]).unwrap();
+            reader
+        })
+        .collect();
+    served.process.kill().unwrap();
+    drop(open);
+    let (_, place) = served.ended();
+    let before = used(&place);
+    assert!(before > 0 && before == journalled(&place), "{before}");
+    let served = Served::start_ruled(place);
+    assert_eq!(ask(&served, ENDPOINTS[0], "a/plain", false).status, 200);
+    let (_, place) = served.stop();
+    assert!(used(&place) > before);
+    assert_eq!(used(&place), journalled(&place));
+}
+
+#[test]
+fn wrong_budgets_are_refused_by_name() {
+    for (budget, says) in [
+        ("{}", "has no tokens"),
+        ("{ tokens: -1 }", "is not a whole number"),
+        ("{ tokens: 0 }", "is outside of"),
+        ("{ tokens: 1, window: 1ms }", "is outside of"),
+        ("{ tokens: 1, per: team }", "is none of caller, group, all"),
+    ] {
+        let place = place(&yaml("0ms", budget), &[]);
+        let args = ["--config", "durward.yaml", "--state-dir", "state", "check"];
+        let output = place.durward(&args);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(16), "{budget} {text}");
+        assert!(text.contains(says), "{budget} {text}");
+    }
+}

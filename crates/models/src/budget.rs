@@ -1,0 +1,193 @@
+//! Token budgets: which accounts a call is on, and what is reserved for it.
+//!
+//! A token is at least one byte of the request, so the request's length and the most that the model may write
+//! together are never less than what a call of text uses. An image that is named by its URL can cost more.
+
+use std::fmt;
+use std::sync::Arc;
+
+use gate::Caller;
+use state::counter::{Budget, Counter, Reservation, Stop};
+use wire::model::{Endpoint, Tokens};
+
+use crate::request::ModelRequest;
+
+/// Whose use one budget counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Per {
+    /// Each caller has the whole of it.
+    #[default]
+    Caller,
+    /// The callers of each group share it.
+    Group,
+    /// All callers share it.
+    All,
+}
+
+/// A budget of tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BudgetRule {
+    /// Its name.
+    pub name: String,
+    /// Tokens read and written within a window.
+    pub tokens: u64,
+    /// The length of a window, in milliseconds; 0 where it never ends.
+    pub window_ms: u64,
+    /// Whose use is counted.
+    pub per: Per,
+    /// Only callers of these groups; where the list is empty, all.
+    pub groups: Vec<String>,
+}
+
+impl BudgetRule {
+    /// The accounts of a caller under this budget.
+    fn accounts(&self, caller: &Caller) -> Vec<Arc<str>> {
+        let listed = |group: &&Arc<str>| {
+            self.groups.is_empty() || self.groups.iter().any(|own| **own == ***group)
+        };
+        let mut groups = caller.groups.iter().filter(listed);
+        let name = &self.name;
+        match self.per {
+            Per::Group => groups
+                .map(|group| format!("{name} group {group}").into())
+                .collect(),
+            Per::Caller | Per::All if !self.groups.is_empty() && groups.next().is_none() => {
+                Vec::new()
+            }
+            Per::Caller => vec![format!("{name} caller {}", caller.subject).into()],
+            Per::All => vec![name.as_str().into()],
+        }
+    }
+}
+
+/// All budgets, and who keeps count.
+#[derive(Clone)]
+pub struct Budgets {
+    rules: Vec<BudgetRule>,
+    counter: Arc<dyn Counter>,
+    /// What is reserved for a reply where the request names no most, in tokens.
+    reply_tokens: u64,
+}
+
+impl fmt::Debug for Budgets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budgets")
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Budgets {
+    /// These rules, counted here.
+    #[must_use]
+    pub fn new(rules: Vec<BudgetRule>, counter: Arc<dyn Counter>, reply_tokens: u64) -> Self {
+        Self {
+            rules,
+            counter,
+            reply_tokens,
+        }
+    }
+
+    /// Reserves what a call may use on every account that its caller is on.
+    pub(crate) fn reserve(
+        &self,
+        request: &ModelRequest,
+        caller: &Caller,
+        now_ms: i64,
+    ) -> Result<Reservation, Stop> {
+        let budgets = self.rules.iter().flat_map(|rule| {
+            let accounts = rule.accounts(caller).into_iter();
+            accounts.map(|account| Budget {
+                account,
+                most: rule.tokens,
+                window_ms: rule.window_ms,
+            })
+        });
+        let budgets: Vec<Budget> = budgets.collect();
+        self.counter.reserve(&budgets, self.cost(request), now_ms)
+    }
+
+    fn cost(&self, request: &ModelRequest) -> u64 {
+        let body = request.body();
+        let read = u64::try_from(body.as_str().len()).unwrap_or(u64::MAX);
+        let wrote = match request.endpoint() {
+            Endpoint::CountTokens => return 0,
+            Endpoint::Embeddings => 0,
+            endpoint @ (Endpoint::Chat | Endpoint::Responses | Endpoint::Messages) => {
+                let most = endpoint.max_tokens(body).unwrap_or(self.reply_tokens);
+                most.saturating_mul(body.number("n").unwrap_or(1).max(1))
+            }
+        };
+        read.saturating_add(wrote)
+    }
+}
+
+/// Puts what was used in the place of what was reserved.
+pub(crate) fn settle(reservation: Option<Reservation>, tokens: Tokens) {
+    if let Some(reservation) = reservation {
+        let used = tokens
+            .input
+            .unwrap_or(0)
+            .saturating_add(tokens.output.unwrap_or(0));
+        reservation.settle(used);
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use state::MemoryCounter;
+
+    fn rule(per: Per, groups: &[&str]) -> BudgetRule {
+        BudgetRule {
+            name: "b".into(),
+            tokens: 1_000,
+            window_ms: 0,
+            per,
+            groups: groups.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn a_caller_is_on_the_accounts_of_its_budgets() {
+        let caller = Caller {
+            subject: "key:a".into(),
+            groups: Arc::from(["dev".into(), "ops".into()]),
+            ..Caller::default()
+        };
+        let cases: [(Per, &[&str], &[&str]); 7] = [
+            (Per::Caller, &[], &["b caller key:a"]),
+            (Per::Caller, &["ops"], &["b caller key:a"]),
+            (Per::Caller, &["law"], &[]),
+            (Per::Group, &[], &["b group dev", "b group ops"]),
+            (Per::Group, &["ops", "law"], &["b group ops"]),
+            (Per::All, &[], &["b"]),
+            (Per::All, &["law"], &[]),
+        ];
+        for (per, groups, expect) in cases {
+            let accounts = rule(per, groups).accounts(&caller);
+            let accounts: Vec<&str> = accounts.iter().map(AsRef::as_ref).collect();
+            assert_eq!(accounts, expect, "{per:?} {groups:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_reserved_is_the_request_and_the_longest_reply() {
+        let budgets = Budgets::new(Vec::new(), Arc::new(MemoryCounter::default()), 50);
+        let cost = |endpoint, text: &str| {
+            let request = ModelRequest::read(endpoint, text.as_bytes(), &http::HeaderMap::new());
+            budgets.cost(&request.unwrap()) - u64::try_from(text.len()).unwrap()
+        };
+        assert_eq!(cost(Endpoint::Chat, r#"{"model":"m"}"#), 50);
+        assert_eq!(
+            cost(Endpoint::Chat, r#"{"model":"m","max_tokens":7,"n":3}"#),
+            21
+        );
+        assert_eq!(
+            cost(Endpoint::Messages, r#"{"model":"m","max_tokens":7}"#),
+            7
+        );
+        assert_eq!(cost(Endpoint::Embeddings, r#"{"model":"m"}"#), 0);
+    }
+}

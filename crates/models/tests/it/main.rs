@@ -1,0 +1,3 @@
+//! The crate from outside.
+
+mod no_way_around_the_gate;
