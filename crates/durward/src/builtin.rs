@@ -59,7 +59,7 @@ pub const ALL: &[Wired] = &[
 ];
 
 fn ssh(setup: Setup) -> Result<Arc<dyn DynToolServer>, String> {
-    let variable = |name: &str| places::variable(name)?.into_string().ok();
+    let variable = |name: &str| crate::places::variable(name)?.into_string().ok();
     made(::ssh::Ssh::configured(&setup.options, variable))
 }
 

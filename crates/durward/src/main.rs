@@ -40,6 +40,7 @@ mod status;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
@@ -51,16 +52,8 @@ use places::Places;
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let own_binary = places::own_binary();
-    if let Some(code) = net::watcher::intercept(&args, &own_binary) {
-        return ExitCode::from(code);
-    }
-    if args
-        .first()
-        .is_some_and(|word| word == simulation::WORKER_COMMAND)
-    {
-        // Whoever started it has gone, or does not read it: there is nobody to tell.
-        let _ = simulation::work_for_another(io::stdin(), &mut io::stdout().lock());
-        return ExitCode::SUCCESS;
+    if let Some(code) = work_for_another(&args, &own_binary) {
+        return code;
     }
     let (cli, given) = Cli::read();
     log::start(cli.verbose);
@@ -112,20 +105,38 @@ fn main() -> ExitCode {
         Command::Docs { page } => reference::print(&page, &mut out, &mut err),
         Command::JournalRate(args) => journal_rate::run(&args, &places, &mut out, &mut err),
         Command::Lab(args) => {
-            let context = lab::Context {
-                own_binary: places.own_binary,
-                version: env!("CARGO_PKG_VERSION"),
-                argv: std::env::args().collect(),
-                terminal: io::stderr().is_terminal(),
-                benchmark_result: places::named_by("MCP_BENCHMARK_RESULT"),
-                benchmark_baseline: places::named_by("MCP_BENCHMARK_BASELINE"),
-            };
+            let context = lab_context(places.own_binary);
             lab::run(args, &context, &mut out, &mut err)
         }
     };
     // A reader that has seen enough closes the pipe; there is nobody left to tell.
     let _ = out.flush();
     ExitCode::from(code)
+}
+
+/// What this program does where it has started itself: it watches a child, or runs a model.
+fn work_for_another(args: &[OsString], own_binary: &Path) -> Option<ExitCode> {
+    if let Some(code) = net::watcher::intercept(args, own_binary) {
+        return Some(ExitCode::from(code));
+    }
+    let is_worker = args.first()? == simulation::WORKER_COMMAND;
+    is_worker.then(|| {
+        // Whoever started it has gone, or does not read it: there is nobody to tell.
+        let _ = simulation::work_for_another(io::stdin(), &mut io::stdout().lock());
+        ExitCode::SUCCESS
+    })
+}
+
+/// What the lab takes from its surroundings.
+fn lab_context(own_binary: PathBuf) -> lab::Context {
+    lab::Context {
+        own_binary,
+        version: env!("CARGO_PKG_VERSION"),
+        argv: std::env::args().collect(),
+        terminal: io::stderr().is_terminal(),
+        benchmark_result: places::named_by("MCP_BENCHMARK_RESULT"),
+        benchmark_baseline: places::named_by("MCP_BENCHMARK_BASELINE"),
+    }
 }
 
 /// The journal that reading commands are about.

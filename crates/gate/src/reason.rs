@@ -58,7 +58,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,

@@ -227,11 +227,7 @@ fn serve(
     let guests = Guests::open(places, args.require_key)?;
     need_keys(&plan, &guests)?;
     let sync = sync_policy(args.sync, settings);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads::of(args.threads, sync))
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
+    let runtime = threads::runtime(threads::of(args.threads, sync))?;
     let listener = runtime.block_on(bound(&plan.listen))?;
     let journal = open_journal(sync, places, instance)?;
     // One for all: what one gate has stamped another may compare.

@@ -2,6 +2,8 @@
 
 use state::SyncPolicy;
 
+use crate::failure::Failure;
+
 /// Most threads that may be asked for.
 pub const THREADS_MAX: u64 = 64;
 
@@ -13,6 +15,15 @@ pub fn of(asked: Option<u64>, sync: SyncPolicy) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let asked = asked.and_then(|threads| usize::try_from(threads).ok());
     asked.unwrap_or_else(|| usual(processors, sync))
+}
+
+/// A runtime with so many threads.
+pub fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))
 }
 
 /// What is usual on a machine with so many processors.

@@ -43,7 +43,8 @@ impl Face {
         };
         let frame = match asker.begin(canonical.into_bytes(), *asked, None).await {
             Begun::Answered(frame) => frame,
-            Begun::EraMismatch => return None,
+            // It is our own, and for a built-in server: both speak one revision, and nothing has headers of its own.
+            Begun::EraMismatch | Begun::HeaderMismatch(_) => return None,
             Begun::Running(mut run) => loop {
                 match run.next().await {
                     // Nobody asked for progress.

@@ -16,7 +16,7 @@ fn client(place: &Place) -> Client {
 
 fn reason(client: &mut Client, tool: &str, arguments: Value) -> Option<String> {
     let reply = client.call_tool(tool, arguments).unwrap();
-    let error: Value = serde_json::from_str(&reply.line()).unwrap();
+    let error: Value = serde_json::from_str(reply.line()).unwrap();
     error["error"]["data"]["reason"].as_str().map(str::to_owned)
 }
 
