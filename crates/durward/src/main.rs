@@ -46,19 +46,24 @@ use config::Settings;
 use failure::EXIT_CONFIGURATION;
 use places::Places;
 
-fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let own_binary = places::own_binary();
-    if let Some(code) = net::watcher::intercept(&args, &own_binary) {
-        return ExitCode::from(code);
-    }
+/// What this program is started as by itself.
+fn intercept(args: &[OsString], own_binary: &std::path::Path) -> Option<ExitCode> {
     if args
         .first()
         .is_some_and(|word| word == simulation::WORKER_COMMAND)
     {
         // Whoever started it has gone, or does not read it: there is nobody to tell.
         let _ = simulation::work_for_another(io::stdin(), &mut io::stdout().lock());
-        return ExitCode::SUCCESS;
+        return Some(ExitCode::SUCCESS);
+    }
+    net::watcher::intercept(args, own_binary).map(ExitCode::from)
+}
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let own_binary = places::own_binary();
+    if let Some(code) = intercept(&args, &own_binary) {
+        return code;
     }
     let (cli, given) = Cli::read();
     log::start(cli.verbose);
