@@ -8,12 +8,14 @@
 //! the first call that needs it; `confirm` is never an approval, it only says that the caller means it.
 
 mod fault;
+mod figures;
 mod jobs;
 mod models;
 mod options;
 mod population;
 mod rest;
 mod results;
+mod server;
 mod service;
 mod session;
 mod tools;
@@ -22,7 +24,7 @@ pub use fault::{Detail, Fault, Kind, envelope};
 pub use jobs::{WORKER_COMMAND, work_for_another};
 pub use options::OPTIONS;
 pub use rest::{Calls, Rest};
-pub use service::Simulation;
+pub use server::Simulation;
 pub use tools::ToolFault;
 
 /// The engine, as it is called in metadata and capabilities.

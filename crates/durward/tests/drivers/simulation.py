@@ -4,6 +4,7 @@ Every answer is held against the golden shapes. mcp-stdio takes the command; mcp
 """
 
 import asyncio
+import base64
 import hashlib
 import json
 import os
@@ -131,6 +132,19 @@ async def mcp(golden, client):
     assert wrong["details"][0]["field"] == "unit", wrong
     grams = await good("set_parameter_value", simulationId=sim, parameterPath=WEIGHT, value=71000, unit="g", confirm=True)
     assert abs(grams["parameter"]["value"] - 71) < 1e-9, grams
+
+    deltas = [{"path": "Example|Organism|Clearance", "deltas": [-0.1, 0.1]}]
+    sens = await good("run_sensitivity_analysis", modelPath="two_compartment.xml", simulationId=sim, parameters=deltas, confirm=True)
+    ids = [scenario["scenario_id"] for scenario in sens["report"]["scenarios"]]
+    assert ids == ["baseline", "Example_Organism_Clearance_-100", "Example_Organism_Clearance_100"], ids
+    less, more = (scenario["delta_percent"][CURVE]["auc"] for scenario in sens["report"]["scenarios"][1:])
+    assert less > 1 and more < -1, (less, more)
+    lines = base64.b64decode(sens["csv"]["data"]).decode().splitlines()
+    assert lines[0].startswith("scenario_id,parameter_path,percent_change") and len(lines) > 6
+    clearance = (await good("get_parameter_value", simulationId=sim, parameterPath="Example|Organism|Clearance"))["parameter"]
+    assert clearance["source"] == "file", "a sensitivity analysis leaves nothing behind"
+    await bad("InvalidInput", "run_sensitivity_analysis", modelPath="two_compartment.xml", simulationId=sim, parameters=deltas,
+              includeBaseline=False, confirm=True)
 
     population = await good("run_population_simulation", simulationId=sim, cohort=COHORT, confirm=True,
                             outputs={"timeSeries": [{"path": CURVE}], "aggregates": ["meanCmax", "sdCmax"]})

@@ -3,6 +3,7 @@
 mod compute;
 mod engine;
 mod pool;
+mod population;
 mod stop;
 mod work;
 mod worker;

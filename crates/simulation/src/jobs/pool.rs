@@ -223,7 +223,7 @@ impl Keeper {
             )
         })?;
         if let Some(cohort) = &work.cohort {
-            return crate::population::carry_out(self, claimed, &work, cohort, stop);
+            return super::population::carry_out(self, claimed, &work, cohort, stop);
         }
         let piece = Piece { work, rows: None };
         let computed = self.engine.compute(&piece, stop, progress)?;

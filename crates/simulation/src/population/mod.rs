@@ -4,9 +4,9 @@
 //! computed depends on the cohort alone, not on how many threads there are or what ran before.
 
 mod aggregate;
-mod carry_out;
+mod chunk;
 mod cohort;
 
-pub use aggregate::Aggregate;
-pub use carry_out::{CONTENT_TYPE, Chunk, carry_out, preview};
+pub use aggregate::{Aggregate, USUAL};
+pub use chunk::{CONTENT_TYPE, Chunk, preview};
 pub use cohort::{Cohort, SIZE_MAX};

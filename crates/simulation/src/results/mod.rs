@@ -6,4 +6,4 @@ mod told;
 
 pub use columns::{Column, Columns};
 pub use index::{Index, Kept, Snapshot};
-pub use told::{metrics, number, series};
+pub use told::{metrics, series};

@@ -4,13 +4,7 @@ use pbpk::pk::Curve;
 use serde_json::{Value, json};
 
 use super::columns::Columns;
-use crate::session::unit;
-
-/// A number; what JSON cannot write is null.
-#[must_use]
-pub fn number(value: f64) -> Value {
-    serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
-}
+use crate::figures::{number, unit};
 
 /// One point of a curve.
 #[must_use]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::fault::{Fault, Kind};
+use crate::figures::{UNITLESS, number, unit as told_unit};
 use crate::models::{ModelRef, Read, version};
 
 /// A value that a caller set.
@@ -103,8 +104,8 @@ impl Loaded {
         let at = changed.map(|changed| gate::journal::format_utc(changed.at_ms));
         Ok(json!({
             "path": quantity.path,
-            "value": crate::results::number(value),
-            "unit": unit(&quantity.unit),
+            "value": number(value),
+            "unit": told_unit(&quantity.unit),
             "displayName": quantity.name,
             "lastUpdatedAt": at,
             "source": source,
@@ -187,13 +188,4 @@ pub fn apply<'p>(
         instance.set(position, value)?;
     }
     Ok(())
-}
-
-/// What stands for no unit.
-const UNITLESS: &str = "unitless";
-
-/// A unit as it is told.
-#[must_use]
-pub fn unit(unit: &str) -> &str {
-    if unit.is_empty() { UNITLESS } else { unit }
 }

@@ -163,6 +163,37 @@ pub(super) fn population_results() -> Value {
     object(json!({"resultsId": text()}), &["resultsId"])
 }
 
+pub(super) fn sensitivity() -> Value {
+    let number = json!({"type": ["number", "null"]});
+    object(
+        json!({
+            "modelPath": text(), "simulationId": id(),
+            "parameters": {"type": "array", "minItems": 1, "maxItems": LIST_MAX, "items": {
+                "type": "object", "required": ["path", "deltas"], "properties": {
+                    "path": text(),
+                    "deltas": {"type": "array", "items": {"type": "number"}, "minItems": 1, "maxItems": LIST_MAX},
+                    "unit": maybe_text(),
+                    "bounds": {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+                    "baselineValue": number,
+                }
+            }},
+            "includeBaseline": {"type": "boolean", "default": true},
+            "pollIntervalSeconds": {"type": "number", "minimum": 0.05, "maximum": 5, "default": 0.25},
+            "jobTimeoutSeconds": {"type": ["number", "null"], "exclusiveMinimum": 0},
+            "metrics": texts(),
+        }),
+        &["modelPath", "simulationId", "parameters"],
+    )
+}
+
+pub(super) fn plot() -> Value {
+    let flag = json!({"type": ["boolean", "null"]});
+    object(
+        json!({"resultsId": text(), "outputs": texts(), "title": maybe_text(), "logarithmic": flag}),
+        &["resultsId"],
+    )
+}
+
 pub(super) fn simulation() -> Value {
     object(json!({"simulationId": id()}), &["simulationId"])
 }

@@ -112,7 +112,7 @@ fn strings(list: Option<&Value>) -> Vec<String> {
 }
 
 /// Everything that a run needs, as it is now.
-fn work(
+pub(super) fn work(
     context: &Context<'_>,
     args: Args<'_>,
     selection: Selection,
@@ -162,7 +162,7 @@ fn work(
 }
 
 /// Asks for the job. What tells one request from another are the arguments, whatever the simulation has become meanwhile.
-fn submit(
+pub(super) fn submit(
     context: &Context<'_>,
     args: Args<'_>,
     kind: &'static str,

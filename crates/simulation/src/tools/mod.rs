@@ -6,7 +6,9 @@ mod jobs;
 mod models;
 mod page;
 mod parameters;
+mod plot;
 mod results;
+mod sensitivity;
 mod shape;
 mod snapshots;
 
@@ -200,6 +202,25 @@ pub const TOOLS: &[Tool] = &[
         ..LOOKS
     },
     Tool {
+        name: "run_sensitivity_analysis",
+        title: "Analyse sensitivities",
+        about: "Runs the simulation with one parameter changed at a time, and tells what that does to highest value, its time and area of each output. deltas are fractions: 0.1 is 10 per cent more. Blocks until all have run.",
+        input: inputs::sensitivity,
+        output: SENSITIVITY,
+        run: sensitivity::run,
+        ..CHANGES
+    },
+    Tool {
+        name: "plot_results",
+        title: "Plot results",
+        about: "Draws curves of a result as an SVG, at most 24; outputs chooses some by pattern.",
+        of_bridge: false,
+        input: inputs::plot,
+        output: "{resultsId s, outputs [s], contentType s, data s, svg s}",
+        run: plot::results,
+        ..LOOKS
+    },
+    Tool {
         name: "snapshot_simulation",
         title: "Keep the parameters",
         about: "Keeps what was set in a simulation, under the present time as its name.",
@@ -245,6 +266,8 @@ pub const TOOLS: &[Tool] = &[
         ..LOOKS
     },
 ];
+
+const SENSITIVITY: &str = "{report {simulation_id s, model_path s, baseline_metrics [{parameter s, unit s?, cmax f?, tmax f?, auc f?}], scenarios [{scenario_id s, simulation_id s, parameter_path s?, percent_change f, absolute_value f?, job_id s, job_status s, run_id s?, results_id s?, error s?, metrics [{parameter s, unit s?, cmax f?, tmax f?, auc f?}], delta_percent {*: {cmax f?, tmax f?, auc f?}}}], failures [s]}, csv {filename s, contentType s, data s, path s}}";
 
 const PARAMETER: &str =
     "{parameter {path s, value f?, unit s, displayName s?, lastUpdatedAt s?, source s?}}";

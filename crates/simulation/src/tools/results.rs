@@ -7,24 +7,28 @@ use toolkit::server::Args;
 
 use super::page::Page;
 use crate::fault::{Fault, Kind};
+use crate::figures::{number, unit};
 use crate::jobs::Keeper;
 use crate::population::{Chunk, Cohort};
-use crate::results::{Columns, Kept, metrics, number, series};
+use crate::results::{Columns, Kept, metrics, series};
 use crate::service::Context;
-use crate::session::unit;
 use crate::{BACKEND, CONTRACT};
 
 /// Most series of one answer where nobody says how many.
 const SERIES_MAX: u64 = 10_000;
 
-fn kept(context: &Context<'_>, keeper: &Keeper, args: Args<'_>) -> Result<Kept, Fault> {
+pub(super) fn kept(context: &Context<'_>, keeper: &Keeper, args: Args<'_>) -> Result<Kept, Fault> {
     let id = args.text("resultsId")?;
     let found = keeper.index.result(context.caller, id)?;
     found.ok_or_else(|| Fault::new(Kind::NotFound, format!("there are no results '{id}'")))
 }
 
 /// The numbers of a single run.
-fn columns(context: &Context<'_>, keeper: &Keeper, kept: &Kept) -> Result<Columns, Fault> {
+pub(super) fn columns(
+    context: &Context<'_>,
+    keeper: &Keeper,
+    kept: &Kept,
+) -> Result<Columns, Fault> {
     match kept.handles.as_slice() {
         [handle] if kept.population.is_null() => keeper.columns(context.caller, handle),
         _ => Err(Fault::input(
@@ -34,28 +38,31 @@ fn columns(context: &Context<'_>, keeper: &Keeper, kept: &Kept) -> Result<Column
     }
 }
 
-pub(super) fn get(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
-    let keeper = context.service.keeper()?;
-    let kept = kept(context, &keeper, args)?;
-    let columns = columns(context, &keeper, &kept)?;
-    let patterns: Vec<Pattern> = {
-        let asked = args
-            .get("outputs")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        asked
-            .filter_map(Value::as_str)
-            .map(|text| Pattern::new(text, '|'))
-            .collect()
-    };
-    let chosen = columns.columns.iter().enumerate().filter(|(_, column)| {
+/// Positions of the columns that the argument `outputs` chooses: all where it is absent.
+pub(super) fn chosen(columns: &Columns, args: Args<'_>) -> Vec<usize> {
+    let asked = args
+        .get("outputs")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let patterns: Vec<Pattern> = asked
+        .filter_map(Value::as_str)
+        .map(|text| Pattern::new(text, '|'))
+        .collect();
+    let named = columns.columns.iter().enumerate().filter(|(_, column)| {
         patterns.is_empty()
             || patterns
                 .iter()
                 .any(|pattern| pattern.matches(&column.parameter))
     });
-    let chosen: Vec<usize> = chosen.map(|(at, _)| at).collect();
+    named.map(|(at, _)| at).collect()
+}
+
+pub(super) fn get(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let keeper = context.service.keeper()?;
+    let kept = kept(context, &keeper, args)?;
+    let columns = columns(context, &keeper, &kept)?;
+    let chosen = chosen(&columns, args);
     let page = Page::of(args, SERIES_MAX);
     let total = chosen.len();
     let shown = page.of_list(chosen);

@@ -9,10 +9,11 @@ use toolkit::server::Args;
 
 use super::models::read;
 use crate::fault::{Fault, Kind};
+use crate::figures::unit;
 use crate::models::hex;
 use crate::results::Snapshot;
 use crate::service::Context;
-use crate::session::{Changed, locked, unit};
+use crate::session::{Changed, locked};
 
 pub(super) fn keep(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let keeper = context.service.keeper()?;

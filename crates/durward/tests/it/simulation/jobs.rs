@@ -5,26 +5,9 @@ use std::time::{Duration, Instant};
 use mocks::client::Client;
 use serde_json::{Value, json};
 
-use super::{load, place};
-use crate::support::guarded::{LATEST, PATIENCE, Place, end};
+use super::{call, client, load, place};
+use crate::support::guarded::{PATIENCE, end};
 
-fn client(place: &Place) -> Client {
-    let mut client = place.guard_configured("durward.yaml", &[], "pbpk");
-    client.handshake(LATEST).unwrap();
-    client
-}
-
-#[track_caller]
-fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
-    let reply = client.call_tool(tool, arguments).unwrap();
-    let result = reply
-        .result()
-        .unwrap_or_else(|_| panic!("{}", reply.line()));
-    assert_eq!(result.get("isError"), None, "{}", reply.line());
-    result["structuredContent"].clone()
-}
-
-/// The chunks that the job has computed, by its progress in the store: seen through how far the population is.
 fn status(client: &mut Client, job: &Value) -> String {
     let told = call(client, "get_job_status", json!({"jobId": job}));
     told["status"].as_str().unwrap().to_owned()
@@ -124,4 +107,56 @@ fn a_run_ends_at_its_time_and_says_so() {
     let took = done["finishedAt"].as_f64().unwrap() - done["startedAt"].as_f64().unwrap();
     assert!(took >= 1.0, "{took}");
     assert_eq!(end(client).code, Some(0));
+}
+
+/// The worker processes of a process.
+fn workers(pid: u32) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let own = |number: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        let words = std::fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let parent = stat
+            .rsplit(") ")
+            .next()
+            .and_then(|rest| rest.split(' ').nth(1)?.parse().ok());
+        parent == Some(pid) && String::from_utf8_lossy(&words).contains("__simulate")
+    };
+    numbers.filter(own).collect()
+}
+
+#[test]
+fn a_worker_that_is_killed_ends_its_own_run_and_no_other() {
+    let place = place();
+    let mut client = client(&place);
+    call(&mut client, "load_simulation", load());
+    let long = |retries: u32| json!({"simulationId": "sim", "cohort": {"size": 30_000}, "maxRetries": retries, "confirm": true});
+    let job = call(&mut client, "run_population_simulation", long(0))["jobId"].clone();
+    let until = Instant::now() + PATIENCE;
+    let own = client.process().pid();
+    while workers(own).is_empty() {
+        assert!(Instant::now() < until);
+    }
+    for worker in workers(own) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(worker).unwrap()).unwrap();
+        // One may have ended between.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+    let done = call(
+        &mut client,
+        "get_job_status",
+        json!({"jobId": job, "waitSeconds": 120}),
+    );
+    assert_eq!(done["status"], "failed", "{done}");
+    let said = done["error"]["message"].as_str().unwrap();
+    assert!(said.contains("worker process"), "{said}");
+    // The server is whole, and the next run gets a worker of its own.
+    let name = super::run(&mut client, json!({}));
+    call(&mut client, "get_results", json!({"resultsId": name}));
+    assert_eq!(end(client).code, Some(0));
+    assert_eq!(
+        workers(own),
+        [] as [u32; 0],
+        "no worker outlives its server"
+    );
 }

@@ -1,15 +1,17 @@
 //! `builtin: simulation` as its clients meet it: the walks of real clients, the rules before it, and its jobs over a crash.
 
+mod defects;
 mod jobs;
 mod rules;
 mod walks;
 
 use std::fs;
 
+use mocks::client::Client;
 use serde_json::{Value, json};
 
 use crate::support::components::repository;
-use crate::support::guarded::Place;
+use crate::support::guarded::{LATEST, Place};
 
 /// A simulation without anything in it.
 const EMPTY: &str = r#"<Simulation version="4" objectPathDelimiter="|"><FormulaList/><OutputSchema><OutputIntervalList>
@@ -34,4 +36,55 @@ fn place() -> Place {
 /// The arguments with which the model is loaded.
 fn load() -> Value {
     json!({"filePath": "two_compartment.xml", "simulationId": "sim", "confirm": true})
+}
+
+/// A client of the server over stdio.
+fn client(place: &Place) -> Client {
+    let mut client = place.guard_configured("durward.yaml", &[], "pbpk");
+    client.handshake(LATEST).unwrap();
+    client
+}
+
+/// The structured result of a call that has to succeed.
+#[track_caller]
+fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
+    let reply = client.call_tool(tool, arguments).unwrap();
+    let result = reply
+        .result()
+        .unwrap_or_else(|_| panic!("{}", reply.line()));
+    assert_eq!(result.get("isError"), None, "{}", reply.line());
+    result["structuredContent"].clone()
+}
+
+/// The failure of a call that has to fail.
+#[track_caller]
+fn fails(client: &mut Client, tool: &str, arguments: Value) -> Value {
+    let reply = client.call_tool(tool, arguments).unwrap();
+    let result = reply
+        .result()
+        .unwrap_or_else(|_| panic!("{}", reply.line()));
+    assert_eq!(result["isError"], true, "{}", reply.line());
+    result["_meta"]["durward/failure"].clone()
+}
+
+/// Runs the simulation `sim` and waits; gives the results' name.
+#[track_caller]
+fn run(client: &mut Client, more: Value) -> String {
+    let mut asked = json!({"simulationId": "sim", "confirm": true});
+    asked
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    let tool = match asked.get("cohort") {
+        Some(_) => "run_population_simulation",
+        None => "run_simulation",
+    };
+    let job = call(client, tool, asked)["jobId"].clone();
+    let done = call(
+        client,
+        "get_job_status",
+        json!({"jobId": job, "waitSeconds": 120}),
+    );
+    assert_eq!(done["status"], "succeeded", "{done}");
+    done["resultId"].as_str().unwrap().to_owned()
 }

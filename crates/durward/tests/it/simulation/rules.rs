@@ -5,14 +5,8 @@ use std::fs;
 use mocks::client::Client;
 use serde_json::{Value, json};
 
-use super::{load, place};
-use crate::support::guarded::{LATEST, Place, end};
-
-fn client(place: &Place) -> Client {
-    let mut client = place.guard_configured("durward.yaml", &[], "pbpk");
-    client.handshake(LATEST).unwrap();
-    client
-}
+use super::{client, load, place};
+use crate::support::guarded::{LATEST, end};
 
 fn reason(client: &mut Client, tool: &str, arguments: Value) -> Option<String> {
     let reply = client.call_tool(tool, arguments).unwrap();

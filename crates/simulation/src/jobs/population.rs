@@ -4,46 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use toolkit::jobs::{Claimed, JobProgress};
 
-use super::aggregate::{Aggregate, USUAL};
-use super::cohort::Cohort;
+use super::{Keeper, Piece, Stop, Work};
 use crate::fault::Fault;
-use crate::jobs::{Keeper, Piece, Stop, Work};
-use crate::results::{Columns, Kept, metrics, number};
+use crate::figures::number;
+use crate::population::{Aggregate, Chunk, Cohort, USUAL};
+use crate::results::{Kept, metrics};
 
 /// Most individuals of one chunk.
 const CHUNK_SUBJECTS_MAX: usize = 100;
 /// Most chunks of a population, as far as the numbers of one allow.
 const CHUNKS_MAX: usize = 1_000;
+/// Most chunks of which a few numbers are shown at a glance.
+const PREVIEWS_MAX: usize = 4;
+/// Most individuals of a chunk of which it is kept why they could not be computed.
+const FAILED_TOLD_MAX: usize = 5;
 /// Most numbers of one chunk.
 const CHUNK_NUMBERS_MAX: usize = 8 << 20;
-
-/// The type of a chunk as it is kept; see [`crate::results::Columns`].
-pub const CONTENT_TYPE: &str = "application/vnd.durward.columns";
-
-/// A part of the individuals, computed and kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Chunk {
-    /// Its name.
-    pub chunk_id: String,
-    /// Where its numbers are.
-    pub handle: String,
-    /// First and last individual.
-    pub subjects: [i64; 2],
-    /// First and last time, in minutes.
-    pub times: [f64; 2],
-    /// Bytes of its numbers, header included.
-    pub bytes: u64,
-    /// SHA-256 of those bytes, in hex.
-    pub sha256: String,
-    /// Individuals that could not be computed, with the reason.
-    pub failed: BTreeMap<i64, String>,
-    /// The first individuals at a glance.
-    pub preview: Value,
-}
 
 /// A population that is to be computed.
 struct Run<'a> {
@@ -168,8 +147,17 @@ impl Run<'_> {
             times: computed.about.times,
             bytes: stored.bytes,
             sha256: stored.sha256,
-            failed: computed.about.failed,
-            preview: computed.about.preview,
+            failed: computed
+                .about
+                .failed
+                .into_iter()
+                .take(FAILED_TOLD_MAX)
+                .collect(),
+            preview: if number < PREVIEWS_MAX {
+                computed.about.preview
+            } else {
+                serde_json::Value::Null
+            },
         };
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.insert(number, chunk);
@@ -185,17 +173,6 @@ impl Run<'_> {
         jobs.progress(&self.claimed.attempt, progress)?;
         Ok(())
     }
-}
-
-/// At most five individuals, and the first curve.
-pub fn preview(columns: &Columns) -> Value {
-    let mut subjects: Vec<i64> = columns.columns.iter().filter_map(|c| c.subject).collect();
-    subjects.dedup();
-    subjects.truncate(5);
-    let list = |values: &[f64]| -> Vec<Value> { values.iter().copied().map(number).collect() };
-    json!({
-        "subjects": subjects, "time": list(&columns.times), "concentration": list(columns.column(0)),
-    })
 }
 
 /// Computes the figures over all individuals out of the chunks, and keeps the result under its name.
@@ -252,20 +229,4 @@ fn keep(
     };
     keeper.index.put(caller, &kept)?;
     Ok(work.results_id.clone())
-}
-
-impl Chunk {
-    /// As clients read of it.
-    #[must_use]
-    pub fn told(&self, results_id: &str) -> Value {
-        json!({
-            "chunkId": self.chunk_id,
-            "uri": format!("/population_results/{results_id}/chunks/{}", self.chunk_id),
-            "contentType": CONTENT_TYPE,
-            "sizeBytes": self.bytes,
-            "subjectRange": self.subjects,
-            "timeRange": self.times,
-            "preview": self.preview,
-        })
-    }
 }

@@ -1,0 +1,66 @@
+//! A part of a population's individuals, as it is kept and as it is told.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::figures::number;
+use crate::results::Columns;
+
+/// Most points of a curve that are shown at a glance.
+const PREVIEW_POINTS_MAX: usize = 200;
+
+/// The type of a chunk as it is kept; see [`crate::results::Columns`].
+pub const CONTENT_TYPE: &str = "application/vnd.durward.columns";
+
+/// A part of the individuals, computed and kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Chunk {
+    /// Its name.
+    pub chunk_id: String,
+    /// Where its numbers are.
+    pub handle: String,
+    /// First and last individual.
+    pub subjects: [i64; 2],
+    /// First and last time, in minutes.
+    pub times: [f64; 2],
+    /// Bytes of its numbers, header included.
+    pub bytes: u64,
+    /// SHA-256 of those bytes, in hex.
+    pub sha256: String,
+    /// Individuals that could not be computed, with the reason.
+    pub failed: BTreeMap<i64, String>,
+    /// The first individuals at a glance.
+    pub preview: Value,
+}
+
+/// At most five individuals, and the first curve.
+pub fn preview(columns: &Columns) -> Value {
+    let mut subjects: Vec<i64> = columns.columns.iter().filter_map(|c| c.subject).collect();
+    subjects.dedup();
+    subjects.truncate(5);
+    let list = |values: &[f64]| -> Vec<Value> {
+        let shown = values.iter().take(PREVIEW_POINTS_MAX);
+        shown.copied().map(number).collect()
+    };
+    json!({
+        "subjects": subjects, "time": list(&columns.times), "concentration": list(columns.column(0)),
+    })
+}
+
+impl Chunk {
+    /// As clients read of it.
+    #[must_use]
+    pub fn told(&self, results_id: &str) -> Value {
+        json!({
+            "chunkId": self.chunk_id,
+            "uri": format!("/population_results/{results_id}/chunks/{}", self.chunk_id),
+            "contentType": CONTENT_TYPE,
+            "sizeBytes": self.bytes,
+            "subjectRange": self.subjects,
+            "timeRange": self.times,
+            "preview": self.preview,
+        })
+    }
+}

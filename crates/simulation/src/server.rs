@@ -1,0 +1,172 @@
+//! The server as the protocol sees it: its tools, what it tells the gate of a call, and how a call reaches its tool.
+
+use std::sync::Arc;
+
+use gate::facts::{Fact, FactId, Facts, Stated};
+use serde_json::{Map, Value};
+use toolkit::options::Setup;
+use toolkit::server::{
+    Answer, Args, Content, Failure, Identity, Outcome, ReplySink, SessionRef, ToolCall, ToolDef,
+    ToolServer, Unfit,
+};
+
+use crate::fault::{Fault, Kind};
+use crate::service::{Context, Service};
+use crate::session::locked;
+use crate::tools::{self, Tool, ToolFault};
+
+/// Longest text of a result, in bytes; a longer one is structured content only.
+const TEXT_BYTES_MAX: usize = 256 * 1024;
+
+/// The server.
+pub struct Simulation {
+    tools: Vec<ToolDef>,
+    service: Arc<Service>,
+}
+
+impl Simulation {
+    /// The server. Opens nothing.
+    ///
+    /// # Errors
+    /// [`ToolFault`] where a definition in this crate is wrong, which its tests rule out.
+    pub fn new(setup: Setup) -> Result<Self, ToolFault> {
+        Ok(Self {
+            tools: tools::definitions()?,
+            service: Service::new(setup),
+        })
+    }
+}
+
+/// Has a tool do what a call asks for.
+fn answer(
+    service: &Service,
+    tool: &Tool,
+    members: &Map<String, Value>,
+    caller: &Arc<str>,
+    reply: ReplySink,
+) -> Result<Answer, Fault> {
+    let args = Args::new(members);
+    if tool.critical && !args.is_set("confirm") {
+        return Err(tool.unconfirmed());
+    }
+    service.sessions.sweep(service.now_ms());
+    let context = Context::new(service, caller, reply);
+    Ok(told((tool.run)(&context, args)?))
+}
+
+/// A result as clients get it: as data, and as text for those that read only text.
+fn told(value: Value) -> Answer {
+    let text = value.to_string();
+    let text = match text.len() {
+        0..=TEXT_BYTES_MAX => serde_json::to_string_pretty(&value).unwrap_or(text),
+        bytes => format!(
+            "the result has {bytes} bytes and is in structuredContent; ask for a part of it to read it as text"
+        ),
+    };
+    Answer {
+        content: vec![Content::Text(text)],
+        structured: match value {
+            Value::Object(members) => Some(members),
+            other => Some(Map::from_iter([("value".to_owned(), other)])),
+        },
+    }
+}
+
+impl ToolServer for Simulation {
+    fn identity(&self) -> Identity {
+        Identity {
+            name: "simulation",
+            title: "Simulations",
+            version: env!("CARGO_PKG_VERSION"),
+            instructions: "Runs pharmacokinetic models (.pkml, SimModel .xml). discover_models lists the files, load_simulation \
+                loads one, list_parameters, get_parameter_value and set_parameter_value read and change it, run_simulation and \
+                run_population_simulation start a job, get_job_status tells when it has ended, get_results and \
+                calculate_pk_parameters read what came out. Tools that change something want confirm: true.",
+        }
+    }
+
+    fn tools(&self) -> &[ToolDef] {
+        &self.tools
+    }
+
+    fn describe(
+        &self,
+        tool: &ToolDef,
+        args: Args<'_>,
+        session: &SessionRef,
+        facts: &mut Facts,
+    ) -> Result<(), Unfit> {
+        let mut state = |id: FactId, value: Fact<Stated>| {
+            facts
+                .set(id, value)
+                .map_err(|fault| Unfit::member("", fault.to_string()))
+        };
+        let named = args.text("simulationId").ok();
+        let parameters = tools::parameters(args);
+        if !parameters.is_empty() {
+            state(FactId::Parameters, Fact::Known(Stated::Texts(parameters)))?;
+        }
+        if let Some(named) = named {
+            state(FactId::Simulation, Fact::Known(named.into()))?;
+        }
+        let size = tools::cohort_size(tool.name, args);
+        if let Some(size) = size {
+            state(
+                FactId::CohortSize,
+                Fact::Known(Stated::Text(size.to_string())),
+            )?;
+        }
+        let file = args
+            .text("filePath")
+            .or_else(|_| args.text("modelPath"))
+            .ok();
+        let loaded = named.and_then(|named| self.service.sessions.peek(&session.caller, named));
+        let Some(loaded) = loaded else {
+            if let Some(file) = file {
+                state(FactId::SimulationModel, Fact::Known(file.into()))?;
+            }
+            if size.is_some() {
+                // It may be loaded by the time that the call is made.
+                state(FactId::EstimatedCost, Fact::Unknown)?;
+            }
+            return Ok(());
+        };
+        let loaded = locked(&loaded);
+        let path = loaded.model.path.to_string_lossy();
+        state(
+            FactId::SimulationModel,
+            Fact::Known(file.unwrap_or(&path).into()),
+        )?;
+        if let Some(size) = size {
+            let cost = tools::cost(&loaded, size).to_string();
+            state(FactId::EstimatedCost, Fact::Known(Stated::Text(cost)))?;
+        }
+        Ok(())
+    }
+
+    async fn call(&self, call: ToolCall, reply: ReplySink) -> Outcome {
+        let Some(tool) = tools::tool(call.tool()) else {
+            let wrong = format!("there is no tool {}", call.tool());
+            return Outcome::Failed(Fault::missing("tool", wrong).into());
+        };
+        let service = Arc::clone(&self.service);
+        let caller = Arc::clone(&call.session().caller);
+        let members = call.args().members().clone();
+        let waits = reply.cancel().clone();
+        // Reading a model computes, and the database blocks.
+        let work =
+            tokio::task::spawn_blocking(move || answer(&service, tool, &members, &caller, reply));
+        tokio::select! {
+            done = work => match done {
+                Ok(Ok(answer)) => Outcome::Done(answer),
+                Ok(Err(fault)) if fault.kind == Kind::Cancelled && waits.is_cancelled() => Outcome::Cancelled,
+                Ok(Err(fault)) => Outcome::Failed(fault.into()),
+                Err(_) => Outcome::Failed(Failure::new(
+                    Kind::InternalError.label(),
+                    "the tool ended in an error of this program",
+                )),
+            },
+            () = waits.cancelled() => Outcome::Cancelled,
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! One parameter at a time is changed, and what that does to the curves is told.
+//!
+//! Each scenario is a job of its own on the parameters as they were when the call came: nobody who reads or sets parameters
+//! meanwhile sees a change, and a scenario that fails leaves nothing behind.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use serde_json::{Map, Value, json};
+use toolkit::jobs::{Job, JobId, JobState};
+use toolkit::server::Args;
+
+use super::jobs::{submit, wait_for, work};
+use crate::fault::{Fault, Kind};
+use crate::figures::{number, unit};
+use crate::jobs::{KIND_RUN, Keeper, Work};
+use crate::models::Selection;
+use crate::results::{Columns, metrics};
+use crate::service::Context;
+use crate::session::locked;
+
+/// Most scenarios of one call.
+const SCENARIOS_MAX: usize = 90;
+/// How long one scenario may take where the caller does not say, in seconds.
+const SECONDS_MAX: f64 = 300.0;
+
+/// One change of one parameter.
+struct Scenario {
+    id: String,
+    simulation: String,
+    path: Option<String>,
+    delta: f64,
+    value: Option<f64>,
+    work: Work,
+}
+
+pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let shared = context.simulation(args)?;
+    let model = context.service.folders.resolve(args.text("modelPath")?);
+    let model = model.map_err(|fault| Fault::input("modelPath", fault.message))?;
+    if model != locked(&shared).model.path {
+        let wrong = "modelPath is another file than the one that was loaded";
+        return Err(Fault::input("modelPath", wrong));
+    }
+    let has_baseline = args.get("includeBaseline") != Some(&Value::Bool(false));
+    if !has_baseline {
+        let wrong = "without the baseline there is nothing to compare with";
+        return Err(Fault::input("includeBaseline", wrong).code("value_error"));
+    }
+    let scenarios = scenarios(context, args)?;
+    let keeper = context.service.keeper()?;
+    let jobs: Result<Vec<Job>, Fault> = scenarios
+        .iter()
+        .map(|one| submit(context, args, KIND_RUN, &one.work))
+        .collect();
+    let jobs = jobs?;
+    let ended = wait(context, args, &keeper, &jobs)?;
+    let mut told = Vec::new();
+    for (scenario, job) in scenarios.iter().zip(ended) {
+        let columns = match job.state {
+            JobState::Succeeded => results(context, &keeper, scenario)?,
+            _ => None,
+        };
+        told.push((scenario, job, columns));
+    }
+    let report = report(context, args, &told)?;
+    let csv = csv(&report);
+    let stem = gate::journal::format_utc(context.now_ms);
+    let stem: String = stem
+        .chars()
+        .filter(|c| !matches!(c, '-' | ':'))
+        .take(15)
+        .collect();
+    let filename = format!("{}-{stem}Z.csv", args.text("simulationId")?);
+    Ok(json!({
+        "report": report,
+        "csv": {
+            "path": format!("var/reports/sensitivity/{filename}"),
+            "filename": filename,
+            "contentType": "text/csv",
+            "data": base64::engine::general_purpose::STANDARD.encode(csv),
+        },
+    }))
+}
+
+/// The baseline and every change, each with all that its run needs.
+fn scenarios(context: &Context<'_>, args: Args<'_>) -> Result<Vec<Scenario>, Fault> {
+    let simulation = args.text("simulationId")?;
+    let base = work(context, args, Selection::File, None)?;
+    let mut all = vec![Scenario {
+        id: "baseline".to_owned(),
+        simulation: simulation.to_owned(),
+        path: None,
+        delta: 0.0,
+        value: None,
+        work: Work {
+            results_id: format!("sens-baseline-{simulation}"),
+            ..base.clone()
+        },
+    }];
+    let shared = context.simulation(args)?;
+    let loaded = locked(&shared);
+    let asked = args.get("parameters").and_then(Value::as_array);
+    for one in asked.into_iter().flatten() {
+        let path = one.get("path").and_then(Value::as_str).unwrap_or_default();
+        let position = pbpk::path::find_one(loaded.structure().model(), path)?;
+        let present = loaded.instance.value(position).unwrap_or(f64::NAN);
+        let unit = one.get("unit").and_then(Value::as_str);
+        let quantity = loaded.structure().model().quantities.get(position);
+        let base_of =
+            |value: f64| quantity.map_or(Ok(value), |of| pbpk::path::to_base(of, value, unit));
+        let stated = one.get("baselineValue").and_then(Value::as_f64);
+        let baseline = stated.map_or(Ok(present), base_of)?;
+        let listed = one
+            .get("bounds")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let bounds = listed.filter_map(Value::as_f64).map(base_of);
+        let bounds: Vec<f64> = bounds.collect::<Result<_, _>>()?;
+        let deltas = one.get("deltas").and_then(Value::as_array);
+        for delta in deltas.into_iter().flatten().filter_map(Value::as_f64) {
+            let value = match bounds.as_slice() {
+                [least, most] => (baseline * (1.0 + delta)).max(*least).min(*most),
+                _ => baseline * (1.0 + delta),
+            };
+            // A value that the model does not take is told before anything runs.
+            loaded.instance.clone().set(position, value)?;
+            let id = scenario_id(path, delta);
+            let mut changed = base.changed.clone();
+            changed.insert(path.to_owned(), value);
+            all.push(Scenario {
+                simulation: format!("{simulation}__sens_{}", all.len()),
+                path: Some(path.to_owned()),
+                delta,
+                value: Some(value),
+                work: Work {
+                    results_id: format!("sens-{id}"),
+                    changed,
+                    ..base.clone()
+                },
+                id,
+            });
+        }
+    }
+    if all.len() > SCENARIOS_MAX {
+        let wrong = format!("{} scenarios are more than {SCENARIOS_MAX}", all.len());
+        return Err(Fault::input("parameters", wrong));
+    }
+    Ok(all)
+}
+
+/// `A|B` and -0.1 as `A_B_-100`.
+fn scenario_id(path: &str, delta: f64) -> String {
+    let plain = |c: char| {
+        if c.is_alphanumeric() || c == '_' || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    let path: String = path.chars().map(plain).collect();
+    format!("{path}_{:.0}", (1000.0 * delta).trunc())
+}
+
+/// Waits until all have ended. Where nobody waits any more, or the time is over, the rest is cancelled.
+fn wait(
+    context: &Context<'_>,
+    args: Args<'_>,
+    keeper: &Keeper,
+    jobs: &[Job],
+) -> Result<Vec<Job>, Fault> {
+    let seconds = args
+        .number("jobTimeoutSeconds")
+        .unwrap_or(SECONDS_MAX)
+        .min(SECONDS_MAX);
+    let mut ended = Vec::new();
+    for (at, job) in jobs.iter().enumerate() {
+        let until = Instant::now() + Duration::from_secs_f64(seconds.max(0.0));
+        let left = until.saturating_duration_since(Instant::now());
+        let mut job = wait_for(context, keeper, &job.id, left)?;
+        if !job.state.is_end() {
+            job = cancelled(context, keeper, &job.id)?;
+        }
+        ended.push(job);
+        if context.cancel.is_cancelled() {
+            for rest in jobs.iter().skip(at + 1) {
+                cancelled(context, keeper, &rest.id)?;
+            }
+            return Err(Fault::new(
+                Kind::Cancelled,
+                "nobody waits for the analysis any more",
+            ));
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "at most a few hundred scenarios"
+        )]
+        context.progress((at + 1) as f64, Some(jobs.len() as f64), "scenarios");
+    }
+    Ok(ended)
+}
+
+fn cancelled(context: &Context<'_>, keeper: &Keeper, id: &JobId) -> Result<Job, Fault> {
+    Ok(keeper.jobs.cancel(context.caller, id, context.now_ms)?)
+}
+
+fn results(
+    context: &Context<'_>,
+    keeper: &Keeper,
+    scenario: &Scenario,
+) -> Result<Option<Columns>, Fault> {
+    let kept = keeper
+        .index
+        .result(context.caller, &scenario.work.results_id)?;
+    match kept.and_then(|kept| kept.handles.into_iter().next()) {
+        Some(handle) => Ok(Some(keeper.columns(context.caller, &handle)?)),
+        None => Ok(None),
+    }
+}
+
+/// Highest value, its time and area of every output, by its path.
+fn measured(columns: &Columns) -> BTreeMap<&str, (&str, [f64; 3])> {
+    columns
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| {
+            let found = metrics(&columns.times, columns.column(at));
+            (column.parameter.as_str(), (unit(&column.unit), found))
+        })
+        .collect()
+}
+
+fn told_metrics(columns: Option<&Columns>) -> Vec<Value> {
+    let all = columns.map(measured).unwrap_or_default();
+    let one = |(path, (unit, [cmax, tmax, auc])): (&str, (&str, [f64; 3]))| json!({"parameter": path, "unit": unit, "cmax": number(cmax), "tmax": number(tmax), "auc": number(auc)});
+    all.into_iter().map(one).collect()
+}
+
+/// In per cent of the baseline; null where that is 0.
+fn percent(value: f64, baseline: f64) -> Value {
+    if baseline == 0.0 {
+        return Value::Null;
+    }
+    number(100.0 * (value - baseline) / baseline)
+}
+
+fn report(
+    context: &Context<'_>,
+    args: Args<'_>,
+    told: &[(&Scenario, Job, Option<Columns>)],
+) -> Result<Value, Fault> {
+    let baseline = told.first().and_then(|(_, _, columns)| columns.as_ref());
+    let reference = baseline.map(measured).unwrap_or_default();
+    let mut failures = Vec::new();
+    let mut scenarios = Vec::new();
+    for (scenario, job, columns) in told {
+        let error = job.fault.as_ref().map(|fault| fault.message.clone());
+        if job.state != JobState::Succeeded {
+            let why = error
+                .clone()
+                .unwrap_or_else(|| job.state.label().to_owned());
+            failures.push(format!("{}: {why}", scenario.id));
+        }
+        let mut deltas = Map::new();
+        for (path, (_, found)) in columns.as_ref().map(measured).unwrap_or_default() {
+            if let Some((_, base)) = reference.get(path) {
+                let [cmax, tmax, auc] = [0, 1, 2].map(|at| match (found.get(at), base.get(at)) {
+                    (Some(value), Some(base)) => percent(*value, *base),
+                    _ => Value::Null,
+                });
+                deltas.insert(
+                    path.to_owned(),
+                    json!({"cmax": cmax, "tmax": tmax, "auc": auc}),
+                );
+            }
+        }
+        let succeeded = job.state == JobState::Succeeded;
+        scenarios.push(json!({
+            "scenario_id": scenario.id, "simulation_id": scenario.simulation,
+            "parameter_path": scenario.path, "percent_change": number(scenario.delta),
+            "absolute_value": scenario.value.map(number), "job_id": job.id.as_str(),
+            "job_status": job.state.label(), "run_id": scenario.work.results_id,
+            "results_id": succeeded.then_some(&scenario.work.results_id), "error": error,
+            "metrics": told_metrics(columns.as_ref()), "delta_percent": deltas,
+        }));
+    }
+    let shared = context.simulation(args)?;
+    let model_path = locked(&shared).model.path.to_string_lossy().into_owned();
+    Ok(json!({
+        "simulation_id": args.text("simulationId")?, "model_path": model_path,
+        "baseline_metrics": told_metrics(baseline), "scenarios": scenarios, "failures": failures,
+    }))
+}
+
+const COLUMNS: &str = "scenario_id,parameter_path,percent_change,absolute_value,job_status,error,metric,unit,cmax,tmax,auc,delta_cmax_percent,delta_tmax_percent,delta_auc_percent";
+
+/// One row for each scenario and output; one with empty figures where there are none.
+fn csv(report: &Value) -> String {
+    let mut text = format!("{COLUMNS}\n");
+    let scenarios = report.get("scenarios").and_then(Value::as_array);
+    for scenario in scenarios.into_iter().flatten() {
+        let names = [
+            "scenario_id",
+            "parameter_path",
+            "percent_change",
+            "absolute_value",
+            "job_status",
+            "error",
+        ];
+        let about: Vec<String> = names.iter().map(|name| cell(scenario.get(*name))).collect();
+        let metrics = scenario
+            .get("metrics")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let metrics = if metrics.is_empty() {
+            vec![Value::Null]
+        } else {
+            metrics
+        };
+        for metric in metrics {
+            let path = metric
+                .get("parameter")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let deltas = scenario
+                .get("delta_percent")
+                .and_then(|deltas| deltas.get(path));
+            let figures =
+                ["parameter", "unit", "cmax", "tmax", "auc"].map(|name| cell(metric.get(name)));
+            let deltas =
+                ["cmax", "tmax", "auc"].map(|name| cell(deltas.and_then(|all| all.get(name))));
+            let row: Vec<String> = about.iter().cloned().chain(figures).chain(deltas).collect();
+            text.push_str(&row.join(","));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn cell(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) if text.contains(['"', ',', '\n', '\r']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_are_named_as_the_bridge_names_them() {
+        for (path, delta, id) in [
+            ("A|B", -0.1, "A_B_-100"),
+            (
+                "Organism|Weight (tissue)",
+                0.1,
+                "Organism_Weight__tissue__100",
+            ),
+            ("x-y_z", 0.0015, "x-y_z_1"),
+            ("x", 0.0, "x_0"),
+        ] {
+            assert_eq!(scenario_id(path, delta), id);
+        }
+        assert_eq!(percent(1.1, 0.0), Value::Null);
+    }
+}
