@@ -68,4 +68,5 @@ mod serve_reach_faults;
 mod serve_soak;
 mod serve_streams;
 mod serve_tls;
+mod ssh_server;
 mod support;

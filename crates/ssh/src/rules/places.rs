@@ -47,6 +47,9 @@ pub(super) const SECRETS: &[&str] = &[
 /// What may be looked at.
 pub(super) const ROOTS: &[&str] = &[
     "/etc",
+    // Where links in /etc lead on many systems.
+    "/usr/lib/os-release",
+    "/run/systemd/resolve",
     "/var/log",
     "/home",
     "/tmp",
