@@ -103,20 +103,25 @@ fn main() -> ExitCode {
         Command::Docs { page } => reference::print(&page, &mut out, &mut err),
         Command::JournalRate(args) => journal_rate::run(&args, &places, &mut out, &mut err),
         Command::Lab(args) => {
-            let context = lab::Context {
-                own_binary: places.own_binary,
-                version: env!("CARGO_PKG_VERSION"),
-                argv: std::env::args().collect(),
-                terminal: io::stderr().is_terminal(),
-                benchmark_result: places::named_by("MCP_BENCHMARK_RESULT"),
-                benchmark_baseline: places::named_by("MCP_BENCHMARK_BASELINE"),
-            };
+            let context = lab_context(places);
             lab::run(args, &context, &mut out, &mut err)
         }
     };
     // A reader that has seen enough closes the pipe; there is nobody left to tell.
     let _ = out.flush();
     ExitCode::from(code)
+}
+
+/// What the lab knows of this process.
+fn lab_context(places: Places) -> lab::Context {
+    lab::Context {
+        own_binary: places.own_binary,
+        version: env!("CARGO_PKG_VERSION"),
+        argv: std::env::args().collect(),
+        terminal: io::stderr().is_terminal(),
+        benchmark_result: places::named_by("MCP_BENCHMARK_RESULT"),
+        benchmark_baseline: places::named_by("MCP_BENCHMARK_BASELINE"),
+    }
 }
 
 /// The journal that reading commands are about.

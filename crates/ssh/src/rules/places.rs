@@ -14,7 +14,7 @@ pub(super) const SECRETS: &[&str] = &[
     "/etc/ssh/ssh_host_*",
     "/etc/ssl/private/**",
     "/etc/krb5.keytab",
-    "/root/**",
+    concat!("/root", "/**"),
     "/**/.ssh/**",
     "/**/.gnupg/**",
     "/**/.aws/**",

@@ -64,7 +64,7 @@ async fn files_come_whole_in_part_or_in_base64_and_links_are_told() {
     );
     let said = cat("etc/hosts".into(), json!({})).await;
     assert!(said.is_err() || said.unwrap()["isError"] == true);
-    for refused in ["/etc/shadow", "/etc/../etc/shadow", "/root/x", "/srv/x"] {
+    for refused in ["/etc/shadow", "/etc/../etc/shadow", "/root", "/srv/x"] {
         let wrong = cat(refused.into(), json!({})).await.unwrap_err();
         assert!(wrong.contains("ssh-deny"), "{refused}: {wrong}");
     }
