@@ -11,7 +11,7 @@ use toolkit::server::{DynToolServer, ToolServer};
 
 use crate::failure::Failure;
 use crate::local::{self, SystemClock};
-use crate::places::Places;
+use crate::places::{self, Places};
 
 /// A built-in server, by the name that `builtin:` takes.
 #[derive(Clone, Copy)]
@@ -59,8 +59,7 @@ pub const ALL: &[Wired] = &[
 ];
 
 fn ssh(setup: Setup) -> Result<Arc<dyn DynToolServer>, String> {
-    let variable = |name: &str| crate::places::variable(name)?.into_string().ok();
-    made(::ssh::Ssh::configured(&setup.options, variable))
+    made(::ssh::Ssh::configured(&setup.options, places::text_of))
 }
 
 fn made<S: ToolServer + 'static>(

@@ -140,6 +140,11 @@ pub fn own_binary() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("durward"))
 }
 
+/// The text of a variable that a file of the operator's names.
+pub fn text_of(name: &str) -> Option<String> {
+    variable(name)?.into_string().ok()
+}
+
 /// A path that a variable names, if it is set.
 pub fn named_by(name: &str) -> Option<PathBuf> {
     variable(name).map(PathBuf::from)

@@ -16,7 +16,7 @@ use toolkit::server::{
 
 use crate::Environment;
 use crate::command::{Command, Part};
-use crate::hosts::{Host, Hosts, Limits, Secret};
+use crate::hosts::{Host, Hosts, Limits, Links, Secret};
 use crate::pool::{Pool, SlotFault};
 use crate::sessions::{Session, Sessions};
 use crate::tools::{self, Tool};
@@ -184,6 +184,54 @@ impl Ssh {
         ended.map_err(|_| Failure::new("internal", "the command's task failed"))
     }
 
+    /// Whether every path of these commands leads where it says, and not elsewhere through a link: what was
+    /// judged is then what is opened, unless somebody changes a link in between.
+    async fn held(
+        &self,
+        session: &Session,
+        commands: &[Command],
+        cancel: &Cancel,
+    ) -> Result<(), Failure> {
+        let uses: Vec<_> = commands.iter().map(Command::uses).collect();
+        let operands = uses.iter().flat_map(|uses| &uses.operands);
+        let paths: Vec<&str> = operands
+            .filter(|operand| operand.part == Part::Path)
+            .map(|operand| operand.text)
+            .collect();
+        if paths.is_empty() || session.host.links == Links::Trusted {
+            return Ok(());
+        }
+        let asking = async {
+            self.slot(session)
+                .await
+                .map(|slot| slot.lead(&paths))?
+                .await
+                .map_err(|error| unled(&session.host, &error))
+        };
+        let (led, _) = tokio::select! {
+            led = tokio::time::timeout(self.limits().queue_wait(), asking) => led.map_err(|_| Failure::new("paths_unchecked", "the host did not say in time where the paths lead; the command did not run").retryable())??,
+            () = cancel.cancelled() => return Err(Failure::new("cancelled", "the command was cancelled before it was sent; it did not run")),
+        };
+        for (path, led) in paths.iter().zip(led) {
+            match led {
+                Ok(place) if place == tools::normalised(path) => {}
+                Ok(place) => {
+                    let wrong = format!(
+                        "{path} leads to {place}; name that path, so that it can be judged"
+                    );
+                    return Err(Failure::new("leads_elsewhere", wrong).with("leads_to", place));
+                }
+                Err(wrong) => {
+                    return Err(Failure::new(
+                        "unresolved_path",
+                        format!("{path} leads nowhere: {wrong}"),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     async fn one(&self, tool: Tool, call: &ToolCall, cancel: &Cancel) -> Result<Answer, Failure> {
         let args = call.args();
         let session =
@@ -194,6 +242,7 @@ impl Ssh {
             return Err(Failure::new("unfit_arguments", "there is no command"));
         };
         let order = tools::order(command, args, self.limits())?;
+        self.held(&session, &commands, cancel).await?;
         let ended = self.run(&session, order, cancel).await?;
         if tool == Tool::Hostname {
             tools::answer(&ended)?;
@@ -224,6 +273,7 @@ impl Ssh {
             return Err(Failure::new("unfit_arguments", "there is no path"));
         };
         let mut order = tools::order(command, args, self.limits())?;
+        self.held(&session, &commands, cancel).await?;
         order.bounds.stream_bytes_max = usize::try_from(asked.most).unwrap_or(usize::MAX);
         tools::of_file(&asked, &self.run(&session, order, cancel).await?)
     }
@@ -261,6 +311,7 @@ impl Ssh {
             .map(|command| tools::order(command, args, self.limits()))
             .collect();
         let (orders, total) = (orders?, commands.len());
+        self.held(&session, &commands, cancel).await?;
         let mut results = Vec::new();
         let mut all = true;
         if args.is_set("stop_on_error") {
@@ -471,6 +522,20 @@ pub(crate) fn state(commands: &[Command], facts: &mut Facts) {
     } else {
         Fact::Known(paths)
     };
+}
+
+fn unled(host: &Host, error: &std::io::Error) -> Failure {
+    let wrong = match error.kind() {
+        std::io::ErrorKind::Unsupported => format!(
+            "{} has no SFTP server that could say where paths lead; have it run one, or set links: trusted for this host",
+            host.name
+        ),
+        _ => format!(
+            "{} did not say where the paths lead: {error}; the command did not run",
+            host.name
+        ),
+    };
+    Failure::new("paths_unchecked", wrong)
 }
 
 fn failure(host: &Host, fault: SlotFault) -> Failure {

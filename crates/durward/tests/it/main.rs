@@ -71,5 +71,6 @@ mod serve_soak;
 mod serve_streams;
 mod serve_tls;
 mod simulation;
+mod ssh_server;
 mod support;
 mod unlisted_tools;

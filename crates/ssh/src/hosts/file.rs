@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Credential, Host, Hosts, Limits, Place, Proof, Trust};
+use super::{Credential, Host, Hosts, Limits, Links, Place, Proof, Trust};
 
 /// Most hosts of a file.
 pub const HOSTS_MAX: usize = 10_000;
@@ -75,6 +75,8 @@ struct HostText {
     jump: Vec<String>,
     #[serde(default)]
     trust: Trust,
+    #[serde(default)]
+    links: Links,
 }
 
 impl Hosts {
@@ -196,6 +198,7 @@ impl Reading<'_> {
             credential: Arc::clone(credential),
             jump: Vec::new(),
             trust: text.trust,
+            links: text.links,
         })
     }
 

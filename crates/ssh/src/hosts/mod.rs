@@ -38,6 +38,20 @@ pub struct Host {
     pub jump: Vec<Arc<Self>>,
     /// Which host keys are trusted.
     pub trust: Trust,
+    /// What becomes of a path that leads elsewhere.
+    pub links: Links,
+}
+
+/// What becomes of a path that leads elsewhere at the host, as through a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Links {
+    /// The host is asked before the command runs; a path that leads elsewhere is refused with the place
+    /// that it leads to, which can then be judged.
+    #[default]
+    Checked,
+    /// Nobody is asked: who may make links there may have other files read than the rules say.
+    Trusted,
 }
 
 /// Which keys of a host are trusted.

@@ -9,8 +9,10 @@ use tokio::time::Instant;
 
 use super::{Counts, LaneState, SlotFault};
 use crate::hosts::{Host, Limits};
-use crate::upstream::{Channel, ConnectFault, Connection, OpenFault, Way};
+use crate::upstream::{Channel, ConnectFault, Connection, Led, OpenFault, Sftp, Way};
 
+/// A connection with more places than these keeps a channel for asking about paths.
+const KEPT_ASIDE: usize = 2;
 /// How often a server is asked for one channel, and how long after the first no.
 const OPENINGS_MAX: usize = 3;
 const OPEN_AGAIN: Duration = Duration::from_millis(2);
@@ -42,6 +44,8 @@ struct Link {
     spare: Mutex<Option<(Channel, OwnedSemaphorePermit)>>,
     /// It is being opened.
     sparing: AtomicBool,
+    /// The channel on which paths are asked about, where one is kept.
+    sftp: tokio::sync::Mutex<Option<(Sftp, OwnedSemaphorePermit)>>,
     used: Mutex<Instant>,
     /// Places that it was made with, less those that the server did not give.
     places: AtomicUsize,
@@ -70,6 +74,34 @@ pub(crate) struct Taken {
 }
 
 impl Slot {
+    /// Where paths lead at the host, asked over the connection of this place. Where the host gives few
+    /// channels, this one is used up for it: `None` then, else the place comes back.
+    ///
+    /// # Errors
+    /// Where the host has no SFTP server, or the connection is lost.
+    pub async fn lead(mut self, paths: &[&str]) -> std::io::Result<(Vec<Led>, Option<Self>)> {
+        let link = Arc::clone(&self.link);
+        let mut kept = link.sftp.lock().await;
+        if let Some((sftp, _)) = kept.as_mut() {
+            match sftp.lead(paths).await {
+                Ok(led) => return Ok((led, Some(self))),
+                Err(error) => {
+                    *kept = None;
+                    return Err(error);
+                }
+            }
+        }
+        let (Some(channel), Some(place)) = (self.channel.take(), self.place.take()) else {
+            return Err(std::io::ErrorKind::BrokenPipe.into());
+        };
+        let mut sftp = Sftp::begin(channel).await?;
+        let led = sftp.lead(paths).await?;
+        if link.places.load(Ordering::Relaxed) > KEPT_ASIDE {
+            *kept = Some((sftp, place));
+        }
+        Ok((led, None))
+    }
+
     /// The channel, and what frees its place when it goes.
     pub fn take(mut self) -> Option<(Channel, Taken)> {
         let channel = self.channel.take()?;
@@ -272,6 +304,7 @@ impl Lane {
                     connection,
                     slots: Arc::new(Semaphore::new(places)),
                     spare: Mutex::new(None),
+                    sftp: tokio::sync::Mutex::new(None),
                     sparing: AtomicBool::new(false),
                     used: Mutex::new(Instant::now()),
                     places: AtomicUsize::new(places),
@@ -355,8 +388,9 @@ impl Link {
 
     /// Whether nothing runs on it.
     fn is_idle(&self) -> bool {
-        let spare =
-            usize::from(lock(&self.spare).is_some() || self.sparing.load(Ordering::Relaxed));
+        let aside = usize::from(self.sftp.try_lock().is_ok_and(|kept| kept.is_some()));
+        let spare = aside
+            + usize::from(lock(&self.spare).is_some() || self.sparing.load(Ordering::Relaxed));
         self.slots.available_permits() + spare >= self.places.load(Ordering::Relaxed)
     }
 

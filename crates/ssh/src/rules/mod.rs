@@ -51,7 +51,7 @@ pub fn policy() -> String {
         ),
         rule(
             "ssh-deny-other-roots",
-            "files outside of /etc, /var/log, /home, /tmp, /opt, /usr/share, /proc and /sys",
+            "files outside of /etc, /var/log, /home, /tmp, /opt, /usr/share, /proc, /sys and where links in /etc lead",
             "deny",
             &[("when", json!(places::outside()))],
         ),

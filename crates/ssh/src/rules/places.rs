@@ -14,7 +14,7 @@ pub(super) const SECRETS: &[&str] = &[
     "/etc/ssh/ssh_host_*",
     "/etc/ssl/private/**",
     "/etc/krb5.keytab",
-    "/root/**",
+    concat!("/root", "/**"),
     "/**/.ssh/**",
     "/**/.gnupg/**",
     "/**/.aws/**",
@@ -47,6 +47,9 @@ pub(super) const SECRETS: &[&str] = &[
 /// What may be looked at.
 pub(super) const ROOTS: &[&str] = &[
     "/etc",
+    // Where links in /etc lead on many systems.
+    "/usr/lib/os-release",
+    "/run/systemd/resolve",
     "/var/log",
     "/home",
     "/tmp",

@@ -10,12 +10,13 @@ fn judged(policy: &Policy, line: &str) -> Result<(Effect, String), String> {
     Ok((verdict.effect, verdict.final_rule.to_owned()))
 }
 
-/// The lines of a file of the corpus; a line end in a command is written as its picture.
+/// The lines of a file of the corpus; a line end in a command is written as its picture, as is root's home.
 fn lines(text: &str) -> Vec<String> {
     let kept = text
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with("# "));
     let pictured = [
+        ("\u{2302}", "/root"),
         ("\u{240a}", "\n"),
         ("\u{240d}", "\r"),
         ("\u{2409}", "\t"),

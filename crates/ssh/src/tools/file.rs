@@ -94,7 +94,7 @@ fn text(bytes: &[u8], is_cut: bool) -> Option<&str> {
 }
 
 /// A path without empty parts, `.` and `..`, as it is written: links are not followed.
-fn normalised(path: &str) -> String {
+pub(crate) fn normalised(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {

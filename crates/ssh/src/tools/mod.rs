@@ -8,7 +8,7 @@ mod run;
 
 pub(crate) use batch::{of_batch, together};
 pub(crate) use definitions::{Tool, all};
-pub(crate) use file::{FileAsked, of_file};
+pub(crate) use file::{FileAsked, normalised, of_file};
 pub(crate) use network::answer as of_network;
 pub(crate) use run::{answer, order};
 

@@ -4,8 +4,10 @@ mod connection;
 mod exec;
 mod fault;
 mod login;
+mod sftp;
 mod verify;
 
 pub(crate) use connection::{Channel, Connection, Way};
 pub(crate) use exec::{Bounds, End, Ended, Kept, Order, run};
 pub(crate) use fault::{ConnectFault, OpenFault};
+pub(crate) use sftp::{Led, Sftp};

@@ -15,6 +15,9 @@ use ssh::{Environment, Ssh};
 use toolkit::mcp::BuiltinSession;
 use toolkit::trial::Trial;
 
+/// A line of a configuration by which sshd has no SFTP server.
+pub const NO_SFTP: &str = "# no sftp\n";
+
 /// A running sshd; it is killed by its id at the end.
 pub struct Target {
     pub folder: PathBuf,
@@ -166,8 +169,13 @@ impl Target {
                 .port()
         });
         let at = |name: &str| folder.join(name).display().to_string();
+        let sftp = if more.contains(NO_SFTP) {
+            ""
+        } else {
+            "Subsystem sftp internal-sftp\n"
+        };
         let config = format!(
-            "{more}Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUseDNS no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 500:30:1000\nSubsystem sftp internal-sftp\n",
+            "{more}{sftp}Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUseDNS no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 500:30:1000\n",
             at("host"),
             at("user.pub"),
         );
@@ -209,6 +217,7 @@ impl Target {
 
     /// A file of hosts with this target as `web`, and more.
     pub fn hosts(&self, more: &str) -> Hosts {
+        let more = more.replace("PORT", &self.port.to_string());
         let text = format!(
             "known_hosts: [known_hosts]\ncredentials:\n  me: {{ user: {}, key: user }}\nhosts:\n  web: {{ address: 127.0.0.1, port: {}, credential: me }}\n{more}",
             user(),

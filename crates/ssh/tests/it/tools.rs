@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::target::{Client, Target, has};
+use crate::target::{Client, NO_SFTP, Target, has};
 
 async fn shipped(target: &Target) -> (Client, String) {
     let client = Client::new(target.hosts(""), Some(&ssh::rules::policy()));
@@ -64,7 +64,7 @@ async fn files_come_whole_in_part_or_in_base64_and_links_are_told() {
     );
     let said = cat("etc/hosts".into(), json!({})).await;
     assert!(said.is_err() || said.unwrap()["isError"] == true);
-    for refused in ["/etc/shadow", "/etc/../etc/shadow", "/root/x", "/srv/x"] {
+    for refused in ["/etc/shadow", "/etc/../etc/shadow", "/root", "/srv/x"] {
         let wrong = cat(refused.into(), json!({})).await.unwrap_err();
         assert!(wrong.contains("ssh-deny"), "{refused}: {wrong}");
     }
@@ -258,5 +258,99 @@ async fn a_session_belongs_to_its_client_and_ends_with_it() {
             .unwrap()
             .contains("there is no such session"),
         "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_path_that_leads_elsewhere_is_refused_with_the_place_that_it_leads_to() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("MaxSessions 1\n");
+    let (client, session) = shipped(&target).await;
+    let at = |name: &str| target.folder.join(name).display().to_string();
+    fs::write(at("file"), "one\ntwo\n").unwrap();
+    fs::create_dir(at("folder")).unwrap();
+    for (link, to) in [
+        ("shadow", "/etc/shadow"),
+        ("plain", &at("file")),
+        ("up", "/etc"),
+        ("loop", &at("loop")),
+    ] {
+        std::os::unix::fs::symlink(to, at(link)).unwrap();
+    }
+    let told = async |command: String| {
+        let said = client.run(&session, &command).await.unwrap();
+        said["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    for (path, place) in [
+        ("shadow", "/etc/shadow"),
+        ("plain", &at("file")),
+        ("up/shadow", "/etc/shadow"),
+        ("folder/../up/hostname", "/etc/hostname"),
+    ] {
+        let path = at(path);
+        for command in [
+            format!("cat {path}"),
+            format!("head -n 1 -- {path}"),
+            format!("grep root {path}"),
+            format!("cat {} {path}", at("file")),
+        ] {
+            let text = told(command.clone()).await;
+            assert!(
+                text.contains(&format!("leads to {place}; name that path")),
+                "{command}: {text}"
+            );
+        }
+    }
+    assert!(
+        told(format!("cat {}", at("loop")))
+            .await
+            .contains("leads nowhere")
+    );
+    assert!(
+        told(format!("cat {}", at("no/where")))
+            .await
+            .contains("leads nowhere")
+    );
+    assert_eq!(told(format!("cat {}", at("file"))).await, "one\ntwo\n");
+    assert_eq!(
+        told(format!("cat {}/../file", at("folder"))).await,
+        "one\ntwo\n"
+    );
+    assert_eq!(told(format!("ls {}/", at("folder"))).await, "");
+    let batch =
+        json!({"session_id": session, "commands": ["whoami", format!("cat {}", at("shadow"))]});
+    let said = client.call("ssh_batch_commands", batch).await.unwrap();
+    assert!(
+        said["isError"] == true && said.to_string().contains("leads to /etc/shadow"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_say_where_paths_lead_runs_no_command_with_paths_unless_its_links_are_trusted()
+ {
+    if !has("sshd") {
+        return;
+    }
+    let without = Target::new(NO_SFTP);
+    let client = without.client();
+    let session = client.connect("web").await;
+    let said = client.run(&session, "cat /etc/hostname").await.unwrap();
+    assert!(said.to_string().contains("has no SFTP server"), "{said}");
+    assert_eq!(
+        client.run(&session, "echo fine").await.unwrap()["structuredContent"]["stdout"],
+        "fine\n"
+    );
+    let client = Client::new(
+        without
+            .hosts("  free: { address: 127.0.0.1, port: PORT, credential: me, links: trusted }\n"),
+        None,
+    );
+    let session = client.connect("free").await;
+    assert_eq!(
+        client.run(&session, "cat /etc/hostname").await.unwrap()["structuredContent"]["exit_code"],
+        0
     );
 }

@@ -89,6 +89,19 @@ pub fn client_driver(name: &str) -> PathBuf {
     drivers.join(name)
 }
 
+/// Whether the system has this program; its absence is told as that of a component.
+pub fn installed(path: &str) -> bool {
+    let is_there = Path::new(path).exists();
+    assert!(
+        is_there || std::env::var_os("CI").is_none(),
+        "{path} is missing: run scripts/setup-tests"
+    );
+    if !is_there {
+        eprintln!("skipped: {path} is missing: run scripts/setup-tests");
+    }
+    is_there
+}
+
 /// A component, or `None` with a word on standard error. Continuous integration has them all.
 fn component(path: &str) -> Option<PathBuf> {
     let path = repository().join(".cache").join(path);

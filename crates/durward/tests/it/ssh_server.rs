@@ -1,0 +1,199 @@
+//! `builtin: ssh` as a user meets it: the shipped rules, a person's yes, the journal, and a real sshd.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::support::components;
+use crate::support::guarded::{LATEST, PATIENCE, Place, end};
+
+/// An sshd of this test's, stopped by its id.
+struct Sshd(Child);
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn output(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).output().unwrap();
+    assert!(output.status.success(), "{program} {args:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// An sshd on a free port that takes one key, and the file of hosts that says so.
+fn target(place: &Place) -> Sshd {
+    let at = |name: &str| place.path(name).display().to_string();
+    for key in ["host", "user"] {
+        output(
+            "ssh-keygen",
+            &["-q", "-t", "ed25519", "-N", "", "-f", &at(key)],
+        );
+    }
+    let me = output("id", &["-un"]);
+    if me == "root" {
+        fs::create_dir_all("/run/sshd").unwrap();
+    }
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let config = format!(
+        "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUseDNS no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n",
+        at("host"),
+        at("user.pub"),
+    );
+    fs::write(place.path("sshd_config"), config).unwrap();
+    let sshd = Command::new("/usr/sbin/sshd")
+        .args(["-D", "-f", &at("sshd_config"), "-E", &at("sshd.log")])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let sshd = Sshd(sshd);
+    let began = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(began.elapsed() < PATIENCE, "sshd does not start");
+        std::thread::yield_now();
+    }
+    let key = fs::read_to_string(place.path("host.pub")).unwrap();
+    fs::write(
+        place.path("known_hosts"),
+        format!("[127.0.0.1]:{port} {key}"),
+    )
+    .unwrap();
+    let hosts = format!(
+        "known_hosts: [known_hosts]\ncredentials: {{ me: {{ user: {me}, key: user }} }}\nhosts: {{ web: {{ address: 127.0.0.1, port: {port}, credential: me }} }}\n"
+    );
+    fs::write(place.path("ssh_hosts.yaml"), hosts).unwrap();
+    fs::write(
+        place.path("durward.yaml"),
+        "servers: { ssh: { builtin: ssh, hosts: ssh_hosts.yaml } }\n",
+    )
+    .unwrap();
+    sshd
+}
+
+fn has_sshd() -> bool {
+    components::installed("/usr/sbin/sshd")
+}
+
+#[test]
+fn an_agent_runs_what_the_shipped_rules_allow_and_nothing_else() {
+    if !has_sshd() {
+        return;
+    }
+    let place = Place::new();
+    let _sshd = target(&place);
+    let rules = place.durward(&["ssh", "rules"]);
+    place.write_policy(&String::from_utf8(rules.stdout).unwrap());
+    let mut client = place.guard_configured("durward.yaml", &[], "ssh");
+    client.handshake(LATEST).unwrap();
+    let said = client
+        .call_tool("ssh_connect", json!({"host": "web"}))
+        .unwrap();
+    let session = said.result().unwrap()["structuredContent"]["session_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let mut run = |command: &str| {
+        let said = client
+            .call_tool(
+                "ssh_run_command",
+                json!({"session_id": session, "command": command}),
+            )
+            .unwrap();
+        said.result().cloned().map_err(|error| format!("{error:?}"))
+    };
+    let said = run("hostname").unwrap();
+    assert_eq!(
+        said["structuredContent"]["stdout"],
+        output("hostname", &[]) + "\n"
+    );
+    assert_eq!(said["structuredContent"]["exit_code"], 0);
+    let touched = place.path("touched");
+    for refused in [
+        "cat /etc/shadow".to_owned(),
+        format!("hostname\ntouch {}", touched.display()),
+        format!("hostname & touch {}", touched.display()),
+        format!("sort -o {} /etc/hosts", touched.display()),
+        format!("touch {}", touched.display()),
+        "bash -c id".to_owned(),
+    ] {
+        let said = run(&refused);
+        assert!(
+            said.is_err() || said.as_ref().is_ok_and(|said| said["isError"] == true),
+            "{refused}: {said:?}"
+        );
+    }
+    assert!(!touched.exists());
+    assert_eq!(end(client).code, Some(0));
+    let journal = place.journal();
+    let decided = journal.decisions();
+    let of = |rule: &str| {
+        decided
+            .iter()
+            .filter(|record| record["final_rule"] == rule)
+            .count()
+    };
+    assert_eq!(
+        (of("ssh-allow-host"), of("ssh-deny-secrets")),
+        (1, 1),
+        "{decided:#?}"
+    );
+    let ran = decided
+        .iter()
+        .find(|record| record["final_rule"] == "ssh-allow-host")
+        .unwrap()
+        .to_string();
+    assert!(
+        ran.contains("\"host\"") && ran.contains("web") && ran.contains("hostname"),
+        "{ran}"
+    );
+}
+
+#[test]
+fn check_tells_what_becomes_of_a_command_by_its_exit_code() {
+    let place = Place::new();
+    for (command, code, word) in [
+        (
+            "cat /etc/hostname",
+            0,
+            "ALLOWED  rule ssh-allow-cat: whole files\n",
+        ),
+        (
+            "systemctl restart nginx",
+            3,
+            "ASKS  rule ssh-ask-services: ",
+        ),
+        ("cat /etc/shadow", 4, "REFUSED  rule ssh-deny-secrets: "),
+        ("rm -rf /tmp/x", 4, "REFUSED  rule default\n"),
+        (
+            "hostname; id",
+            4,
+            "REFUSED  it cannot be read: ; outside of quotes is for a shell",
+        ),
+    ] {
+        let output = place.durward(&["ssh", "check", command]);
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{command}: {told}");
+        assert!(told.starts_with(word), "{command}: {told}");
+    }
+    fs::write(
+        place.path("hosts.yaml"),
+        "hosts: { web: { credential: none } }\n",
+    )
+    .unwrap();
+    let output = place.durward(&["ssh", "hosts", "check", "hosts.yaml"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(16));
+    assert_eq!(
+        told,
+        "error: hosts.yaml: hosts.web.credential: there is no credential \"none\"\n"
+    );
+}
