@@ -91,6 +91,7 @@ impl Room {
             return None;
         }
         let wanted = bytes.max(self.bytes.saturating_mul(2));
+        let wanted = wanted.next_multiple_of(UNIT_BYTES);
         let wanted = wanted.min(BODIES_OF_CALLER_BYTES_MAX);
         let units = u32::try_from((wanted - self.bytes).div_ceil(UNIT_BYTES)).ok()?;
         // The caller's own first: who has none left takes nothing of the others'.
