@@ -16,6 +16,7 @@ mod circles;
 mod headers;
 mod metadata;
 mod modules;
+mod named;
 mod orphans;
 mod outbound;
 mod panics;
@@ -53,6 +54,7 @@ fn check(tree: &tree::Tree, packages: &[metadata::Package]) -> (Vec<Finding>, si
     findings.extend(binaries::check(packages));
     findings.extend(circles::check(tree));
     findings.extend(headers::check(tree));
+    findings.extend(named::check(tree));
     findings.extend(orphans::check(tree));
     findings.extend(outbound::check(tree));
     findings.extend(panics::check(tree));

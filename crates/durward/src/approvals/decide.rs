@@ -12,7 +12,10 @@ use crate::places::Places;
 
 use super::{EXIT_CANNOT, EXIT_NOT_TAKEN, text, warn};
 
-/// Arguments of `durward approvals allow` and `once`.
+/// The label of an answer that has to be confirmed.
+pub const NOT_ALL_SHOWN: &str = "not_all_shown";
+
+/// Which call is answered.
 #[derive(Debug, Args)]
 pub struct DecideArgs {
     /// The waiting call, or the beginning of its id
@@ -21,6 +24,16 @@ pub struct DecideArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// Arguments of `durward approvals allow` and `once`.
+#[derive(Debug, Args)]
+pub struct AllowArgs {
+    #[command(flatten)]
+    pub decide: DecideArgs,
+    /// Allow it although part of the call is too long to be shown
+    #[arg(long)]
+    pub unseen: bool,
 }
 
 /// Arguments of `durward approvals deny`.
@@ -45,6 +58,15 @@ fn id(text: &str) -> Result<String, String> {
     }
 }
 
+/// An answer.
+pub struct Said {
+    pub choice: Choice,
+    /// Why, for the caller.
+    pub reason: Option<String>,
+    /// The yes knows that not all of the call was shown.
+    pub unseen: bool,
+}
+
 /// What became of an answer.
 pub enum Taken {
     /// It stands: the instance's words.
@@ -54,13 +76,7 @@ pub enum Taken {
 }
 
 /// Gives an answer to the one instance that holds the call.
-pub fn give(
-    found: &mut Found,
-    id: &str,
-    choice: Choice,
-    reason: Option<String>,
-    err: &mut dyn Write,
-) -> (Taken, bool) {
+pub fn give(found: &mut Found, id: &str, said: &Said, err: &mut dyn Write) -> (Taken, bool) {
     let mut failed = false;
     // Several instances may have ids that begin so: nothing is answered before that is known.
     let mut fitting: Vec<(usize, String)> = Vec::new();
@@ -79,8 +95,9 @@ pub fn give(
     }
     let request = |id: &str| Request::Answer {
         id: id.to_owned(),
-        answer: choice.label().to_owned(),
-        reason: reason.clone(),
+        answer: said.choice.label().to_owned(),
+        reason: said.reason.clone(),
+        unseen: said.unseen,
     };
     if fitting.len() > 1 {
         let names: Vec<String> = fitting.into_iter().map(|(_, name)| name).collect();
@@ -120,22 +137,21 @@ pub fn give(
 /// Answers and says what came of it.
 pub fn run(
     args: &DecideArgs,
-    choice: Choice,
-    reason: Option<String>,
+    said: &Said,
     places: &Places,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
     let mut found = client::instances(places);
     let mut failed = warn(&found, err);
-    let (taken, failed_too) = give(&mut found, &args.id, choice, reason, err);
+    let (taken, failed_too) = give(&mut found, &args.id, said, err);
     failed |= failed_too;
     match taken {
         Taken::Yes(value) => {
             if args.json {
                 writeln!(out, "{value}")?;
             } else {
-                writeln!(out, "{}", sentence(choice, &value))?;
+                writeln!(out, "{}", sentence(said.choice, &value))?;
             }
             Ok(0)
         }
@@ -148,6 +164,9 @@ pub fn run(
                 )?;
             }
             let _ = writeln!(err, "error: {message}");
+            if label == NOT_ALL_SHOWN {
+                let _ = writeln!(err, "hint: --unseen confirms it");
+            }
             Ok(if failed && label == "unknown" {
                 EXIT_CANNOT
             } else {

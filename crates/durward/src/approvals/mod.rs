@@ -13,7 +13,9 @@ use gate::approval::Choice;
 use crate::control::client::Found;
 use crate::places::Places;
 
-/// Nothing was changed, because nothing of that id waits or it was answered before.
+use decide::Said;
+
+/// Nothing was changed: nothing of that id waits, it was answered before, or a yes has to be confirmed.
 const EXIT_NOT_TAKEN: u8 = 1;
 /// The question could not be asked: a socket that cannot be used, an answer that cannot be printed.
 const EXIT_CANNOT: u8 = 2;
@@ -29,8 +31,10 @@ A call waits where a hitl rule matches it. Nobody answering within the time (50 
   durward approvals once k7f             yes, this once; three letters of an id will do
   durward approvals deny k7f --reason \"not on a Friday\"
 
-Exit codes: 0 done; 1 nothing of that id waits, or it was answered before; 2 an instance could not be
-asked.";
+Where part of a call is too long to be shown, a yes is taken only with --unseen.
+
+Exit codes: 0 done; 1 nothing of that id waits, it was answered before, or a yes has to be confirmed; 2 an
+instance could not be asked.";
 
 /// Arguments of `durward approvals`.
 #[derive(Debug, Args)]
@@ -46,9 +50,9 @@ enum Command {
     /// Show calls as they begin to wait, and answer them at a terminal
     Watch(watch::WatchArgs),
     /// Let a call pass, and the same call for a while
-    Allow(decide::DecideArgs),
+    Allow(decide::AllowArgs),
     /// Let a call pass, this once
-    Once(decide::DecideArgs),
+    Once(decide::AllowArgs),
     /// Refuse a call
     Deny(decide::DenyArgs),
 }
@@ -58,11 +62,15 @@ pub fn run(args: &ApprovalsArgs, places: &Places, out: &mut dyn Write, err: &mut
     let done = match &args.command {
         Command::List(args) => list::run(args, places, out, err),
         Command::Watch(args) => watch::run(args, places, out, err),
-        Command::Allow(args) => decide::run(args, Choice::Allow, None, places, out, err),
-        Command::Once(args) => decide::run(args, Choice::Once, None, places, out, err),
+        Command::Allow(args) => allow(args, Choice::Allow, places, out, err),
+        Command::Once(args) => allow(args, Choice::Once, places, out, err),
         Command::Deny(args) => {
-            let reason = args.reason.clone();
-            decide::run(&args.decide, Choice::Deny, reason, places, out, err)
+            let said = Said {
+                choice: Choice::Deny,
+                reason: args.reason.clone(),
+                unseen: false,
+            };
+            decide::run(&args.decide, &said, places, out, err)
         }
     };
     match done {
@@ -74,6 +82,21 @@ pub fn run(args: &ApprovalsArgs, places: &Places, out: &mut dyn Write, err: &mut
             EXIT_CANNOT
         }
     }
+}
+
+fn allow(
+    args: &decide::AllowArgs,
+    choice: Choice,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let said = Said {
+        choice,
+        reason: None,
+        unseen: args.unseen,
+    };
+    decide::run(&args.decide, &said, places, out, err)
 }
 
 /// Says what could not be looked at; whether that was anything.

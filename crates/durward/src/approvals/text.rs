@@ -40,6 +40,10 @@ pub fn question(question: &Value, out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     line("arguments", text("arguments"))?;
+    if question.get("is_cut").and_then(Value::as_bool) == Some(true) {
+        let told = "part of this is too long to be shown; a yes has to be confirmed";
+        line("", Some(told.to_owned()))?;
+    }
     line("effects", Some(effects(question)))?;
     let who = match text("client_id") {
         Some(client) => format!("{} with {client}", text("subject_id").unwrap_or_default()),

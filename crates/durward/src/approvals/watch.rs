@@ -15,7 +15,7 @@ use crate::control::Request;
 use crate::control::client::{self, Instance};
 use crate::places::Places;
 
-use super::decide::{Taken, give, sentence};
+use super::decide::{NOT_ALL_SHOWN, Said, Taken, give, sentence};
 use super::{text, warn};
 
 /// How often new instances are looked for, in milliseconds.
@@ -244,8 +244,16 @@ impl Watch<'_> {
             }
         };
         let mut found = client::instances(self.places);
-        match give(&mut found, &id, choice, None, err).0 {
+        let said = Said {
+            choice,
+            reason: None,
+            unseen: words.next() == Some("unseen"),
+        };
+        match give(&mut found, &id, &said, err).0 {
             Taken::Yes(value) => writeln!(out, "{}", sentence(choice, &value))?,
+            Taken::No(label, message) if label == NOT_ALL_SHOWN => {
+                writeln!(out, "{message} with: {} {id} unseen", choice.label())?;
+            }
             Taken::No(_, message) => writeln!(out, "{message}")?,
         }
         Ok(true)

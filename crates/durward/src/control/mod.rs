@@ -44,6 +44,9 @@ pub enum Request {
         /// Why, for the caller.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The yes knows that not all of the call was shown.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unseen: bool,
     },
 }
 

@@ -241,7 +241,12 @@ impl Control {
                     "healthy": !self.gate.has_failed(),
                 }))
             }
-            Request::Answer { id, answer, reason } => self.decide(&id, &answer, reason),
+            Request::Answer {
+                id,
+                answer,
+                reason,
+                unseen,
+            } => self.decide(&id, &answer, reason, unseen),
             // These have more than one line, or have to wait; whoever reads the requests answers them.
             Request::Approvals | Request::WatchApprovals | Request::Reload => {
                 refused("bad_request", "not here")
@@ -249,7 +254,7 @@ impl Control {
         }
     }
 
-    fn decide(&self, id: &str, answer: &str, reason: Option<String>) -> Value {
+    fn decide(&self, id: &str, answer: &str, reason: Option<String>, unseen: bool) -> Value {
         let Some(choice) = Choice::parse(answer) else {
             return refused("bad_request", "the answer is none of allow, once, deny");
         };
@@ -258,6 +263,7 @@ impl Control {
             channel: Channel::Cli,
             approver: self.user.clone(),
             reason,
+            unseen,
         };
         match self.gate.approvals().answer(id, answer) {
             Ok(question) => {

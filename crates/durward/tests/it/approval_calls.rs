@@ -99,6 +99,29 @@ impl Scene {
     }
 }
 
+#[test]
+fn a_yes_to_what_is_too_long_to_be_shown_has_to_be_confirmed() {
+    let Some(mut scene) = Scene::new(&[]) else {
+        return;
+    };
+    scene.write(1, "long.txt", &"y".repeat(3_000));
+    let ids = scene.until_waiting(1);
+    assert_eq!(scene.waiting()[0]["is_cut"], true);
+    let (code, said) = scene.answer(&["list"]);
+    assert_eq!(code, Some(0));
+    assert!(said.contains("a yes has to be confirmed"), "{said}");
+    let (code, said) = scene.answer(&["once", &ids[0]]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("too long to be shown"), "{said}");
+    assert!(said.contains("--unseen"), "{said}");
+    assert!(!scene.folder.join("long.txt").exists());
+    let (code, said) = scene.answer(&["once", &ids[0], "--unseen"]);
+    assert_eq!(code, Some(0), "{said}");
+    passed(&line(&mut scene.client), 1);
+    assert!(scene.folder.join("long.txt").exists());
+    scene.end();
+}
+
 /// The answer is a result of the server's.
 #[track_caller]
 fn passed(answer: &Value, id: u64) {

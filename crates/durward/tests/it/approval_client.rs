@@ -244,6 +244,39 @@ fn an_answer_that_is_none_leaves_the_call_to_others_or_refuses_it() {
 }
 
 #[test]
+fn a_form_asks_for_a_confirmation_where_not_all_is_shown() {
+    for confirmed in [false, true] {
+        let (place, mut client) = raw(r#"["client"]"#);
+        let mut long = call(1);
+        long["params"]["arguments"]["text"] = "y".repeat(3_000).into();
+        say(&mut client, &long);
+        let form = line(&mut client);
+        let members = &form["params"]["requestedSchema"]["properties"];
+        assert_eq!(
+            members["although_not_all_is_shown"]["type"], "boolean",
+            "{form}"
+        );
+        let content = json!({"answer": "allow once", "although_not_all_is_shown": confirmed});
+        let result = json!({"action": "accept", "content": content});
+        say(
+            &mut client,
+            &json!({"jsonrpc": "2.0", "id": form["id"], "result": result}),
+        );
+        let answer = line(&mut client);
+        if confirmed {
+            assert!(answer["result"].is_object(), "{answer}");
+        } else {
+            assert_eq!(
+                answer["error"]["data"]["reason"], "approval_unfit",
+                "{answer}"
+            );
+        }
+        end(client);
+        assert_eq!(place.counted().len(), usize::from(confirmed));
+    }
+}
+
+#[test]
 fn a_cancelled_call_closes_the_form() {
     let (place, mut client) = raw(r#"["client"]"#);
     say(&mut client, &call(1));

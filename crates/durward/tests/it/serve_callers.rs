@@ -2,9 +2,12 @@
 //! one says nothing of what it showed to another.
 
 use std::fs;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
-use crate::support::guarded::Place;
-use crate::support::serving::{Answer, Served, modern, modern_headers};
+use crate::support::guarded::{Place, most_resident_kib};
+use crate::support::serving::{self, Answer, Served, modern, modern_headers};
 use serde_json::Value;
 
 /// A place with two callers; the values of their `Authorization`.
@@ -67,6 +70,56 @@ fn a_caller_that_floods_leaves_the_others_their_own() {
     let (code, place) = served.stop();
     assert_eq!(code, Some(0));
     assert_eq!(place.counted().len(), 40);
+}
+
+/// A request whose body stops before its end, as far as the server takes it.
+fn stalled(served: &Served, key: &str) -> TcpStream {
+    const BODY_BYTES: usize = 16 * 1024 * 1024;
+    let mut stream = served.connect();
+    let wait = Some(Duration::from_millis(500));
+    stream.set_write_timeout(wait).unwrap();
+    let head = format!(
+        "POST /mcp/echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nauthorization: {key}\r\ncontent-length: {BODY_BYTES}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let blanks = vec![b' '; 1024 * 1024];
+    // What finds no room is not read: writing it ends with the time.
+    for _ in 0..15 {
+        if stream.write_all(&blanks).is_err() {
+            break;
+        }
+    }
+    stream
+}
+
+#[test]
+fn j17_bodies_that_stall_take_no_more_than_their_callers_share() {
+    const STALLED: usize = 40;
+    const WEIGHT_KIB_MAX: u64 = 80 * 1024;
+    let (place, one, other) = two_callers();
+    let served = Served::start_in(place, &[]);
+    // The server is started and has listed its tools.
+    assert_eq!(reason(&modern_call(&served, &other, "0")), None);
+    let streams: Vec<TcpStream> = std::thread::scope(|scope| {
+        let writing: Vec<_> = (0..STALLED)
+            .map(|_| scope.spawn(|| stalled(&served, &one)))
+            .collect();
+        writing
+            .into_iter()
+            .map(|stream| stream.join().unwrap())
+            .collect()
+    });
+    let weight = most_resident_kib(served.process.id());
+    assert!(weight < WEIGHT_KIB_MAX, "{weight} KiB");
+    // Another caller has room for a body of several pieces.
+    let mut headers = modern_headers("tools/call", "echo");
+    headers.push(("authorization", &other));
+    let began = Instant::now();
+    let body = serving::modern_call("1", &"x".repeat(300 * 1024));
+    let answer = served.send("POST", "/mcp/echo", &headers, &body);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(began.elapsed() < Duration::from_secs(10), "it has waited");
+    drop(streams);
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub struct Answer {
     /// Why, in the approver's words: told to the caller where it is a no. At most
     /// [`REASON_CHARS_MAX`] characters are kept.
     pub reason: Option<String>,
+    /// A yes that knows that not all of the call was shown.
+    pub unseen: bool,
 }
 
 /// Longest reason that is kept, in characters.
@@ -105,6 +107,8 @@ pub enum Declined {
         /// How.
         outcome: Outcome,
     },
+    /// Not all of the call was shown, and the yes does not say that it knows.
+    NotAllShown,
     /// The rule that asks does not take answers on this channel, only on these.
     Channel(Vec<Channel>),
 }
@@ -123,6 +127,7 @@ impl Declined {
                 Outcome::Withdrawn => "withdrawn",
                 Outcome::Void => "void",
             },
+            Self::NotAllShown => "not_all_shown",
             Self::Channel(_) => "channel_not_allowed",
         }
     }
@@ -145,6 +150,9 @@ impl fmt::Display for Declined {
             Self::Ended { id, outcome } => {
                 write!(f, "{id} was already {outcome}; this answer changes nothing")
             }
+            Self::NotAllShown => f.write_str(
+                "part of this call is too long to be shown; look at it again, and confirm a yes",
+            ),
             Self::Channel(channels) => {
                 let names: Vec<&str> = channels.iter().map(|c| c.label()).collect();
                 write!(

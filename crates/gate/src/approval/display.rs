@@ -121,25 +121,44 @@ fn push_part(out: &mut String, part: &str) {
     }
 }
 
-/// Arguments as raw JSON, on one line: numbers and structure as they came, strings made safe. Where all of
-/// it is too long, each string is cut shorter, so that no long one takes the place of the others.
+/// Whether a text is longer than [`text`] shows of it.
 #[must_use]
-pub fn arguments(raw: &str) -> String {
+pub fn is_cut(text: &str, chars_max: usize) -> bool {
+    text.char_indices().nth(chars_max).is_some()
+}
+
+/// Arguments as raw JSON, on one line: numbers and structure as they came, strings made safe; and whether
+/// any of it is missing. Where all of it is too long, each string is cut shorter, so that no long one takes
+/// the place of the others.
+#[must_use]
+pub fn arguments(raw: &str) -> (String, bool) {
     /// Shorter than this no string is cut for the sake of others.
     const STRING_CHARS_LEAST: usize = 30;
     let mut chars_max = STRING_CHARS_MAX;
     loop {
         match shown(raw, chars_max) {
-            (out, false) => return out,
-            (out, true) if chars_max <= STRING_CHARS_LEAST => return out,
-            (_, true) => chars_max /= 2,
+            (out, Missing::End) if chars_max <= STRING_CHARS_LEAST => return (out, true),
+            (_, Missing::End) => chars_max /= 2,
+            (out, Missing::Within) => return (out, true),
+            (out, Missing::Nothing) => return (out, false),
         }
     }
 }
 
-/// The same with strings of at most so many characters, and whether anything is missing at the end.
-fn shown(raw: &str, chars_max: usize) -> (String, bool) {
+/// What is not shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Nothing,
+    /// Parts of long strings.
+    Within,
+    /// What comes last.
+    End,
+}
+
+/// The same with strings of at most so many characters.
+fn shown(raw: &str, chars_max: usize) -> (String, Missing) {
     let mut out = String::new();
+    let mut missing_of = Missing::Nothing;
     let mut left = ARGUMENTS_CHARS_MAX;
     let mut rest = raw;
     while let Some(first) = rest.chars().next() {
@@ -148,25 +167,28 @@ fn shown(raw: &str, chars_max: usize) -> (String, bool) {
         if first.is_whitespace() {
             continue;
         }
-        let shown = if first == '"' {
+        let (shown, is_cut) = if first == '"' {
             string(token, chars_max)
         } else if matches!(token, ":" | ",") {
-            format!("{token} ")
+            (format!("{token} "), false)
         } else {
-            text(token, chars_max)
+            (text(token, chars_max), is_cut(token, chars_max))
         };
+        if is_cut {
+            missing_of = Missing::Within;
+        }
         let length = shown.chars().count();
         if length > left {
             let missing = token.chars().count() + rest.chars().count();
             out.push_str(&format!(
                 "…[{missing} more characters of the arguments not shown]"
             ));
-            return (out, true);
+            return (out, Missing::End);
         }
         left -= length;
         out.push_str(&shown);
     }
-    (out, false)
+    (out, missing_of)
 }
 
 /// Where the JSON token that begins here ends.
@@ -193,13 +215,12 @@ fn token_end(rest: &str, first: char) -> usize {
 }
 
 /// A JSON string, decoded and made safe, in quotes. One that cannot be decoded (half of a surrogate
-/// pair) is shown as it was spelled.
-fn string(token: &str, chars_max: usize) -> String {
-    let inner = match serde_json::from_str::<String>(token) {
-        Ok(decoded) => text(&decoded, chars_max),
-        Err(_) => text(token.trim_matches('"'), chars_max),
-    };
-    format!("\"{}\"", inner.replace('"', "\\\""))
+/// pair) is shown as it was spelled. And whether it is cut.
+fn string(token: &str, chars_max: usize) -> (String, bool) {
+    let decoded = serde_json::from_str::<String>(token);
+    let inner = decoded.as_deref().unwrap_or(token.trim_matches('"'));
+    let shown = text(inner, chars_max).replace('"', "\\\"");
+    (format!("\"{shown}\""), is_cut(inner, chars_max))
 }
 
 #[cfg(test)]
@@ -253,14 +274,16 @@ mod tests {
         assert_eq!(text("abcdef", 4), "abcd…[2 more characters not shown]");
         assert_eq!(text("äöüß", 4), "äöüß");
         let long = format!(r#"{{"content":"{}","path":"/tmp/x"}}"#, "x".repeat(5_000));
-        let shown = arguments(&long);
+        let (shown, is_cut) = arguments(&long);
+        assert!(is_cut);
         assert!(
             shown.contains("…[4000 more characters not shown]"),
             "{shown}"
         );
         assert!(shown.ends_with("\"path\": \"/tmp/x\"}"), "{shown}");
         let many = format!("[{}]", vec!["\"0123456789\""; 1_000].join(","));
-        let shown = arguments(&many);
+        let (shown, is_cut) = arguments(&many);
+        assert!(is_cut);
         assert!(
             shown.ends_with("more characters of the arguments not shown]"),
             "{shown}"
@@ -272,7 +295,8 @@ mod tests {
     fn j14_filler_does_not_hide_what_comes_behind_it() {
         let filler = format!("\"{}\"", "x".repeat(1_000));
         let fillers = vec![filler; 20].join(",");
-        let shown = arguments(&format!(r#"{{"a":[{fillers}],"path":"/etc/shadow"}}"#));
+        let (shown, is_cut) = arguments(&format!(r#"{{"a":[{fillers}],"path":"/etc/shadow"}}"#));
+        assert!(is_cut);
         assert!(shown.ends_with(r#""path": "/etc/shadow"}"#), "{shown}");
         assert!(shown.chars().count() <= ARGUMENTS_CHARS_MAX);
     }
@@ -291,7 +315,7 @@ mod tests {
             ("{}", "{}"),
         ];
         for (raw, expected) in cases {
-            assert_eq!(arguments(raw), expected, "{raw}");
+            assert_eq!(arguments(raw), (expected.to_owned(), false), "{raw}");
         }
     }
 }

@@ -215,7 +215,8 @@ impl Approvals {
     /// [`ID_LETTERS_MIN`] letters). The first answer stands.
     ///
     /// # Errors
-    /// Where there is no such question, it has ended, or the channel may not answer it.
+    /// Where there is no such question, it has ended, the channel may not answer it, or a yes does not say
+    /// that it knows that not all was shown.
     pub fn answer(&self, id: &str, mut answer: Answer) -> Result<Question, Declined> {
         if let Some(reason) = &mut answer.reason {
             *reason = display::text(reason, REASON_CHARS_MAX);
@@ -228,6 +229,9 @@ impl Approvals {
         };
         if !entry.approvers.contains(&answer.channel) {
             return Err(Declined::Channel(entry.approvers.clone()));
+        }
+        if entry.question.is_cut && answer.choice != Choice::Deny && !answer.unseen {
+            return Err(Declined::NotAllShown);
         }
         // Exact, however long ago the last look at deadlines was.
         let outcome = if now_ns < entry.deadline_ns {

@@ -1,6 +1,7 @@
 //! A question as a person sees it. All text in it is safe to show: see [`super::display`].
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use serde::Serialize;
@@ -100,6 +101,8 @@ pub struct Question {
     /// The arguments on one line, cut where they are long; what is missing is said in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
+    /// Whether something of the call is too long to be shown: a yes has to say that it knows.
+    pub is_cut: bool,
     /// What the tool is known to do to the world.
     pub side_effects: Vec<&'static str>,
     /// The server.
@@ -134,7 +137,14 @@ pub struct Question {
 
 impl Question {
     pub(super) fn new(id: Id, asking: &Asking<'_>, timeout_ms: u64, remember_ms: u64) -> Self {
-        let name = |text: &str| display::text(text, NAME_CHARS_MAX);
+        let cut = Cell::new(false);
+        let name = |text: &str| {
+            cut.set(cut.get() || display::is_cut(text, NAME_CHARS_MAX));
+            display::text(text, NAME_CHARS_MAX)
+        };
+        let arguments = asking.arguments.as_deref().map(display::arguments);
+        cut.set(arguments.as_ref().is_some_and(|(_, is_cut)| *is_cut));
+        let arguments = arguments.map(|(shown, _)| shown);
         let facts = asking.facts;
         let paths = facts.paths.known().map(Vec::as_slice).unwrap_or_default();
         let first = |role: Role| {
@@ -154,7 +164,7 @@ impl Question {
             .filter(|a| !a.content)
             .map(|a| a.meaning.places.len())
             .sum();
-        Self {
+        let mut question = Self {
             id: id.to_string(),
             direction: facts.direction.label(),
             mcp_method: name(&facts.method),
@@ -164,7 +174,8 @@ impl Question {
             source_path: source.map(|p| name(p)),
             dest_path: dest.map(|p| name(p)),
             more_places: places.saturating_sub(shown),
-            arguments: asking.arguments.as_deref().map(display::arguments),
+            arguments,
+            is_cut: false,
             side_effects: asking.side_effects.to_vec(),
             backend_id: name(&facts.backend_id),
             subject_id: name(&facts.subject_id),
@@ -183,7 +194,9 @@ impl Question {
             created_at: format_utc(asking.created_ms),
             timeout_seconds: timeout_ms / 1_000,
             remaining_ms: timeout_ms,
-        }
+        };
+        question.is_cut = cut.get();
+        question
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::journal_support::{NOW_MS, Place};
-use gate::approval::{Answer, Channel, Choice, Declined, Options, Outcome, Shown};
+use gate::approval::{Answer, Channel, Choice, Declined, Options, Outcome, Shown, display};
 use gate::facts::{Fact, Facts, ResourceType};
 use gate::paths::canonical::Meaning;
 use gate::paths::{PathArgument, Role};
@@ -142,6 +142,7 @@ fn by(approver: &str, choice: Choice) -> Answer {
         channel: Channel::Cli,
         approver: approver.into(),
         reason: None,
+        unseen: false,
     }
 }
 
@@ -431,6 +432,31 @@ fn only_channels_that_the_rule_names_may_answer() {
     scene.gate.approvals().answer(&id, answer).unwrap();
     let resumed = scene.gate.resume(ticket, write());
     assert!(matches!(resumed, Admission::Permit(_)), "{resumed:?}");
+}
+
+#[test]
+fn a_yes_to_what_is_not_all_shown_has_to_say_so() {
+    let scene = Scene::new(Options::default());
+    let arguments = |length: usize| format!(r#"{{"content":"{}"}}"#, "x".repeat(length));
+    let ticket = scene.ask(&write(), &arguments(display::STRING_CHARS_MAX + 1));
+    assert!(scene.gate.approvals().list()[0].is_cut);
+    for choice in [Choice::Allow, Choice::Once] {
+        let declined = scene.answer(&ticket, choice).unwrap_err();
+        assert_eq!(declined, Declined::NotAllShown);
+    }
+    let confirmed = Answer {
+        unseen: true,
+        ..by("p", Choice::Once)
+    };
+    let id = ticket.id().to_string();
+    scene.gate.approvals().answer(&id, confirmed).unwrap();
+    let resumed = scene.gate.resume(ticket, write());
+    assert!(matches!(resumed, Admission::Permit(_)), "{resumed:?}");
+    // A no needs no confirmation, nor does a yes to what is all there.
+    let ticket = scene.ask(&write(), &arguments(display::STRING_CHARS_MAX + 1));
+    scene.answer(&ticket, Choice::Deny).unwrap();
+    let ticket = scene.ask(&write(), &arguments(display::STRING_CHARS_MAX));
+    scene.answer(&ticket, Choice::Once).unwrap();
 }
 
 /// Links that the rules lead through may lead elsewhere by now; other bounds are no other rules.

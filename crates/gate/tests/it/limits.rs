@@ -270,6 +270,7 @@ fn an_approval_begins_the_window_anew() {
         channel: Channel::Cli,
         approver: "p".into(),
         reason: None,
+        unseen: false,
     };
     let id = ticket.id().to_string();
     scene.gate.approvals().answer(&id, yes).unwrap();

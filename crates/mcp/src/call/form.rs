@@ -1,7 +1,8 @@
 //! Asking the client's own person by elicitation: our question, and reading the answer.
 
-use gate::approval::{Answer, Channel, Choice, Question};
-use serde_json::{Value, json};
+use gate::Gate;
+use gate::approval::{Answer, Channel, Choice, Declined, Question};
+use serde_json::{Map, Value, json};
 use wire::id::IdKey;
 use wire::jsonrpc::member;
 use wire::{Bounds, scan_reply};
@@ -10,6 +11,8 @@ use wire::{Bounds, scan_reply};
 pub const ID_PREFIX: &str = "durward-approval-";
 /// The member of the form that holds the answer.
 const FIELD: &str = "answer";
+/// The member that confirms a yes to what is not all shown.
+const UNSEEN: &str = "although_not_all_is_shown";
 const ONCE: &str = "allow once";
 const DENY: &str = "deny";
 /// Begins the answer that is remembered; how long follows.
@@ -22,6 +25,19 @@ pub enum Said {
     Answer(Answer),
     /// Nobody decided: an error, a form that was closed, or something that is no answer.
     Nothing,
+}
+
+impl Said {
+    /// Gives the answer to the question of this name, where it is one. Where another channel was faster, its
+    /// answer stands.
+    #[must_use]
+    pub fn is_taken(self, gate: &Gate, name: &str) -> bool {
+        let Self::Answer(answer) = self else {
+            return false;
+        };
+        let taken = gate.approvals().answer(name, answer);
+        !matches!(taken, Err(Declined::NotAllShown))
+    }
 }
 
 /// `elicitation/create` about a question, and the id that its answer will carry.
@@ -48,15 +64,21 @@ pub fn form(question: &Question) -> Value {
         ));
     }
     choices.push(DENY.to_owned());
+    let mut members = Map::new();
+    members.insert(
+        FIELD.to_owned(),
+        json!({ "type": "string", "title": "Your answer", "enum": choices }),
+    );
+    if question.is_cut {
+        let title = "Allow it although not all of it is shown";
+        members.insert(
+            UNSEEN.to_owned(),
+            json!({ "type": "boolean", "title": title, "default": false }),
+        );
+    }
     json!({
         "message": message(question),
-        "requestedSchema": {
-            "type": "object",
-            "properties": {
-                FIELD: { "type": "string", "title": "Your answer", "enum": choices },
-            },
-            "required": [FIELD],
-        },
+        "requestedSchema": { "type": "object", "properties": members, "required": [FIELD] },
     })
 }
 
@@ -135,6 +157,10 @@ pub fn said(result: &Value, approver: &str, only_client: bool) -> Said {
         .get("content")
         .and_then(|content| content.get(FIELD))
         .and_then(Value::as_str);
+    let confirmed = result
+        .get("content")
+        .and_then(|content| content.get(UNSEEN))
+        .and_then(Value::as_bool);
     let choice = match result.get("action").and_then(Value::as_str) {
         Some("accept") => match chosen {
             Some(ONCE) => Choice::Once,
@@ -151,6 +177,7 @@ pub fn said(result: &Value, approver: &str, only_client: bool) -> Said {
         channel: Channel::Client,
         approver: approver.to_owned(),
         reason: None,
+        unseen: confirmed == Some(true),
     })
 }
 

@@ -121,14 +121,8 @@ pub fn take_answer(
     let said = answer.map_or(Said::Nothing, |answer| {
         form::said(answer, caller, only_client)
     });
-    match said {
-        Said::Answer(answer) => {
-            // Where another channel was faster, its answer stands.
-            drop(gate.approvals().answer(&ticket.id().to_string(), answer));
-            None
-        }
-        Said::Nothing => (only_client && !ticket.is_settled()).then_some(Reason::ApprovalUnfit),
-    }
+    let is_taken = said.is_taken(gate, &ticket.id().to_string());
+    (!is_taken && only_client && !ticket.is_settled()).then_some(Reason::ApprovalUnfit)
 }
 
 /// Whether a request says of its client that it can show its person a form.

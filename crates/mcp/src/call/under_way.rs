@@ -12,7 +12,7 @@ use wire::id::IdKey;
 use wire::{Id, Revision};
 
 use super::client::Asker;
-use super::form::{self, ID_PREFIX, Said};
+use super::form::{self, ID_PREFIX};
 use super::input_required::only_client;
 use super::lists::Lists;
 use crate::upstream::{Frame, Link};
@@ -272,15 +272,12 @@ impl UnderWay {
         let Some(open) = self.forms().remove(key) else {
             return false;
         };
-        match form::answer(frame, &asker.caller.subject, open.only_client) {
-            Said::Answer(answer) => {
-                // Where another channel was faster, its answer stands.
-                drop(asker.server.gate.approvals().answer(&open.name, answer));
-            }
-            Said::Nothing if open.only_client => {
-                open.unanswered.tell(Why::Refused(Reason::ApprovalUnfit));
-            }
-            Said::Nothing => asker.client.note(
+        let said = form::answer(frame, &asker.caller.subject, open.only_client);
+        let is_taken = said.is_taken(&asker.server.gate, &open.name);
+        match (is_taken, open.only_client) {
+            (true, _) => {}
+            (false, true) => open.unanswered.tell(Why::Refused(Reason::ApprovalUnfit)),
+            (false, false) => asker.client.note(
                 "elicitation_unanswered",
                 "the client did not answer a question about approval; other channels still may",
             ),

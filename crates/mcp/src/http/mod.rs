@@ -23,7 +23,7 @@ use std::time::Duration;
 use ::http::{Method, StatusCode};
 pub use gate::Caller;
 use gate::Gate;
-use net::http::server::{Request, Response};
+use net::http::server::{Bodies, Request, Response};
 use tokio::sync::watch;
 use toolkit::breaker::BreakerEvent;
 
@@ -82,6 +82,8 @@ pub struct Face {
     sessions: Sessions,
     lot: Arc<Lot>,
     stays: Stays,
+    /// Room for the messages that are being read.
+    bodies: Bodies,
     notes: Arc<Mutex<Notes>>,
     /// What stands for a session in records where there is none.
     no_session: Arc<str>,
@@ -110,6 +112,7 @@ impl Face {
             sessions: Sessions::default(),
             lot: Arc::new(Lot::guarded(random)),
             stays: Stays::default(),
+            bodies: Bodies::default(),
             notes: Arc::default(),
             no_session: "".into(),
             quiet: watch::Sender::new(false),

@@ -59,17 +59,19 @@ impl Face {
         if let Some(refusal) = unfit(&request.head.headers) {
             return refusal;
         }
-        let body = match request.read_body().await {
+        let share = self.bodies.of(&caller.subject);
+        let body = match request.read_body_within(Some(share)).await {
             Ok(body) => body,
             Err(fault) => {
                 self.note(fault.label(), fault.sentence());
                 return answer::fault(fault.status(), -32600, fault.label(), fault.sentence());
             }
         };
-        let canonical = match shapes::of_client(&body) {
+        let canonical = match shapes::of_client(&body.bytes) {
             Ok(canonical) => canonical,
-            Err(fault) => return self.bad_frame(&body, &fault),
+            Err(fault) => return self.bad_frame(&body.bytes, &fault),
         };
+        drop(body);
         let message = self.read(
             server,
             caller,

@@ -11,9 +11,11 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::listen::Peer;
 use super::patience::Waiting;
+use super::room::{Room, Share};
 
 /// Most of a body beyond its bound that is read before the connection is closed, in bytes.
 const DRAINED_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -41,11 +43,13 @@ pub enum BodyFault {
     TooSlow,
     /// The connection broke, or the body's framing is wrong.
     Broken,
+    /// Too much of its caller's, or of all callers', is being read.
+    NoRoom,
 }
 
 impl BodyFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 3] = [Self::TooLong, Self::TooSlow, Self::Broken];
+    pub const ALL: [Self; 4] = [Self::TooLong, Self::TooSlow, Self::Broken, Self::NoRoom];
 
     /// The closed label.
     #[must_use]
@@ -54,6 +58,7 @@ impl BodyFault {
             Self::TooLong => "body_too_long",
             Self::TooSlow => "body_too_slow",
             Self::Broken => "body_broken",
+            Self::NoRoom => "too_many_bodies",
         }
     }
 
@@ -64,6 +69,7 @@ impl BodyFault {
             Self::TooLong => "the body is longer than this server takes",
             Self::TooSlow => "the body took too long to arrive",
             Self::Broken => "the body could not be read to its end",
+            Self::NoRoom => "too many bodies are being read; try again when some have ended",
         }
     }
 
@@ -74,6 +80,7 @@ impl BodyFault {
             Self::TooLong => http::StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => http::StatusCode::REQUEST_TIMEOUT,
             Self::Broken => http::StatusCode::BAD_REQUEST,
+            Self::NoRoom => http::StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
@@ -84,25 +91,42 @@ impl Request {
     /// # Errors
     /// A [`BodyFault`]; the connection is then closed after the answer.
     pub async fn read_body(&mut self) -> Result<Bytes, BodyFault> {
-        let read = self.whole_body().await;
+        let body = self.read_body_within(None).await?;
+        Ok(body.bytes)
+    }
+
+    /// The same where its caller's share has room, which is waited for as long as a body may take.
+    ///
+    /// # Errors
+    /// As [`Request::read_body`].
+    pub async fn read_body_within(&mut self, share: Option<Share<'_>>) -> Result<Whole, BodyFault> {
+        let read = self.whole_body(share).await;
         if matches!(read, Err(BodyFault::TooLong)) {
             self.drain().await;
         }
         read
     }
 
-    async fn whole_body(&mut self) -> Result<Bytes, BodyFault> {
-        let announced = self.body.size_hint().lower();
-        if usize::try_from(announced).map_or(true, |size| size > self.body_bytes_max) {
+    async fn whole_body(&mut self, share: Option<Share<'_>>) -> Result<Whole, BodyFault> {
+        let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
+        if announced > self.body_bytes_max {
             return Err(BodyFault::TooLong);
         }
         if self.body.is_end_stream() {
-            return Ok(Bytes::new());
+            return Ok(Whole::default());
         }
-        let wait = Duration::from_millis(self.body_wait_ms_max);
-        tokio::time::timeout(wait, collect(&mut self.body, self.body_bytes_max))
-            .await
-            .unwrap_or(Err(BodyFault::TooSlow))
+        let mut whole = Collecting {
+            bytes_max: self.body_bytes_max,
+            announced,
+            until: Instant::now() + Duration::from_millis(self.body_wait_ms_max),
+            share,
+            room: None,
+        };
+        let bytes = whole.collect(&mut self.body).await?;
+        Ok(Whole {
+            bytes,
+            _room: whole.room,
+        })
     }
 
     /// Reads on where a body is too long, and forgets what it reads: a client that is still writing would be cut off
@@ -127,29 +151,69 @@ impl Request {
     }
 }
 
-async fn collect(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, BodyFault> {
-    let Some(first) = next_data(body).await? else {
-        return Ok(Bytes::new());
-    };
-    if first.len() > bytes_max {
-        return Err(BodyFault::TooLong);
-    }
-    if body.is_end_stream() {
-        return Ok(first);
-    }
-    let Some(second) = next_data(body).await? else {
-        return Ok(first);
-    };
-    let mut whole = BytesMut::from(first);
-    let mut more = Some(second);
-    while let Some(part) = more {
-        if whole.len() + part.len() > bytes_max {
+/// A body that was read, and the room that it takes.
+#[derive(Debug, Default)]
+pub struct Whole {
+    /// Its bytes.
+    pub bytes: Bytes,
+    _room: Option<Room>,
+}
+
+/// A body on its way in.
+struct Collecting<'b> {
+    bytes_max: usize,
+    /// How long it will be at least.
+    announced: usize,
+    until: Instant,
+    share: Option<Share<'b>>,
+    /// Found as soon as there is more than one piece.
+    room: Option<Room>,
+}
+
+impl Collecting<'_> {
+    async fn collect(&mut self, body: &mut Incoming) -> Result<Bytes, BodyFault> {
+        let Some(first) = self.next(body).await? else {
+            return Ok(Bytes::new());
+        };
+        if first.len() > self.bytes_max {
             return Err(BodyFault::TooLong);
         }
-        whole.extend_from_slice(&part);
-        more = next_data(body).await?;
+        if body.is_end_stream() {
+            return Ok(first);
+        }
+        self.find_room(first.len().max(self.announced)).await?;
+        let Some(second) = self.next(body).await? else {
+            return Ok(first);
+        };
+        let mut whole = BytesMut::with_capacity(self.announced.max(first.len() + second.len()));
+        whole.extend_from_slice(&first);
+        let mut more = Some(second);
+        while let Some(part) = more {
+            let length = whole.len() + part.len();
+            if length > self.bytes_max {
+                return Err(BodyFault::TooLong);
+            }
+            self.find_room(length).await?;
+            whole.extend_from_slice(&part);
+            more = self.next(body).await?;
+        }
+        Ok(whole.freeze())
     }
-    Ok(whole.freeze())
+
+    async fn next(&self, body: &mut Incoming) -> Result<Option<Bytes>, BodyFault> {
+        tokio::time::timeout_at(self.until, next_data(body))
+            .await
+            .unwrap_or(Err(BodyFault::TooSlow))
+    }
+
+    async fn find_room(&mut self, bytes: usize) -> Result<(), BodyFault> {
+        let Some(share) = self.share else {
+            return Ok(());
+        };
+        let room = self.room.get_or_insert_with(|| share.room());
+        let found = tokio::time::timeout_at(self.until, room.for_bytes(bytes)).await;
+        found.ok().flatten().ok_or(BodyFault::NoRoom)
+    }
 }
 
 /// The next piece of data; trailers are passed over.

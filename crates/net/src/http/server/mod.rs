@@ -10,14 +10,16 @@ mod body;
 mod listen;
 mod names;
 mod patience;
+mod room;
 mod tls;
 
 pub use accept::{Drained, serve};
 pub use body::{
-    BodyFault, Parts, Request, Response, ResponseBody, StreamClosed, StreamSender, stream,
+    BodyFault, Parts, Request, Response, ResponseBody, StreamClosed, StreamSender, Whole, stream,
 };
 pub use listen::{Listener, Peer, Socket};
 pub use names::{NameFault, Names};
+pub use room::{BODIES_BYTES_MAX, BODIES_OF_CALLER_BYTES_MAX, Bodies, Share};
 pub use rustls::ServerConfig as TlsConfig;
 pub use tls::{TlsFault, server_config};
 

@@ -1,0 +1,168 @@
+//! Room for request bodies that are being read: a part of it for each caller, all of it for all of them.
+//! A body that comes in one piece needs none.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Most bytes of all bodies that are being read of one caller.
+pub const BODIES_OF_CALLER_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Most bytes of all bodies that are being read.
+pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// What room is counted in, in bytes.
+const UNIT_BYTES: usize = 1024;
+/// Callers beyond this number are forgotten where they read nothing.
+const CALLERS_MAX: usize = 1_024;
+
+/// The room.
+#[derive(Debug)]
+pub struct Bodies {
+    all: Arc<Semaphore>,
+    callers: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
+}
+
+impl Default for Bodies {
+    fn default() -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(BODIES_BYTES_MAX / UNIT_BYTES)),
+            callers: Mutex::default(),
+        }
+    }
+}
+
+/// Where a caller's bodies find room.
+#[derive(Debug, Clone, Copy)]
+pub struct Share<'b> {
+    bodies: &'b Bodies,
+    caller: &'b Arc<str>,
+}
+
+/// What one body takes of it, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Room {
+    own: Arc<Semaphore>,
+    all: Arc<Semaphore>,
+    taken: Vec<OwnedSemaphorePermit>,
+    bytes: usize,
+}
+
+impl Bodies {
+    /// A caller's share.
+    #[must_use]
+    pub fn of<'b>(&'b self, caller: &'b Arc<str>) -> Share<'b> {
+        Share {
+            bodies: self,
+            caller,
+        }
+    }
+
+    fn room(&self, caller: &Arc<str>) -> Room {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if callers.len() >= CALLERS_MAX {
+            callers.retain(|_, own| Arc::strong_count(own) > 1);
+        }
+        let fresh = || Arc::new(Semaphore::new(BODIES_OF_CALLER_BYTES_MAX / UNIT_BYTES));
+        let own = callers.entry(Arc::clone(caller)).or_insert_with(fresh);
+        Room {
+            own: Arc::clone(own),
+            all: Arc::clone(&self.all),
+            taken: Vec::new(),
+            bytes: 0,
+        }
+    }
+}
+
+impl Share<'_> {
+    /// Room for one more body, none of which is taken yet.
+    pub(super) fn room(self) -> Room {
+        self.bodies.room(self.caller)
+    }
+}
+
+impl Room {
+    /// Waits until there is room for so many bytes in all; `None` where there can never be. Of a body whose
+    /// length nobody knows more is taken than is needed now.
+    pub async fn for_bytes(&mut self, bytes: usize) -> Option<()> {
+        if bytes <= self.bytes {
+            return Some(());
+        }
+        if bytes > BODIES_OF_CALLER_BYTES_MAX {
+            return None;
+        }
+        let wanted = bytes.max(self.bytes.saturating_mul(2));
+        let wanted = wanted.next_multiple_of(UNIT_BYTES);
+        let wanted = wanted.min(BODIES_OF_CALLER_BYTES_MAX);
+        let units = u32::try_from((wanted - self.bytes).div_ceil(UNIT_BYTES)).ok()?;
+        // The caller's own first: who has none left takes nothing of the others'.
+        for room in [&self.own, &self.all] {
+            let taken = Arc::clone(room).acquire_many_owned(units).await;
+            self.taken.push(taken.ok()?);
+        }
+        self.bytes = wanted;
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    /// Whether there is room now.
+    fn finds(room: &mut Room, bytes: usize) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        matches!(
+            pin!(room.for_bytes(bytes)).poll(&mut cx),
+            Poll::Ready(Some(()))
+        )
+    }
+
+    #[test]
+    fn what_one_caller_holds_is_not_taken_from_another() {
+        let bodies = Bodies::default();
+        let (one, other) = (Arc::from("one"), Arc::from("other"));
+        let half = BODIES_OF_CALLER_BYTES_MAX / 2;
+        let mut held = [bodies.room(&one), bodies.room(&one)];
+        assert!(held.iter_mut().all(|room| finds(room, half)));
+        assert!(!finds(&mut bodies.room(&one), 1));
+        assert!(finds(&mut bodies.room(&other), half));
+        drop(held);
+        assert!(finds(&mut bodies.room(&one), half));
+    }
+
+    #[test]
+    fn all_together_have_a_bound() {
+        let bodies = Bodies::default();
+        let mut held = Vec::new();
+        for number in 0..BODIES_BYTES_MAX / BODIES_OF_CALLER_BYTES_MAX {
+            let mut room = bodies.room(&number.to_string().into());
+            assert!(finds(&mut room, BODIES_OF_CALLER_BYTES_MAX), "{number}");
+            held.push(room);
+        }
+        assert!(!finds(&mut bodies.room(&"late".into()), 1));
+    }
+
+    #[test]
+    fn a_body_of_unknown_length_grows_within_the_bound() {
+        let bodies = Bodies::default();
+        let mut room = bodies.room(&"one".into());
+        for bytes in [
+            1,
+            UNIT_BYTES,
+            UNIT_BYTES + 1,
+            1_000_000,
+            BODIES_OF_CALLER_BYTES_MAX,
+        ] {
+            assert!(finds(&mut room, bytes), "{bytes}");
+        }
+        assert!(!finds(&mut room, BODIES_OF_CALLER_BYTES_MAX + 1));
+        drop(room);
+        let own = bodies.room(&"one".into()).own;
+        assert_eq!(
+            own.available_permits(),
+            BODIES_OF_CALLER_BYTES_MAX / UNIT_BYTES
+        );
+    }
+}
