@@ -190,48 +190,11 @@ fn provider(
             .hint(format!("write kind: with one of {}", words.join(", "))));
     };
     let base_url = section.text("base_url")?.map(|url| url.value);
-    let mut secure = true;
-    if let Some(url) = &base_url {
-        secure = check_url(&url.value).map_err(|why| section.fault("base_url", why))?;
-    }
-    let mut keys = Vec::new();
-    let mut literal = false;
-    if let Some((key, _, in_file)) = section.secret("api_key")? {
-        literal |= in_file;
-        keys.push(key);
-    }
-    for text in section
-        .list("api_keys")?
-        .map_or_else(Vec::new, |list| list.value)
-    {
-        literal |= !text.is_expanded();
-        keys.push(Secret::new(text.value));
-    }
-    if keys
-        .iter()
-        .any(|key| ::models::upstream::Key::new(key.reveal()).is_none())
-    {
-        return Err(
-            section.own_fault("has a key that is empty, or holds a character that no key has")
-        );
-    }
-    for (is, message) in [
-        (
-            literal,
-            "an api key stands in the file; write ${NAME} and set the variable where Durward is started",
-        ),
-        (
-            !secure && !keys.is_empty(),
-            "the api key would be sent without encryption; use https",
-        ),
-    ] {
-        if is {
-            warnings.push(Warning {
-                line: Some(at.line),
-                message: message.to_owned(),
-            });
-        }
-    }
+    let secure = match &base_url {
+        Some(url) => check_url(&url.value).map_err(|why| section.fault("base_url", why))?,
+        None => true,
+    };
+    let keys = keys(section, at, secure, warnings)?;
     let others: &[&str] = match kind.value {
         ProviderKind::Mock => &["base_url", "api_key", "api_keys", "ca"],
         ProviderKind::Openai | ProviderKind::Anthropic => &["latency"],
@@ -256,4 +219,47 @@ fn provider(
         models: listed.into_iter().map(|text| text.value).collect(),
         latency: latency.map_or(Span(10), |found| found.value),
     })
+}
+
+/// The keys of a provider.
+fn keys(
+    section: &Section<'_>,
+    at: Position,
+    secure: bool,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Secret>, Fault> {
+    let mut keys = Vec::new();
+    let mut literal = false;
+    if let Some((key, _, in_file)) = section.secret("api_key")? {
+        literal |= in_file;
+        keys.push(key);
+    }
+    let listed = section.list("api_keys")?;
+    for text in listed.map_or_else(Vec::new, |list| list.value) {
+        literal |= !text.is_expanded();
+        keys.push(Secret::new(text.value));
+    }
+    let is_key = |key: &Secret| ::models::upstream::Key::new(key.reveal()).is_some();
+    if !keys.iter().all(is_key) {
+        let why = "has a key that is empty, or holds a character that no key has";
+        return Err(section.own_fault(why));
+    }
+    for (is, message) in [
+        (
+            literal,
+            "an api key stands in the file; write ${NAME} and set the variable where Durward is started",
+        ),
+        (
+            !secure && !keys.is_empty(),
+            "the api key would be sent without encryption; use https",
+        ),
+    ] {
+        if is {
+            warnings.push(Warning {
+                line: Some(at.line),
+                message: message.to_owned(),
+            });
+        }
+    }
+    Ok(keys)
 }

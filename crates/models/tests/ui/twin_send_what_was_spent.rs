@@ -1,12 +1,15 @@
-use gate::{Pass, PeerId, Permit};
+use gate::{Pass as _, Permit};
 use models::{Address, ModelRequest, Provider, Sent};
 
-async fn send(provider: &dyn Provider, permit: Permit<ModelRequest>, to: Address<'_>) -> Sent {
-    let at: &PeerId = provider.peer();
-    let Ok((spent, _flight)) = permit.spend(at) else {
-        std::process::exit(1);
-    };
-    provider.send(spent, to).await
+async fn send(
+    provider: &dyn Provider,
+    permit: Permit<ModelRequest>,
+    to: Address<'_>,
+) -> Option<Sent> {
+    let (spent, flight) = permit.spend(provider.peer()).ok()?;
+    let sent = provider.send(spent, to).await;
+    drop(flight);
+    Some(sent)
 }
 
 fn main() {

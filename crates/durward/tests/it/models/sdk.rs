@@ -128,7 +128,12 @@ fn anthropic_python_before_an_anthropic_provider() {
 #[test]
 fn langchain_and_openai_agents() {
     let (served, key) = keyed(MOCKS);
-    drive("frameworks.py", &format!("http://{}/v1", served.address), &key, 9);
+    drive(
+        "frameworks.py",
+        &format!("http://{}/v1", served.address),
+        &key,
+        9,
+    );
 }
 
 #[test]
