@@ -134,7 +134,6 @@ pub(crate) fn settle(reservation: Option<Reservation>, tokens: Tokens) {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
     use state::MemoryCounter;

@@ -176,7 +176,6 @@ impl Shown for ModelRequest {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
 
