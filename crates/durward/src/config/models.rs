@@ -39,7 +39,7 @@ pub struct Models {
 }
 
 /// A provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Provider {
     pub name: String,
     pub at: Position,
@@ -51,6 +51,26 @@ pub struct Provider {
     pub models: Vec<String>,
     /// Of a mock: milliseconds before each token.
     pub latency: Span,
+}
+
+impl PartialEq for Provider {
+    /// Where it stands in the file does not count.
+    fn eq(&self, other: &Self) -> bool {
+        let said = |own: &Self| {
+            let url = own.base_url.clone();
+            let (keys, models) = (own.keys.clone(), own.models.clone());
+            (
+                own.name.clone(),
+                own.kind,
+                url,
+                keys,
+                own.ca.clone(),
+                models,
+                own.latency,
+            )
+        };
+        said(self) == said(other)
+    }
 }
 
 impl Default for Models {
@@ -74,33 +94,37 @@ impl Models {
         self.providers.iter().filter_map(|own| own.ca.as_deref())
     }
 
-    /// What applies, where there are models at all.
+    /// What applies to all of them, where there are models at all.
     pub fn rows(&self) -> Vec<Row> {
-        let Some(first) = self.providers.first() else {
+        if self.providers.is_empty() {
             return Vec::new();
-        };
-        let providers = self.providers.iter().map(|provider| {
-            let place = provider.base_url.as_ref().map(|url| format!(" at {url}"));
-            format!(
-                "{} ({}{})",
-                provider.name,
-                provider.kind,
-                place.unwrap_or_default()
-            )
-        });
-        let providers: Vec<String> = providers.collect();
-        let at = super::Origin::File(first.at);
+        }
         let text = |value: &Span| value.to_string();
         vec![
-            Row {
-                key: "models.providers",
-                value: providers.join(", "),
-                origin: at,
-            },
             row("models.deadline", &self.deadline, text),
             row("models.stall", &self.stall, text),
             row("models.stream_max", &self.stream_max, text),
+            row("models.reserve", &self.reserve, ToString::to_string),
         ]
+    }
+
+    /// The keys of what is named and differs.
+    pub fn differ(&self, other: &Self) -> Vec<&'static str> {
+        let all = [
+            ("models.providers", self.providers != other.providers),
+            ("models.aliases", self.aliases != other.aliases),
+            ("models.budgets", self.budgets != other.budgets),
+        ];
+        let differ = all.into_iter().filter(|(_, differ)| *differ);
+        differ.map(|(key, _)| key).collect()
+    }
+}
+
+impl Provider {
+    /// How it is reached, as written.
+    pub fn summary(&self) -> String {
+        let place = self.base_url.as_ref().map(|url| format!(" at {url}"));
+        format!("{}{}", self.kind, place.unwrap_or_default())
     }
 }
 

@@ -20,7 +20,7 @@ pub const NAMES_MAX: usize = 1_024;
 pub const TARGETS_MAX: usize = 64;
 
 /// A name that stands for targets.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alias {
     /// The name.
     pub name: String,
