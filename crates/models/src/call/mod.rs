@@ -15,6 +15,7 @@ use wire::model::Tokens;
 
 use crate::budget::Budgets;
 use crate::provider::{Fault, Trouble};
+use crate::tally::Tally;
 use state::counter::Left;
 
 pub(crate) use admit::{Admitted, admit, origin};
@@ -35,6 +36,7 @@ pub(crate) struct Terms {
     pub stream_ms_max: u64,
     /// How much callers may use, where that is bounded.
     pub budgets: Option<Budgets>,
+    pub tally: Arc<Tally>,
 }
 
 /// How a call was served, for headers and records.

@@ -26,10 +26,12 @@ use super::{Terms, earlier, usage};
 use crate::budget::settle;
 use crate::provider::{Reply, ReplyBody, Trouble};
 use crate::request::ModelRequest;
+use crate::tally::Tally;
 
 /// A stream under way.
 pub(crate) struct Relay {
     gate: Arc<Gate>,
+    tally: Arc<Tally>,
     endpoint: Endpoint,
     wants_usage: bool,
     request_id: String,
@@ -80,6 +82,7 @@ impl Relay {
         let over_at = Instant::now() + Duration::from_millis(terms.stream_ms_max);
         let mut relay = Box::new(Self {
             gate: Arc::clone(&terms.gate),
+            tally: Arc::clone(&terms.tally),
             endpoint: request.endpoint(),
             wants_usage: request.wants_usage(),
             request_id: String::new(),
@@ -238,6 +241,8 @@ impl Relay {
         flight.reply_arrived();
         let tokens = self.watch.used();
         settle(reservation, tokens);
+        self.tally.used(peer.name(), tokens);
+        self.tally.attempt(peer.name(), end.err());
         flight.used(usage(tokens));
         let (status, verdict) = match end {
             Ok(()) => (Status::Success, Verdict::Success),

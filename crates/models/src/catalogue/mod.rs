@@ -259,6 +259,11 @@ impl Catalogue {
         &self.providers
     }
 
+    /// Their names.
+    pub fn provider_names(&self) -> impl Iterator<Item = &str> {
+        self.providers.iter().map(|provider| provider.peer().name())
+    }
+
     /// Where a name leads: an alias, else `PROVIDER/MODEL`, else a model that one provider alone lists.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Arc<Route>> {

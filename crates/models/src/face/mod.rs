@@ -5,7 +5,7 @@ mod list;
 mod paths;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use gate::facts::Facts;
 use gate::identity::IdentityFault;
@@ -14,13 +14,15 @@ use http::{HeaderName, Method, StatusCode};
 use net::http::server::{Request, Response, single};
 use state::Reservation;
 use state::counter::Stop;
+use toolkit::breaker::{Breaker, BreakerEvent};
 use toolkit::server::BoxFuture;
 use wire::model::{Dialect, Endpoint};
 
 use crate::budget::Budgets;
 use crate::call::{self, Admitted, Served, Terms};
-use crate::catalogue::{Catalogue, Route};
+use crate::catalogue::{Catalogue, Route, Target};
 use crate::request::ModelRequest;
+use crate::tally::{Counted, Tally};
 use answer::{Answer, Told};
 use paths::Place;
 
@@ -50,6 +52,9 @@ const RUN: HeaderName = HeaderName::from_static("x-durward-run");
 /// Longest name of a run, in bytes.
 const RUN_BYTES_MAX: usize = 128;
 
+/// How often each event was met at a breaker.
+pub type BreakerCounts = [(BreakerEvent, u64); BreakerEvent::ALL.len()];
+
 /// The model APIs.
 pub struct Face {
     routes: Vec<toolkit::face::Route>,
@@ -58,7 +63,6 @@ pub struct Face {
     /// Distinguishes the ids of this instance.
     salt: u64,
     requests: AtomicU64,
-    ending: AtomicBool,
 }
 
 impl Face {
@@ -79,11 +83,11 @@ impl Face {
                 stall_ms_max: options.stall_ms_max,
                 stream_ms_max: options.stream_ms_max,
                 budgets,
+                tally: Arc::new(Tally::of(catalogue.provider_names())),
             },
             catalogue,
             salt,
             requests: AtomicU64::new(0),
-            ending: AtomicBool::new(false),
         }
     }
 
@@ -91,6 +95,25 @@ impl Face {
     #[must_use]
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
+    }
+
+    /// What was counted of each provider.
+    #[must_use]
+    pub fn counted(&self) -> Vec<Counted> {
+        self.terms.tally.read()
+    }
+
+    /// What happened at the breaker of each target, by the name that is called and the target.
+    #[must_use]
+    pub fn breakers(&self) -> Vec<(String, BreakerCounts)> {
+        let routes = self.catalogue.names();
+        let legs = routes.flat_map(|(name, route)| {
+            let told = move |(target, breaker): (&Target, &Arc<Breaker>)| {
+                (format!("{name} {}", target.name()), breaker.counts())
+            };
+            route.breakers().map(told).collect::<Vec<_>>()
+        });
+        legs.collect()
     }
 
     fn next_id(&self) -> String {
@@ -237,10 +260,6 @@ impl toolkit::face::Face<Request, Response> for Face {
         for provider in self.catalogue.providers() {
             provider.tick();
         }
-    }
-
-    fn quiet(&self) {
-        self.ending.store(true, Ordering::Release);
     }
 }
 
