@@ -182,7 +182,8 @@ impl<'t> Tries<'t> {
                 match Relay::begin(self.terms, reply, self.until).await {
                     Ok(mut relay) => {
                         let peer = leg.target.provider().peer().clone();
-                        relay.take_over(self.flight, pass, self.reservation, (peer, began));
+                        let door = self.terms.doors.open(&self.caller.subject);
+                        relay.take_over(self.flight, (pass, door), self.reservation, (peer, began));
                         return Ok(Served::Stream(relay, self.trail));
                     }
                     Err((spent, trouble)) => (spent, Fault::of(trouble, Remedy::Again)),

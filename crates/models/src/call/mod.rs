@@ -3,6 +3,7 @@
 mod admit;
 mod attempt;
 mod describe;
+mod doors;
 mod relay;
 mod whole;
 
@@ -21,6 +22,7 @@ use state::counter::Left;
 pub(crate) use admit::{Admitted, admit, origin};
 pub(crate) use attempt::{Served, serve};
 pub(crate) use describe::{describe, of_target};
+pub(crate) use doors::Doors;
 pub(crate) use relay::Relay;
 pub(crate) use whole::Whole;
 
@@ -37,6 +39,8 @@ pub(crate) struct Terms {
     /// How much callers may use, where that is bounded.
     pub budgets: Option<Budgets>,
     pub tally: Arc<Tally>,
+    /// What is open.
+    pub doors: Arc<Doors>,
 }
 
 /// How a call was served, for headers and records.

@@ -83,6 +83,7 @@ impl Face {
                 stall_ms_max: options.stall_ms_max,
                 stream_ms_max: options.stream_ms_max,
                 budgets,
+                doors: Arc::default(),
                 tally: Arc::new(Tally::of(catalogue.provider_names())),
             },
             catalogue,
@@ -256,7 +257,12 @@ impl toolkit::face::Face<Request, Response> for Face {
         Box::pin(self.answer(who, request))
     }
 
+    fn expel(&self, caller: &Arc<str>) {
+        self.terms.doors.close(caller);
+    }
+
     fn tick(&self) {
+        self.terms.doors.tidy();
         for provider in self.catalogue.providers() {
             provider.tick();
         }

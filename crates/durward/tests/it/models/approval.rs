@@ -15,8 +15,8 @@ fn a_person_allows_or_denies_and_the_answer_is_told_in_the_dialect() {
         (ENDPOINTS[1], "deny", 403),
         (ENDPOINTS[2], "deny", 403),
     ] {
+        let body = request(path, "a/big", true).to_string();
         let answer = std::thread::scope(|scope| {
-            let body = request(path, "a/big", true).to_string();
             let asked = scope.spawn(|| served.send("POST", path, &[], &body));
             let mut id = String::new();
             eventually("a person is asked", || {

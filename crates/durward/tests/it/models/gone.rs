@@ -66,3 +66,42 @@ fn in_the_middle_of_a_stream() {
     gone("fault-stall", true, true);
     gone("fault-endless", true, true);
 }
+
+#[test]
+fn a_key_that_is_revoked_ends_its_streams() {
+    let yaml = "models: { providers: { a: { kind: mock, latency: 1ms } } }";
+    let place = super::support::place(yaml, &[]);
+    let keys = |place: &crate::support::guarded::Place, args: &[&str]| {
+        let made =
+            place.durward(&[&["--no-config", "--state-dir", "state", "keys"], args].concat());
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    };
+    let (first, second) = (
+        keys(&place, &["create", "one"]),
+        keys(&place, &["create", "two"]),
+    );
+    let served = crate::support::serving::Served::start_ruled(place);
+    let open = |key: &str, id: &str| {
+        let mut stream = served.connect();
+        let body = request(ENDPOINTS[0], "a/fault-stall", true).to_string();
+        let bearer = format!("Bearer {key}");
+        let headers = [("authorization", bearer.as_str()), ("x-request-id", id)];
+        write_request(&mut stream, "POST", ENDPOINTS[0], &headers, &body);
+        let mut reader = BufReader::new(stream);
+        assert_eq!(read_head(&mut reader).status, 200);
+        reader
+    };
+    let (mut revoked, _kept) = (open(&first, "revoked"), open(&second, "kept"));
+    keys(&served.place, &["revoke", "one"]);
+    let mut rest = String::new();
+    revoked.read_to_string(&mut rest).ok();
+    assert!(
+        rest.contains("key_not_good") && !rest.contains("[DONE]"),
+        "{rest}"
+    );
+    let journal = served.place.records();
+    assert_eq!(journal.operation("revoked")["reason"], "key_not_good");
+    let operations = journal.operations();
+    assert_eq!(operations.len(), 1, "the other key's stream goes on");
+}
