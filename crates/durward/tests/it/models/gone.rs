@@ -3,7 +3,18 @@
 use super::support::{ENDPOINTS, Upstream, request, serve};
 use crate::support::guarded::eventually;
 use crate::support::serving::{read_head, write_request};
-use std::io::{BufReader, Read as _};
+use std::io::{BufReader, Read};
+
+/// Reads up to this mark.
+fn read_until(reader: &mut impl Read, mark: &str) -> String {
+    let mut seen = String::new();
+    while !seen.ends_with(mark) {
+        let mut byte = [0];
+        reader.read_exact(&mut byte).unwrap();
+        seen.push(byte[0].into());
+    }
+    seen
+}
 
 /// Sends a request, goes away when `leave` says, and gives the journal's word on it.
 fn gone(model: &str, streams: bool, begun: bool) {
@@ -24,12 +35,7 @@ fn gone(model: &str, streams: bool, begun: bool) {
         if begun {
             let mut reader = BufReader::new(stream.try_clone().unwrap());
             assert_eq!(read_head(&mut reader).status, 200);
-            let mut seen = String::new();
-            while !seen.contains("This") {
-                let mut byte = [0];
-                reader.read_exact(&mut byte).unwrap();
-                seen.push(byte[0].into());
-            }
+            read_until(&mut reader, "This");
         }
         drop(stream);
         eventually("the provider's connection is closed", || {
@@ -94,8 +100,7 @@ fn a_key_that_is_revoked_ends_its_streams() {
     };
     let (mut revoked, _kept) = (open(&first, "revoked"), open(&second, "kept"));
     keys(&served.place, &["revoke", "one"]);
-    let mut rest = String::new();
-    revoked.read_to_string(&mut rest).ok();
+    let rest = read_until(&mut revoked, "0\r\n\r\n");
     assert!(
         rest.contains("key_not_good") && !rest.contains("[DONE]"),
         "{rest}"
