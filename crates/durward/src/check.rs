@@ -230,9 +230,37 @@ fn print(
     for (server, found) in settings.servers.iter().zip(rules) {
         print_server(server, found, out)?;
     }
+    print_models(settings, out)?;
     writeln!(out, "\nwarnings  {}", warnings.len())?;
     for warning in warnings {
         writeln!(out, "  {warning}")?;
+    }
+    Ok(())
+}
+
+fn print_models(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
+    let models = &settings.models;
+    if models.providers.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nmodels  {} providers", models.providers.len())?;
+    for own in &models.providers {
+        let summary = own.summary();
+        writeln!(
+            out,
+            "  {:<16} {}  line {}",
+            own.name,
+            summary.escape_debug(),
+            own.at.line
+        )?;
+    }
+    for alias in &models.aliases {
+        let tiers = alias.tiers.iter().map(|tier| tier.join(", "));
+        let tiers = tiers.collect::<Vec<_>>().join(", then ");
+        writeln!(out, "  {:<16} -> {}", alias.name, tiers.escape_debug())?;
+    }
+    for budget in &models.budgets {
+        writeln!(out, "  {:<16} {} tokens", budget.name, budget.tokens)?;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ pub mod catalogue;
 mod face;
 mod provider;
 mod request;
+mod tally;
 pub mod upstream;
 
 pub use budget::{BudgetRule, Budgets, Per};
@@ -24,3 +25,4 @@ pub use catalogue::{Alias, Catalogue, CatalogueFault, Rotation};
 pub use face::{Face, FaceOptions};
 pub use provider::{Address, Fault, Offer, Provider, Remedy, Reply, ReplyBody, Sent, Trouble};
 pub use request::ModelRequest;
+pub use tally::Counted;

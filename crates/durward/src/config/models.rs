@@ -39,7 +39,7 @@ pub struct Models {
 }
 
 /// A provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Provider {
     pub name: String,
     pub at: Position,
@@ -51,6 +51,26 @@ pub struct Provider {
     pub models: Vec<String>,
     /// Of a mock: milliseconds before each token.
     pub latency: Span,
+}
+
+impl PartialEq for Provider {
+    /// Where it stands in the file does not count.
+    fn eq(&self, other: &Self) -> bool {
+        let said = |own: &Self| {
+            let url = own.base_url.clone();
+            let (keys, models) = (own.keys.clone(), own.models.clone());
+            (
+                own.name.clone(),
+                own.kind,
+                url,
+                keys,
+                own.ca.clone(),
+                models,
+                own.latency,
+            )
+        };
+        said(self) == said(other)
+    }
 }
 
 impl Default for Models {
@@ -74,33 +94,37 @@ impl Models {
         self.providers.iter().filter_map(|own| own.ca.as_deref())
     }
 
-    /// What applies, where there are models at all.
+    /// What applies to all of them, where there are models at all.
     pub fn rows(&self) -> Vec<Row> {
-        let Some(first) = self.providers.first() else {
+        if self.providers.is_empty() {
             return Vec::new();
-        };
-        let providers = self.providers.iter().map(|provider| {
-            let place = provider.base_url.as_ref().map(|url| format!(" at {url}"));
-            format!(
-                "{} ({}{})",
-                provider.name,
-                provider.kind,
-                place.unwrap_or_default()
-            )
-        });
-        let providers: Vec<String> = providers.collect();
-        let at = super::Origin::File(first.at);
+        }
         let text = |value: &Span| value.to_string();
         vec![
-            Row {
-                key: "models.providers",
-                value: providers.join(", "),
-                origin: at,
-            },
             row("models.deadline", &self.deadline, text),
             row("models.stall", &self.stall, text),
             row("models.stream_max", &self.stream_max, text),
+            row("models.reserve", &self.reserve, ToString::to_string),
         ]
+    }
+
+    /// The keys of what is named and differs.
+    pub fn differ(&self, other: &Self) -> Vec<&'static str> {
+        let all = [
+            ("models.providers", self.providers != other.providers),
+            ("models.aliases", self.aliases != other.aliases),
+            ("models.budgets", self.budgets != other.budgets),
+        ];
+        let differ = all.into_iter().filter(|(_, differ)| *differ);
+        differ.map(|(key, _)| key).collect()
+    }
+}
+
+impl Provider {
+    /// How it is reached, as written.
+    pub fn summary(&self) -> String {
+        let place = self.base_url.as_ref().map(|url| format!(" at {url}"));
+        format!("{}{}", self.kind, place.unwrap_or_default())
     }
 }
 
@@ -190,48 +214,11 @@ fn provider(
             .hint(format!("write kind: with one of {}", words.join(", "))));
     };
     let base_url = section.text("base_url")?.map(|url| url.value);
-    let mut secure = true;
-    if let Some(url) = &base_url {
-        secure = check_url(&url.value).map_err(|why| section.fault("base_url", why))?;
-    }
-    let mut keys = Vec::new();
-    let mut literal = false;
-    if let Some((key, _, in_file)) = section.secret("api_key")? {
-        literal |= in_file;
-        keys.push(key);
-    }
-    for text in section
-        .list("api_keys")?
-        .map_or_else(Vec::new, |list| list.value)
-    {
-        literal |= !text.is_expanded();
-        keys.push(Secret::new(text.value));
-    }
-    if keys
-        .iter()
-        .any(|key| ::models::upstream::Key::new(key.reveal()).is_none())
-    {
-        return Err(
-            section.own_fault("has a key that is empty, or holds a character that no key has")
-        );
-    }
-    for (is, message) in [
-        (
-            literal,
-            "an api key stands in the file; write ${NAME} and set the variable where Durward is started",
-        ),
-        (
-            !secure && !keys.is_empty(),
-            "the api key would be sent without encryption; use https",
-        ),
-    ] {
-        if is {
-            warnings.push(Warning {
-                line: Some(at.line),
-                message: message.to_owned(),
-            });
-        }
-    }
+    let secure = match &base_url {
+        Some(url) => check_url(&url.value).map_err(|why| section.fault("base_url", why))?,
+        None => true,
+    };
+    let keys = keys(section, at, secure, warnings)?;
     let others: &[&str] = match kind.value {
         ProviderKind::Mock => &["base_url", "api_key", "api_keys", "ca"],
         ProviderKind::Openai | ProviderKind::Anthropic => &["latency"],
@@ -256,4 +243,47 @@ fn provider(
         models: listed.into_iter().map(|text| text.value).collect(),
         latency: latency.map_or(Span(10), |found| found.value),
     })
+}
+
+/// The keys of a provider.
+fn keys(
+    section: &Section<'_>,
+    at: Position,
+    secure: bool,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Secret>, Fault> {
+    let mut keys = Vec::new();
+    let mut literal = false;
+    if let Some((key, _, in_file)) = section.secret("api_key")? {
+        literal |= in_file;
+        keys.push(key);
+    }
+    let listed = section.list("api_keys")?;
+    for text in listed.map_or_else(Vec::new, |list| list.value) {
+        literal |= !text.is_expanded();
+        keys.push(Secret::new(text.value));
+    }
+    let is_key = |key: &Secret| ::models::upstream::Key::new(key.reveal()).is_some();
+    if !keys.iter().all(is_key) {
+        let why = "has a key that is empty, or holds a character that no key has";
+        return Err(section.own_fault(why));
+    }
+    for (is, message) in [
+        (
+            literal,
+            "an api key stands in the file; write ${NAME} and set the variable where Durward is started",
+        ),
+        (
+            !secure && !keys.is_empty(),
+            "the api key would be sent without encryption; use https",
+        ),
+    ] {
+        if is {
+            warnings.push(Warning {
+                line: Some(at.line),
+                message: message.to_owned(),
+            });
+        }
+    }
+    Ok(keys)
 }

@@ -8,6 +8,7 @@ use super::node::CONFIG_BYTES_MAX;
 use super::read;
 use super::section::Reader;
 use super::settings::{Origin, Settings};
+use super::values::Span;
 
 fn variable(name: &str) -> Option<OsString> {
     match name {
@@ -59,7 +60,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, policy, limits, approval, journal, call_timeout, tool_timeout, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, models, policy, limits, approval, journal, call_timeout, tool_timeout, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin",
         ),
     ]);
 }
@@ -462,6 +463,16 @@ servers:
     client_cert: c.pem
     client_key: k.pem
     ca: ca.pem
+models:
+  providers:
+    far: { kind: openai, base_url: "https://far.example/v1", api_keys: ["${TOKEN}"], ca: ca.pem, models: [big] }
+    near: { kind: mock, latency: 5ms }
+  aliases: { smart: { tiers: [far/big, [near/a, near/b]], rotate: round_robin, deadline: 9s } }
+  budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] } }
+  deadline: 30s
+  stall: 20s
+  stream_max: 2h
+  reserve: 100
 policy: ${DIR}/policy.json
 limits:
   requests: { rate: 90/m, burst: 7 }
@@ -486,7 +497,10 @@ pin: off
 fn every_key_of_the_catalogue_is_read() {
     let read = settings(EVERYTHING).unwrap();
     let rows = read.rows();
-    for key in KEYS.iter().filter(|key| !key.path.starts_with("servers")) {
+    for key in KEYS
+        .iter()
+        .filter(|key| !key.path.contains('*') && key.path != "servers")
+    {
         let row = rows.iter().find(|row| row.key == key.path);
         let row = row.unwrap_or_else(|| panic!("{} is not shown", key.path));
         assert!(
@@ -509,6 +523,10 @@ fn every_key_of_the_catalogue_is_read() {
         [
             "[::1]:9000",
             "/srv/data/policy.json",
+            "30s",
+            "20s",
+            "2h",
+            "100",
             "90/m",
             "7",
             "3",
@@ -539,6 +557,37 @@ fn every_key_of_the_catalogue_is_read() {
             "off",
         ]
     );
+}
+
+#[test]
+fn models_are_read_with_all_they_say() {
+    let read = settings(EVERYTHING).unwrap().models;
+    let far = &read.providers[0];
+    assert_eq!(far.summary(), "openai at https://far.example/v1");
+    assert_eq!(
+        (far.keys.len(), far.models.as_slice()),
+        (1, &["big".to_owned()][..])
+    );
+    assert_eq!(far.ca.as_deref(), Some(Path::new("/etc/durward/ca.pem")));
+    assert_eq!(read.providers[1].latency, Span(5));
+    let smart = &read.aliases[0];
+    assert_eq!(smart.tiers, [vec!["far/big"], vec!["near/a", "near/b"]]);
+    assert_eq!(
+        (smart.rotate, smart.deadline_ms),
+        (models::Rotation::RoundRobin, 9_000)
+    );
+    let own = &read.budgets[0];
+    assert_eq!(
+        (own.tokens, own.window_ms, own.per),
+        (1_000, 86_400_000, models::Per::Group)
+    );
+    let moved = settings(&format!("# moved\n{EVERYTHING}")).unwrap().models;
+    assert!(read.differ(&moved).is_empty());
+    let other = EVERYTHING
+        .replace("far/big,", "")
+        .replace("tokens: 1000", "tokens: 1001");
+    let other = settings(&other).unwrap().models;
+    assert_eq!(read.differ(&other), ["models.aliases", "models.budgets"]);
 }
 
 #[test]

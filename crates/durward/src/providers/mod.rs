@@ -4,7 +4,7 @@ mod mock;
 
 use std::sync::Arc;
 
-use ::models::upstream::{HttpProvider, HttpProviderOptions, Key, Target, TlsOptions};
+use ::models::upstream::{HttpProvider, HttpProviderOptions, Key};
 use ::models::{Budgets, Catalogue, FaceOptions, Provider};
 use state::FileCounter;
 use wire::model::Dialect;
@@ -80,7 +80,6 @@ fn provider(own: &Configured, insecure: bool) -> Result<Arc<dyn Provider>, Failu
         .base_url
         .as_ref()
         .map_or(usual, |url| url.value.as_str());
-    let base = Target::parse(url, insecure).map_err(|fault| wrong(fault.to_string()))?;
     let authorities = own.ca.as_ref().map(|file| {
         let size = std::fs::metadata(file).map(|found| found.len());
         match size {
@@ -91,7 +90,8 @@ fn provider(own: &Configured, insecure: bool) -> Result<Arc<dyn Provider>, Failu
     });
     let made = HttpProvider::new(HttpProviderOptions {
         name: own.name.clone(),
-        base,
+        base_url: url.to_owned(),
+        insecure,
         dialect,
         keys: own
             .keys
@@ -99,10 +99,7 @@ fn provider(own: &Configured, insecure: bool) -> Result<Arc<dyn Provider>, Failu
             .filter_map(|key| Key::new(key.reveal()))
             .collect(),
         models: own.models.clone(),
-        tls: TlsOptions {
-            authorities: authorities.transpose()?,
-            ..TlsOptions::default()
-        },
+        authorities: authorities.transpose()?,
     });
     Ok(Arc::new(made.map_err(|fault| wrong(fault.to_string()))?))
 }

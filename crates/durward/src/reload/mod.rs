@@ -507,7 +507,9 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<Strin
     if !asked.tells() {
         return Vec::new();
     }
-    let here = |key: &str| asked.group.is_some() || !OF_SERVE.contains(&key);
+    let here = |key: &str| {
+        asked.group.is_some() || !(OF_SERVE.contains(&key) || key.starts_with("models."))
+    };
     let live = |key: &str| KEYS.iter().any(|known| known.path == key && known.live);
     let (before, after) = (started.rows(), now.rows());
     let mut keys: Vec<&'static str> = after
@@ -523,6 +525,9 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<Strin
         })
         .map(|row| row.key)
         .collect();
+    if asked.group.is_some() {
+        keys.extend(started.models.differ(&now.models));
+    }
     keys.sort_unstable();
     keys.dedup();
     let servers = asked.server.as_ref();

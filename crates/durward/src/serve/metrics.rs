@@ -19,12 +19,19 @@ use toolkit::breaker::METRIC;
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn text(face: &Arc<Face>, gates: &[Arc<Gate>]) -> Result<String, fmt::Error> {
+pub fn text(
+    face: &Arc<Face>,
+    models: Option<&models::Face>,
+    gates: &[Arc<Gate>],
+) -> Result<String, fmt::Error> {
     let counts = face.counts();
+    let mut breakers = face.breakers();
+    breakers.extend(models.iter().flat_map(|models| models.breakers()));
     written(Scrape {
         tallied: gates.iter().map(|gate| gate.tallied()).collect(),
         control: gates.iter().map(|gate| gate.control_counts()).collect(),
-        breakers: face.breakers(),
+        breakers,
+        models: models.map_or_else(Vec::new, models::Face::counted),
         failed: gates.iter().any(|gate| gate.has_failed()),
         sessions: counts.sessions,
         servers: counts.servers,
@@ -46,6 +53,7 @@ struct Scrape {
     tallied: Vec<Tallied>,
     control: Vec<Vec<(&'static str, u64)>>,
     breakers: Vec<(String, Counted)>,
+    models: Vec<models::Counted>,
     failed: bool,
     sessions: usize,
     servers: usize,
@@ -58,6 +66,7 @@ impl Collector for Scrape {
         self.outcomes(&mut encoder)?;
         self.times(&mut encoder)?;
         self.breakers(&mut encoder)?;
+        self.models(&mut encoder)?;
         let gauges = [
             ("sessions", "Legacy sessions that are open", self.sessions),
             (
@@ -131,6 +140,34 @@ impl Scrape {
         Ok(())
     }
 
+    fn models(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        if self.models.is_empty() {
+            return Ok(());
+        }
+        let help = "Attempts at model providers by how they ended";
+        let mut metric =
+            encoder.encode_descriptor("model_attempts", help, None, MetricType::Counter)?;
+        for counted in &self.models {
+            for (outcome, count) in &counted.attempts {
+                let labels = [
+                    ("provider", counted.provider.as_str()),
+                    ("outcome", outcome),
+                ];
+                ConstCounter::new(*count).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        let help = "Tokens that models have read and written";
+        let mut metric =
+            encoder.encode_descriptor("model_tokens", help, None, MetricType::Counter)?;
+        for counted in &self.models {
+            for (kind, count) in &counted.tokens {
+                let labels = [("provider", counted.provider.as_str()), ("kind", kind)];
+                ConstCounter::new(*count).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+
     fn times(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let mut counts = [0_u64; TIME_CLASSES_US.len() + 1];
         let mut time_us = 0_u64;
@@ -191,6 +228,11 @@ mod tests {
                 "files".into(),
                 BreakerEvent::ALL.map(|event| (event, u64::from(event == BreakerEvent::Opened))),
             )],
+            models: vec![models::Counted {
+                provider: "a".into(),
+                attempts: vec![("served", 2)],
+                tokens: vec![("input", 3)],
+            }],
             failed: false,
             sessions: 1,
             servers: 1,
@@ -221,7 +263,7 @@ mod tests {
                 line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
             }
         }
-        assert_eq!(families.len(), 9, "{families:?}");
+        assert_eq!(families.len(), 11, "{families:?}");
         let opened = r#"durward_breaker_events_total{target="files",event="opened"} 1"#;
         assert!(text.contains(opened), "{text}");
     }

@@ -34,6 +34,7 @@ use crate::local::{self, SystemClock};
 use crate::names::server_name;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
+use crate::providers;
 use crate::reload::{Asked, Beside, Group, Reloader};
 
 use changes::Changes;
@@ -242,8 +243,7 @@ fn serve(
         })?);
     }
     let served = runtime.block_on(async {
-        let budgets = crate::providers::budgets(settings, places)?;
-        let models = models(&mut plan, &ruled, budgets)?;
+        let models = models(&mut plan, &ruled, settings, places)?;
         let serving = Serving::new(&plan, &ruled, models, guests, places, err).await?;
         let groups = ruled
             .iter()
@@ -351,11 +351,13 @@ impl Ruled {
 fn models(
     plan: &mut Plan,
     ruled: &[Ruled],
-    budgets: Option<models::Budgets>,
+    settings: &Settings,
+    places: &Places,
 ) -> Result<Option<Arc<models::Face>>, Failure> {
     let Some(own) = plan.models.take() else {
         return Ok(None);
     };
+    let budgets = providers::budgets(settings, places)?;
     let gate = ruled.iter().find(|of| of.file == own.policy);
     let gate = gate.ok_or_else(|| Failure::other("the models have no policy"))?;
     let mut random = [0_u8; 8];

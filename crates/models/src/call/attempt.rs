@@ -153,8 +153,10 @@ impl<'t> Tries<'t> {
 
     fn noted(&mut self, leg: &Leg, status: Status, trouble: Option<Trouble>, since: Instant) {
         let nanos = since.elapsed().as_nanos();
+        let peer = leg.target.provider().peer();
+        self.terms.tally.attempt(peer.name(), trouble);
         self.flight.attempt(Attempt {
-            peer: leg.target.provider().peer().clone(),
+            peer: peer.clone(),
             status,
             reason: trouble.map(Into::into),
             duration: Micros::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)),
@@ -180,7 +182,8 @@ impl<'t> Tries<'t> {
                 match Relay::begin(self.terms, reply, self.until).await {
                     Ok(mut relay) => {
                         let peer = leg.target.provider().peer().clone();
-                        relay.take_over(self.flight, pass, self.reservation, (peer, began));
+                        let door = self.terms.doors.open(&self.caller.subject);
+                        relay.take_over(self.flight, (pass, door), self.reservation, (peer, began));
                         return Ok(Served::Stream(relay, self.trail));
                     }
                     Err((spent, trouble)) => (spent, Fault::of(trouble, Remedy::Again)),
@@ -195,6 +198,8 @@ impl<'t> Tries<'t> {
                 match read(self.terms, endpoint, body.as_mut(), self.until).await {
                     Ok((body, tokens)) => {
                         self.noted(leg, Status::Success, None, began);
+                        let peer = leg.target.provider().peer();
+                        self.terms.tally.used(peer.name(), tokens);
                         pass.settle(Verdict::Success, self.terms.gate.mono_ns());
                         let whole = Whole { body, headers };
                         return Ok(Served::Whole(

@@ -3,6 +3,7 @@
 mod admit;
 mod attempt;
 mod describe;
+mod doors;
 mod relay;
 mod whole;
 
@@ -15,11 +16,13 @@ use wire::model::Tokens;
 
 use crate::budget::Budgets;
 use crate::provider::{Fault, Trouble};
+use crate::tally::Tally;
 use state::counter::Left;
 
 pub(crate) use admit::{Admitted, admit, origin};
 pub(crate) use attempt::{Served, serve};
 pub(crate) use describe::{describe, of_target};
+pub(crate) use doors::Doors;
 pub(crate) use relay::Relay;
 pub(crate) use whole::Whole;
 
@@ -35,6 +38,9 @@ pub(crate) struct Terms {
     pub stream_ms_max: u64,
     /// How much callers may use, where that is bounded.
     pub budgets: Option<Budgets>,
+    pub tally: Arc<Tally>,
+    /// What is open.
+    pub doors: Arc<Doors>,
 }
 
 /// How a call was served, for headers and records.

@@ -22,14 +22,17 @@ use wire::SseParser;
 use wire::model::{Endpoint, ErrorText, Said, Watch, error_event};
 use wire::sse::push_named_event;
 
+use super::doors::Door;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;
 use crate::provider::{Reply, ReplyBody, Trouble};
 use crate::request::ModelRequest;
+use crate::tally::Tally;
 
 /// A stream under way.
 pub(crate) struct Relay {
     gate: Arc<Gate>,
+    tally: Arc<Tally>,
     endpoint: Endpoint,
     wants_usage: bool,
     request_id: String,
@@ -59,6 +62,7 @@ pub(crate) struct Relay {
 struct Open {
     flight: InFlight,
     pass: BreakerPass,
+    door: Arc<Door>,
     reservation: Option<Reservation>,
     peer: PeerId,
     began: Instant,
@@ -80,6 +84,7 @@ impl Relay {
         let over_at = Instant::now() + Duration::from_millis(terms.stream_ms_max);
         let mut relay = Box::new(Self {
             gate: Arc::clone(&terms.gate),
+            tally: Arc::clone(&terms.tally),
             endpoint: request.endpoint(),
             wants_usage: request.wants_usage(),
             request_id: String::new(),
@@ -113,13 +118,14 @@ impl Relay {
     pub fn take_over(
         &mut self,
         flight: InFlight,
-        pass: BreakerPass,
+        (pass, door): (BreakerPass, Arc<Door>),
         reservation: Option<Reservation>,
         (peer, began): (PeerId, Instant),
     ) {
         self.open = Some(Open {
             flight,
             pass,
+            door,
             reservation,
             peer,
             began,
@@ -228,6 +234,7 @@ impl Relay {
         let Some(Open {
             mut flight,
             pass,
+            door: _,
             reservation,
             peer,
             began,
@@ -238,10 +245,14 @@ impl Relay {
         flight.reply_arrived();
         let tokens = self.watch.used();
         settle(reservation, tokens);
+        self.tally.used(peer.name(), tokens);
+        self.tally.attempt(peer.name(), end.err());
         flight.used(usage(tokens));
         let (status, verdict) = match end {
             Ok(()) => (Status::Success, Verdict::Success),
-            Err(Trouble::ClientGone) => (Status::Cancelled, Verdict::Cancelled),
+            Err(trouble @ (Trouble::ClientGone | Trouble::Expelled)) => {
+                (Status::Cancelled, trouble.verdict())
+            }
             Err(trouble) => (Status::Failure, trouble.verdict()),
         };
         pass.settle(verdict, self.gate.mono_ns());
@@ -267,8 +278,11 @@ impl Relay {
 
 impl Parts for Relay {
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if self.open.is_none() {
+        let Some(open) = &self.open else {
             return Poll::Ready(None);
+        };
+        if open.door.is_closed(cx.waker()) && self.end.is_none() {
+            self.end = Some(Err(Trouble::Expelled));
         }
         std::task::ready!(self.poll_ready(cx));
         if let (Some(Err(trouble)), false) = (self.end, self.has_said) {

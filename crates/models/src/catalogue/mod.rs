@@ -20,7 +20,7 @@ pub const NAMES_MAX: usize = 1_024;
 pub const TARGETS_MAX: usize = 64;
 
 /// A name that stands for targets.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alias {
     /// The name.
     pub name: String,
@@ -257,6 +257,11 @@ impl Catalogue {
     #[must_use]
     pub fn providers(&self) -> &[Arc<dyn Provider>] {
         &self.providers
+    }
+
+    /// Their names.
+    pub fn provider_names(&self) -> impl Iterator<Item = &str> {
+        self.providers.iter().map(|provider| provider.peer().name())
     }
 
     /// Where a name leads: an alias, else `PROVIDER/MODEL`, else a model that one provider alone lists.

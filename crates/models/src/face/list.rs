@@ -18,7 +18,7 @@ const CREATED: &str = "\"created\":0,\"created_at\":\"1970-01-01T00:00:00Z\"";
 impl Face {
     /// All models that the caller may use, in a form that the clients of both dialects read.
     pub(super) fn list(&self, caller: &Caller, answer: &Answer) -> Response {
-        if let Err(refused) = self.counted(caller, answer) {
+        if let Err(refused) = self.count(caller, answer) {
             return *refused;
         }
         let names: Vec<String> = self
@@ -40,7 +40,7 @@ impl Face {
 
     /// One of them.
     pub(super) fn one(&self, caller: &Caller, name: &str, answer: &Answer) -> Response {
-        if let Err(refused) = self.counted(caller, answer) {
+        if let Err(refused) = self.count(caller, answer) {
             return *refused;
         }
         let name = name.replace("%2F", "/").replace("%2f", "/");
@@ -52,7 +52,7 @@ impl Face {
         }
     }
 
-    fn counted(&self, caller: &Caller, answer: &Answer) -> Result<(), Box<Response>> {
+    fn count(&self, caller: &Caller, answer: &Answer) -> Result<(), Box<Response>> {
         let gate = &self.terms.gate;
         let origin = origin(gate, answer.id(), None, b"", gate.mono_ns());
         let counted = gate.admit_stray(&Facts::of(caller), &origin);

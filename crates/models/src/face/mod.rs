@@ -5,7 +5,7 @@ mod list;
 mod paths;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use gate::facts::Facts;
 use gate::identity::IdentityFault;
@@ -15,13 +15,15 @@ use net::http::server::{Request, Response};
 use state::Reservation;
 use state::counter::Stop;
 use toolkit::Trace;
+use toolkit::breaker::{Breaker, BreakerEvent};
 use toolkit::server::BoxFuture;
 use wire::model::{Dialect, Endpoint};
 
 use crate::budget::Budgets;
 use crate::call::{self, Admitted, Served, Terms};
-use crate::catalogue::{Catalogue, Route};
+use crate::catalogue::{Catalogue, Route, Target};
 use crate::request::ModelRequest;
+use crate::tally::{Counted, Tally};
 use answer::{Answer, Told};
 use paths::Place;
 
@@ -46,6 +48,9 @@ impl Default for FaceOptions {
     }
 }
 
+/// How often each event was met at a breaker.
+pub type BreakerCounts = [(BreakerEvent, u64); BreakerEvent::ALL.len()];
+
 /// The model APIs.
 pub struct Face {
     routes: Vec<toolkit::face::Route>,
@@ -54,7 +59,6 @@ pub struct Face {
     /// Distinguishes the ids of this instance.
     salt: u64,
     requests: AtomicU64,
-    ending: AtomicBool,
 }
 
 impl Face {
@@ -75,11 +79,12 @@ impl Face {
                 stall_ms_max: options.stall_ms_max,
                 stream_ms_max: options.stream_ms_max,
                 budgets,
+                doors: Arc::default(),
+                tally: Arc::new(Tally::of(catalogue.provider_names())),
             },
             catalogue,
             salt,
             requests: AtomicU64::new(0),
-            ending: AtomicBool::new(false),
         }
     }
 
@@ -87,6 +92,25 @@ impl Face {
     #[must_use]
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
+    }
+
+    /// What was counted of each provider.
+    #[must_use]
+    pub fn counted(&self) -> Vec<Counted> {
+        self.terms.tally.read()
+    }
+
+    /// What happened at the breaker of each target, by the name that is called and the target.
+    #[must_use]
+    pub fn breakers(&self) -> Vec<(String, BreakerCounts)> {
+        let routes = self.catalogue.names();
+        let legs = routes.flat_map(|(name, route)| {
+            let told = move |(target, breaker): (&Target, &Arc<Breaker>)| {
+                (format!("{name} {}", target.name()), breaker.counts())
+            };
+            route.breakers().map(told).collect::<Vec<_>>()
+        });
+        legs.collect()
     }
 
     fn next_id(&self) -> String {
@@ -228,14 +252,15 @@ impl toolkit::face::Face<Request, Response> for Face {
         Box::pin(self.answer(who, request))
     }
 
+    fn expel(&self, caller: &Arc<str>) {
+        self.terms.doors.close(caller);
+    }
+
     fn tick(&self) {
+        self.terms.doors.tidy();
         for provider in self.catalogue.providers() {
             provider.tick();
         }
-    }
-
-    fn quiet(&self) {
-        self.ending.store(true, Ordering::Release);
     }
 }
 

@@ -46,11 +46,13 @@ pub enum Trouble {
     NotSpoken,
     /// The caller has gone.
     ClientGone,
+    /// The key that the call was made with is good no longer.
+    Expelled,
 }
 
 impl Trouble {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Unreachable,
         Self::Busy,
         Self::TooSlow,
@@ -69,6 +71,7 @@ impl Trouble {
         Self::Denied,
         Self::NotSpoken,
         Self::ClientGone,
+        Self::Expelled,
     ];
 
     /// The closed label.
@@ -93,6 +96,7 @@ impl Trouble {
             Self::Denied => "target_denied",
             Self::NotSpoken => "endpoint_not_spoken",
             Self::ClientGone => "client_gone",
+            Self::Expelled => "key_not_good",
         }
     }
 
@@ -120,6 +124,7 @@ impl Trouble {
             Self::Denied => "the policy lets this call go to no further target",
             Self::NotSpoken => "the model provider does not serve this endpoint",
             Self::ClientGone => "the caller has gone",
+            Self::Expelled => "the key that the call was made with is good no longer",
         }
     }
 
@@ -133,6 +138,7 @@ impl Trouble {
             Self::NoModel | Self::NotSpoken => StatusCode::NOT_FOUND,
             Self::Refused | Self::ClientGone => StatusCode::BAD_REQUEST,
             Self::Denied => StatusCode::FORBIDDEN,
+            Self::Expelled => StatusCode::UNAUTHORIZED,
             Self::Unreachable
             | Self::Cut
             | Self::Malformed
@@ -159,7 +165,9 @@ impl Trouble {
                 retry_after_ms: None,
             },
             Self::NoModel | Self::Refused | Self::Denied | Self::NotSpoken => Verdict::ClientFault,
-            Self::RateLimited | Self::Busy | Self::Spared | Self::ClientGone => Verdict::Cancelled,
+            Self::RateLimited | Self::Busy | Self::Spared | Self::ClientGone | Self::Expelled => {
+                Verdict::Cancelled
+            }
         }
     }
 }

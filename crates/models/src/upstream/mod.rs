@@ -4,18 +4,21 @@ mod keys;
 mod replies;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::Duration;
 
 use gate::{PeerId, Spent};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use net::outbound::http::{HttpClient, HttpFault, HttpOptions, Lane, Method, Outgoing};
+use net::outbound::http::{
+    HttpClient, HttpFault, HttpOptions, Lane, Method, Outgoing, Target, TargetFault, TlsFault,
+    TlsOptions,
+};
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
 use wire::model::{Dialect, Endpoint};
 
 pub use keys::{KEYS_MAX, Key};
-pub use net::outbound::http::{Credential, Target, TargetFault, TlsFault, TlsOptions};
 
 use crate::provider::{Address, Fault, Offer, Provider, Remedy, Sent, Trouble};
 use crate::request::ModelRequest;
@@ -32,16 +35,38 @@ pub struct HttpProviderOptions {
     /// Its name.
     pub name: String,
     /// Where its API is: what stands in front of `/chat/completions` or `/messages`.
-    pub base: Target,
+    pub base_url: String,
+    /// Whether that may be `http` on another machine.
+    pub insecure: bool,
     /// Whose words it speaks.
     pub dialect: Dialect,
     /// Its keys; none where it wants none.
     pub keys: Vec<Key>,
     /// Its models; where the list is empty, any name is passed on.
     pub models: Vec<String>,
-    /// How secure connections are made.
-    pub tls: TlsOptions,
+    /// Authorities that its certificate is checked against, as PEM; the system's where absent.
+    pub authorities: Option<Vec<u8>>,
 }
+
+/// Why a provider cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderFault {
+    /// Its URL.
+    Url(TargetFault),
+    /// Its certificates.
+    Tls(TlsFault),
+}
+
+impl fmt::Display for ProviderFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(fault) => fault.fmt(f),
+            Self::Tls(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ProviderFault {}
 
 /// A provider over HTTP.
 pub struct HttpProvider {
@@ -57,14 +82,19 @@ impl HttpProvider {
     /// Makes it ready; connects to nothing yet.
     ///
     /// # Errors
-    /// Where certificates cannot be used.
-    pub fn new(options: HttpProviderOptions) -> Result<Self, TlsFault> {
+    /// Where its URL or the certificates cannot be used.
+    pub fn new(options: HttpProviderOptions) -> Result<Self, ProviderFault> {
         let http = HttpOptions {
             connections_max: CONNECTIONS_MAX,
-            tls: options.tls,
+            tls: TlsOptions {
+                authorities: options.authorities,
+                ..TlsOptions::default()
+            },
             ..HttpOptions::default()
         };
-        let client = HttpClient::new(options.base, &http)?;
+        let base = Target::parse(&options.base_url, options.insecure);
+        let base = base.map_err(ProviderFault::Url)?;
+        let client = HttpClient::new(base, &http).map_err(ProviderFault::Tls)?;
         let spoken = Endpoint::ALL.into_iter();
         let spoken: Vec<Endpoint> = spoken
             .filter(|endpoint| endpoint.dialect() == options.dialect)

@@ -6,8 +6,10 @@ async fn send(
     permit: Permit<ModelRequest>,
     to: Address<'_>,
 ) -> Option<Sent> {
-    let (spent, _flight) = permit.spend(provider.peer()).ok()?;
-    Some(provider.send(spent, to).await)
+    let (spent, flight) = permit.spend(provider.peer()).ok()?;
+    let sent = provider.send(spent, to).await;
+    drop(flight);
+    Some(sent)
 }
 
 fn main() {

@@ -143,6 +143,7 @@ impl Body {
 mod tests {
     use super::*;
     use crate::error::WireErrorKind as K;
+    use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Body, BodyFault> {
         Body::read(text.as_bytes(), &["model", "stream", "stream_options"])
@@ -206,5 +207,55 @@ mod tests {
             [Some(7), Some(7), Some(1_000), None, None, None, None]
         );
         assert!(body.is_true("g") && !body.is_true("h") && body.get("h").is_none());
+    }
+
+    fn value() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            "-?[1-9][0-9]{0,3}(\\.[0-9]{1,3})?",
+            "\"[a-z \u{e9}]{0,6}\"",
+            Just("\"\\u0041\\\\\"".to_owned()),
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3)
+                    .prop_map(|list| format!("[{}]", list.join(" ,"))),
+                inner.prop_map(|value| format!("{{ \"model\" :{value}}}")),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_written_is_the_body_with_what_was_put_in(
+            members in prop::collection::btree_map("[a-c]|model|stream", value(), 0..5),
+            blank in "[ \n\t]{0,2}",
+        ) {
+            let list: Vec<String> = members.iter().map(|(name, value)| format!("{blank}\"{name}\":{blank}{value}")).collect();
+            let text = format!("{blank}{{{}{blank}}}", list.join(","));
+            let body = read(&text).unwrap();
+            prop_assert_eq!(body.with(&[]), text.as_str());
+            let written = body.with(&[("model", "\"x\""), ("stream", "true")]);
+            let again = read(&written).unwrap();
+            prop_assert_eq!(again.get("model"), Some("\"x\""));
+            prop_assert!(again.is_true("stream"));
+            for (name, value) in members.iter().filter(|(name, _)| !["model", "stream"].contains(&name.as_str())) {
+                prop_assert_eq!(again.get(name), Some(value.as_str()).filter(|value| *value != "null"));
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), which in 0..5_usize) {
+            let endpoint = super::super::Endpoint::ALL[which];
+            let mut watch = super::super::Watch::new(endpoint);
+            watch.see(&bytes);
+            if let Ok(body) = Body::read(&bytes, endpoint.known()) {
+                let _ = endpoint.tools_offered(&body);
+                let _ = endpoint.has_images(&body);
+            }
+        }
     }
 }

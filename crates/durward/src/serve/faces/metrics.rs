@@ -17,6 +17,7 @@ use super::{Site, only_looking, refused};
 struct Metrics {
     routes: [Route; 1],
     mcp: Arc<mcp::http::Face>,
+    models: Option<Arc<models::Face>>,
     gates: Vec<Arc<Gate>>,
 }
 
@@ -25,6 +26,7 @@ pub(super) fn face(site: &Site) -> Option<Arc<HttpFace>> {
     Some(Arc::new(Metrics {
         routes: [Route::Exact("/metrics".into())],
         mcp: Arc::clone(&site.mcp),
+        models: site.models.clone(),
         gates: site.gates.clone(),
     }))
 }
@@ -37,7 +39,7 @@ impl Metrics {
         if let Err(fault) = who {
             return refused(fault);
         }
-        let mut response = match metrics::text(&self.mcp, &self.gates) {
+        let mut response = match metrics::text(&self.mcp, self.models.as_deref(), &self.gates) {
             Ok(text) => http::Response::new(ResponseBody::from(text.into_bytes())),
             Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "no metrics\n"),
         };

@@ -73,7 +73,7 @@ fn a_denied_model_is_refused_in_each_dialect_under_every_name() {
 #[test]
 fn rules_see_what_a_request_asks_for() {
     let rules = [
-        r#"{"id":"no-tools","effect":"deny","conditions":{"resource_type":"model","when":"tools_offered != null && tools_offered.exists(t, t == 'shell')"}}"#,
+        r#"{"id":"no-tools","effect":"deny","conditions":{"resource_type":"model","when":"tools_offered != null && 'shell' in tools_offered"}}"#,
         r#"{"id":"no-long","effect":"deny","conditions":{"resource_type":"model","when":"max_tokens != null && max_tokens > 1000"}}"#,
         r#"{"id":"no-images","effect":"deny","conditions":{"resource_type":"model","when":"has_images == 'yes'"}}"#,
     ];

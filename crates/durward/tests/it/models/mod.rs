@@ -1,5 +1,6 @@
 //! Model APIs: official libraries in front, scripted and foreign providers behind.
 
+mod approval;
 mod bodies;
 mod budgets;
 mod callers;

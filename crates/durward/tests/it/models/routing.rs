@@ -129,10 +129,36 @@ fn a_failing_target_is_spared_and_the_next_one_serves() {
         assert_eq!(answer.header("x-durward-target"), Some("a/good"));
         answer.header("x-durward-spared").is_some()
     });
+    let metrics = served.send("GET", "/metrics", &[], "").body;
+    for line in [
+        "durward_breaker_events_total{target=\"ladder a/fault-500\",event=\"opened\"} 1",
+        "durward_model_attempts_total{provider=\"a\",outcome=\"circuit_open\"} 1",
+        "durward_model_tokens_total{provider=\"a\",kind=\"output\"}",
+    ] {
+        assert!(metrics.contains(line), "{line}\n{metrics}");
+    }
     let alone = ask(&served, path, "a/fault-500", false);
     assert_eq!(
         code(&alone.json()),
         "provider_error",
         "another name has a breaker of its own"
     );
+}
+
+#[test]
+fn an_endpoint_that_a_provider_does_not_speak_is_passed_over_or_told() {
+    let upstream = Upstream::start();
+    let far = upstream.configured("far", "/v1/chat/completions");
+    let yaml = format!(
+        "models:\n  providers:\n    {far}\n    near: {{ kind: mock, latency: 0ms }}\n  aliases: {{ any: {{ tiers: [far/x, near/y] }} }}\n"
+    );
+    let served = serve(&yaml, &[]);
+    assert_eq!(target(&served, "/v1/messages", "any", true), "near/y");
+    assert_eq!(
+        target(&served, "/v1/chat/completions", "any", true),
+        "far/x"
+    );
+    let answer = ask(&served, "/v1/messages", "far/x", false);
+    assert_eq!(answer.status, 404, "{answer:?}");
+    assert_eq!(code(&answer.json()), "endpoint_not_spoken");
 }
