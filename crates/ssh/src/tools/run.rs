@@ -27,6 +27,7 @@ pub(crate) fn order(command: &Command, args: Args<'_>, limits: &Limits) -> Resul
             time: Duration::from_millis(time_ms),
             stream_bytes_max: limits.answer_bytes_max,
         },
+        spill: None,
     })
 }
 
@@ -100,7 +101,12 @@ fn text(ended: &Ended) -> String {
         add("[stderr]\n");
         add(&shown(&ended.stderr.bytes).data);
     }
-    if is_cut(ended) {
+    if let Some(spilled) = &ended.spilled {
+        add(&format!(
+            "[cut: {} bytes of output, {} of errors in all; ssh_read_output reads them as {}]",
+            ended.stdout.length, ended.stderr.length, spilled.handle
+        ));
+    } else if is_cut(ended) {
         add(&format!(
             "[cut: {} bytes of output, {} of errors in all]",
             ended.stdout.length, ended.stderr.length
@@ -128,6 +134,10 @@ pub(crate) fn members(ended: &Ended) -> Map<String, Value> {
         _ => (Value::Null, Value::Null),
     };
     let (stdout, stderr) = (shown(&ended.stdout.bytes), shown(&ended.stderr.bytes));
+    let output = ended
+        .spilled
+        .as_ref()
+        .map(|spilled| json!({"output": spilled.handle, "dropped_bytes": spilled.dropped}));
     let members = json!({
         "exit_code": exit_code,
         "signal": signal,
@@ -138,6 +148,7 @@ pub(crate) fn members(ended: &Ended) -> Map<String, Value> {
         "stderr_encoding": stderr.encoding,
         "stderr_bytes": ended.stderr.length,
         "truncated": is_cut(ended),
+        "whole": output,
         "duration_ms": (ended.time.as_secs_f64() * 1e6).round() / 1e3,
     });
     match members {

@@ -252,6 +252,16 @@ impl Client {
         Self::of(Ssh::new(hosts, Environment::default()).unwrap(), policy)
     }
 
+    /// One that keeps long outputs in a folder.
+    pub fn keeping(hosts: Hosts, folder: &Path) -> Self {
+        Self::of(
+            Ssh::new(hosts, Environment::default())
+                .unwrap()
+                .keeping(folder.join("kept")),
+            None,
+        )
+    }
+
     fn of(server: Ssh, policy: Option<&str>) -> Self {
         let limits = Limits {
             requests: Rate::per_second(100_000),
