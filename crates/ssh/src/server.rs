@@ -176,9 +176,11 @@ impl Ssh {
         };
         let stop = Stop(Cancel::default());
         let told = stop.0.clone();
+        let again = Again::of(self, session, order.mark.clone());
         // On a task of its own: killing it takes longer than anybody waits for a call that was given up.
         let running = tokio::spawn(async move {
             let mut ended = upstream::run(channel, order, told).await;
+            again.kill(&mut ended.end).await;
             if let Some(left) = ended.open.take() {
                 tokio::spawn(async move {
                     left.closed().await;
@@ -255,7 +257,7 @@ impl Ssh {
         let Some(command) = commands.first() else {
             return Err(Failure::new("unfit_arguments", "there is no command"));
         };
-        let mut order = tools::order(command, args, self.limits())?;
+        let mut order = tools::order(command, args, &session.host, self.limits())?;
         order.spill = self.outputs.spill(&call.session().caller);
         self.held(&session, &commands, cancel).await?;
         let ended = self.run(&session, order, cancel).await?;
@@ -287,7 +289,7 @@ impl Ssh {
         let Some(command) = commands.first() else {
             return Err(Failure::new("unfit_arguments", "there is no path"));
         };
-        let mut order = tools::order(command, args, self.limits())?;
+        let mut order = tools::order(command, args, &session.host, self.limits())?;
         self.held(&session, &commands, cancel).await?;
         order.bounds.stream_bytes_max = usize::try_from(asked.most).unwrap_or(usize::MAX);
         tools::of_file(&asked, &self.run(&session, order, cancel).await?)
@@ -306,7 +308,7 @@ impl Ssh {
         let commands = tools::commands(tool, args)?;
         let orders: Result<Vec<_>, Failure> = commands
             .iter()
-            .map(|command| tools::order(command, args, self.limits()))
+            .map(|command| tools::order(command, args, &session.host, self.limits()))
             .collect();
         let runs = orders?
             .into_iter()
@@ -323,7 +325,7 @@ impl Ssh {
         let commands = tools::commands(Tool::Batch, args)?;
         let orders: Result<Vec<_>, Failure> = commands
             .iter()
-            .map(|command| tools::order(command, args, self.limits()))
+            .map(|command| tools::order(command, args, &session.host, self.limits()))
             .collect();
         let (orders, total) = (orders?, commands.len());
         self.held(&session, &commands, cancel).await?;
@@ -395,6 +397,46 @@ impl Ssh {
             })
             .collect();
         Answer::data(json!({"stats": {"global": global, "pools": pools}}))
+    }
+}
+
+/// What it takes to kill a command over another channel.
+struct Again {
+    pool: Arc<Pool>,
+    host: Arc<Host>,
+    given: Option<(Arc<str>, Secret)>,
+    mark: Option<upstream::Mark>,
+}
+
+impl Again {
+    fn of(server: &Ssh, session: &Session, mark: Option<upstream::Mark>) -> Self {
+        let password = session.password.clone();
+        Self {
+            pool: Arc::clone(&server.pool),
+            host: Arc::clone(&session.host),
+            given: password.map(|password| (Arc::clone(&session.id), password)),
+            mark,
+        }
+    }
+
+    /// Kills a command whose end was not seen, where it can be found.
+    async fn kill(self, end: &mut End) {
+        let (End::TimedOut { seen } | End::Cancelled { seen }, Some(mark)) = (end, self.mark)
+        else {
+            return;
+        };
+        if *seen {
+            return;
+        }
+        let given = self
+            .given
+            .as_ref()
+            .map(|(owner, password)| (owner, password));
+        if let Ok(slot) = self.pool.slot(&self.host, given).await
+            && let Some((channel, _taken)) = slot.take()
+        {
+            *seen = mark.kill(channel).await;
+        }
     }
 }
 

@@ -6,15 +6,31 @@ use serde_json::{Map, Value, json};
 use toolkit::outputs::shown;
 use toolkit::server::{Answer, Args, Content, Failure};
 
-use crate::command::Command;
-use crate::hosts::Limits;
-use crate::upstream::{Bounds, End, Ended, Order};
+use crate::command::{Command, quoted};
+use crate::hosts::{Host, Limits};
+use crate::upstream::{Bounds, End, Ended, Mark, Order};
+
+/// The user whose processes sshd passes no signals to.
+const ROOT: &str = "root";
 
 /// The order for a command of a call.
-pub(crate) fn order(command: &Command, args: Args<'_>, limits: &Limits) -> Result<Order, Failure> {
-    let line = command
-        .quoted()
-        .map_err(|fault| Failure::new("unfit_arguments", fault.to_string()))?;
+pub(crate) fn order(
+    command: &Command,
+    args: Args<'_>,
+    host: &Host,
+    limits: &Limits,
+) -> Result<Order, Failure> {
+    let unfit =
+        |fault: crate::command::QuoteFault| Failure::new("unfit_arguments", fault.to_string());
+    let mark = if host.credential.user == ROOT {
+        Mark::new()
+    } else {
+        None
+    };
+    let line = match &mark {
+        None => command.quoted().map_err(unfit)?,
+        Some(mark) => quoted(&mark.before(command.argv())).map_err(unfit)?,
+    };
     let asked = args.get("timeout_ms").and_then(Value::as_u64);
     let time_ms = asked
         .unwrap_or(limits.command_ms_default)
@@ -28,6 +44,7 @@ pub(crate) fn order(command: &Command, args: Args<'_>, limits: &Limits) -> Resul
             stream_bytes_max: limits.answer_bytes_max,
         },
         spill: None,
+        mark,
     })
 }
 

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use toolkit::cancel::Cancel;
 
 use super::connection::Channel;
+use super::mark::Mark;
 use crate::outputs::{Spill, Spilled};
 
 /// How long a command has after TERM, and after KILL.
@@ -30,6 +31,8 @@ pub(crate) struct Order {
     pub bounds: Bounds,
     /// Where output goes that is too long for an answer.
     pub spill: Option<Spill>,
+    /// The variable by which its processes are found, where sshd passes no signals on.
+    pub mark: Option<Mark>,
 }
 
 /// How long and how much.
