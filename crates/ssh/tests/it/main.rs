@@ -1,5 +1,13 @@
 //! The server against a real OpenSSH.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test says by panicking what is wrong"
+)]
+
 mod access;
 mod commands;
 mod load;
