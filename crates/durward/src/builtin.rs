@@ -59,7 +59,7 @@ pub const ALL: &[Wired] = &[
 ];
 
 fn ssh(setup: Setup) -> Result<Arc<dyn DynToolServer>, String> {
-    made(::ssh::Ssh::configured(&setup.options, places::text_of))
+    made(::ssh::Ssh::configured(&setup, places::text_of))
 }
 
 fn made<S: ToolServer + 'static>(

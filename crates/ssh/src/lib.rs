@@ -11,6 +11,7 @@
 pub mod command;
 mod environment;
 pub mod hosts;
+mod outputs;
 mod pool;
 mod random;
 pub mod rules;

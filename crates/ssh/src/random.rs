@@ -10,3 +10,10 @@ pub(crate) fn name(prefix: &str) -> Option<String> {
         name + &format!("{byte:02x}")
     }))
 }
+
+/// Fills bytes with the system's randomness.
+pub(crate) fn fill(bytes: &mut [u8]) {
+    if SystemRandom::new().fill(bytes).is_err() {
+        tracing::error!("the system gives no random numbers");
+    }
+}

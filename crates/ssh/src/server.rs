@@ -1,5 +1,6 @@
 //! The tool server.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -7,7 +8,7 @@ use gate::facts::{Fact, FactId, Facts};
 use gate::paths::{PathArgument, Reach, Role, meanings};
 use serde_json::{Value, json};
 use toolkit::cancel::Cancel;
-use toolkit::options::{OptionDef, OptionKind, Options};
+use toolkit::options::{OptionDef, OptionKind, Setup};
 use toolkit::schema::SchemaFault;
 use toolkit::server::{
     Answer, Args, Failure, Identity, Outcome, ReplySink, SessionRef, ToolCall, ToolDef, ToolServer,
@@ -17,6 +18,7 @@ use toolkit::server::{
 use crate::Environment;
 use crate::command::{Command, Part};
 use crate::hosts::{Host, Hosts, Limits, Links, Secret};
+use crate::outputs::Kept;
 use crate::pool::{Pool, SlotFault};
 use crate::sessions::{Session, Sessions};
 use crate::tools::{self, Tool};
@@ -39,6 +41,7 @@ pub struct Ssh {
     hosts: Arc<Hosts>,
     pool: Arc<Pool>,
     sessions: Sessions,
+    outputs: Kept,
 }
 
 impl Ssh {
@@ -53,7 +56,17 @@ impl Ssh {
             pool: Arc::new(Pool::new(Arc::clone(&hosts), environment)),
             hosts,
             sessions: Sessions::default(),
+            outputs: Kept::new(None),
         })
+    }
+
+    /// The same, which keeps long outputs in this directory.
+    #[must_use]
+    pub fn keeping(self, directory: PathBuf) -> Self {
+        Self {
+            outputs: Kept::new(Some(directory)),
+            ..self
+        }
     }
 
     /// The server as its options say; `variable` reads the variables that the file of hosts names.
@@ -61,10 +74,10 @@ impl Ssh {
     /// # Errors
     /// What is wrong with the file, in words.
     pub fn configured(
-        options: &Options,
+        setup: &Setup,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, String> {
-        let Some(path) = options.path(HOSTS) else {
+        let Some(path) = setup.options.path(HOSTS) else {
             return Err(format!(
                 "{HOSTS} is not given: name the file with the hosts"
             ));
@@ -75,7 +88,8 @@ impl Ssh {
             Some((name, value))
         });
         let environment = Environment::of(values);
-        Self::new(hosts, environment).map_err(|fault| fault.to_string())
+        let server = Self::new(hosts, environment).map_err(|fault| fault.to_string())?;
+        Ok(server.keeping(setup.state.clone()))
     }
 
     fn limits(&self) -> &Limits {
@@ -162,9 +176,11 @@ impl Ssh {
         };
         let stop = Stop(Cancel::default());
         let told = stop.0.clone();
+        let again = Again::of(self, session, order.mark.clone());
         // On a task of its own: killing it takes longer than anybody waits for a call that was given up.
         let running = tokio::spawn(async move {
             let mut ended = upstream::run(channel, order, told).await;
+            again.kill(&mut ended.end).await;
             if let Some(left) = ended.open.take() {
                 tokio::spawn(async move {
                     left.closed().await;
@@ -241,7 +257,8 @@ impl Ssh {
         let Some(command) = commands.first() else {
             return Err(Failure::new("unfit_arguments", "there is no command"));
         };
-        let order = tools::order(command, args, self.limits())?;
+        let mut order = tools::order(command, args, &session.host, self.limits())?;
+        order.spill = self.outputs.spill(&call.session().caller);
         self.held(&session, &commands, cancel).await?;
         let ended = self.run(&session, order, cancel).await?;
         if tool == Tool::Hostname {
@@ -272,7 +289,7 @@ impl Ssh {
         let Some(command) = commands.first() else {
             return Err(Failure::new("unfit_arguments", "there is no path"));
         };
-        let mut order = tools::order(command, args, self.limits())?;
+        let mut order = tools::order(command, args, &session.host, self.limits())?;
         self.held(&session, &commands, cancel).await?;
         order.bounds.stream_bytes_max = usize::try_from(asked.most).unwrap_or(usize::MAX);
         tools::of_file(&asked, &self.run(&session, order, cancel).await?)
@@ -291,7 +308,7 @@ impl Ssh {
         let commands = tools::commands(tool, args)?;
         let orders: Result<Vec<_>, Failure> = commands
             .iter()
-            .map(|command| tools::order(command, args, self.limits()))
+            .map(|command| tools::order(command, args, &session.host, self.limits()))
             .collect();
         let runs = orders?
             .into_iter()
@@ -308,7 +325,7 @@ impl Ssh {
         let commands = tools::commands(Tool::Batch, args)?;
         let orders: Result<Vec<_>, Failure> = commands
             .iter()
-            .map(|command| tools::order(command, args, self.limits()))
+            .map(|command| tools::order(command, args, &session.host, self.limits()))
             .collect();
         let (orders, total) = (orders?, commands.len());
         self.held(&session, &commands, cancel).await?;
@@ -383,6 +400,46 @@ impl Ssh {
     }
 }
 
+/// What it takes to kill a command over another channel.
+struct Again {
+    pool: Arc<Pool>,
+    host: Arc<Host>,
+    given: Option<(Arc<str>, Secret)>,
+    mark: Option<upstream::Mark>,
+}
+
+impl Again {
+    fn of(server: &Ssh, session: &Session, mark: Option<upstream::Mark>) -> Self {
+        let password = session.password.clone();
+        Self {
+            pool: Arc::clone(&server.pool),
+            host: Arc::clone(&session.host),
+            given: password.map(|password| (Arc::clone(&session.id), password)),
+            mark,
+        }
+    }
+
+    /// Kills a command whose end was not seen, where it can be found.
+    async fn kill(self, end: &mut End) {
+        let (End::TimedOut { seen } | End::Cancelled { seen }, Some(mark)) = (end, self.mark)
+        else {
+            return;
+        };
+        if *seen {
+            return;
+        }
+        let given = self
+            .given
+            .as_ref()
+            .map(|(owner, password)| (owner, password));
+        if let Ok(slot) = self.pool.slot(&self.host, given).await
+            && let Some((channel, _taken)) = slot.take()
+        {
+            *seen = mark.kill(channel).await;
+        }
+    }
+}
+
 /// Stops what runs when nobody waits for it any more.
 struct Stop(Cancel);
 
@@ -418,7 +475,10 @@ impl ToolServer for Ssh {
         };
         // A host that nobody knows is stated as such: no rule on hosts lets it pass.
         let host = self.host(args).map(|host| host.name.as_str().into());
-        let reaches = !matches!(tool, Tool::ListSessions | Tool::PoolStats);
+        let reaches = !matches!(
+            tool,
+            Tool::ListSessions | Tool::PoolStats | Tool::ReadOutput
+        );
         let _ = facts.set(
             FactId::Host,
             if reaches {
@@ -458,6 +518,7 @@ impl ToolServer for Ssh {
             | Tool::Qdisc
             | Tool::Connectivity
             | Tool::Compare => self.network(tool, &call, &cancel).await,
+            Tool::ReadOutput => self.outputs.read(&call.session().caller, call.args()).await,
             Tool::ListSessions => Ok(self.listed(call.session())),
             Tool::PoolStats => Ok(self.stats(call.args())),
         };

@@ -32,7 +32,8 @@ const SEVERAL: [&str; 6] = [
     "ssh_network_compare",
 ];
 /// The tools that run none.
-const NONE: [&str; 4] = [
+const NONE: [&str; 5] = [
+    "ssh_read_output",
     "ssh_connect",
     "ssh_disconnect",
     "ssh_list_sessions",

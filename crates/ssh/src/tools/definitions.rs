@@ -17,6 +17,7 @@ pub(crate) enum Tool {
     Hostname,
     ListSessions,
     PoolStats,
+    ReadOutput,
     CatFile,
     Interfaces,
     Routes,
@@ -40,6 +41,7 @@ impl Tool {
             "ssh_hostname" => Self::Hostname,
             "ssh_list_sessions" => Self::ListSessions,
             "ssh_pool_stats" => Self::PoolStats,
+            "ssh_read_output" => Self::ReadOutput,
             "ssh_cat_file" => Self::CatFile,
             "ssh_network_interfaces" => Self::Interfaces,
             "ssh_network_routes" => Self::Routes,
@@ -73,6 +75,7 @@ fn ended() -> Value {
             "stdout_encoding": {"enum": ["text", "base64"]}, "stderr_encoding": {"enum": ["text", "base64"]},
             "stdout_bytes": bytes, "stderr_bytes": bytes,
             "truncated": {"type": "boolean"},
+            "whole": {"type": ["object", "null"], "description": "Where all of it is, for ssh_read_output."},
             "duration_ms": {"type": "number"}
         },
         "required": ["exit_code", "signal", "stdout", "stderr", "stdout_bytes", "stderr_bytes", "truncated", "duration_ms"]
@@ -121,6 +124,7 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
         run("ssh_run", "Run a command (short name)")?,
         batch()?,
         cat_file()?,
+        read_output()?,
         ToolDef {
             open_world: true,
             ..hostname
@@ -238,6 +242,37 @@ fn cat_file() -> Result<ToolDef, SchemaFault> {
         operation: Operation::Read,
         side_effects: &["fs_read"],
         open_world: true,
+        ..tool
+    })
+}
+
+fn read_output() -> Result<ToolDef, SchemaFault> {
+    let tool = ToolDef::new(
+        "ssh_read_output",
+        "Read a long output",
+        "Reads a part of an output that was too long for its answer, or the lines of it that match a regular expression.",
+        object(
+            json!({
+                "output": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "What the command's answer named."},
+                "stream": {"enum": ["stdout", "stderr"], "default": "stdout"},
+                "at": {"type": "integer", "minimum": 0, "default": 0, "description": "Where to begin, in bytes."},
+                "bytes": {"type": "integer", "minimum": 4, "maximum": 1_048_576, "default": 65_536, "description": "Most bytes of a part."},
+                "grep": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "A regular expression; without one, a part is read."},
+                "context": {"type": "integer", "minimum": 0, "maximum": 20, "default": 0, "description": "Lines around each match."},
+                "line": {"type": "integer", "minimum": 1, "default": 1, "description": "The number of the line that begins at `at`."}
+            }),
+            &["output"],
+        ),
+    )?
+    .with_output(json!({
+        "type": "object",
+        "properties": {
+            "at": {"type": "integer"}, "bytes": {"type": "integer"}, "length": {"type": "integer"}, "next": {},
+            "encoding": {"enum": ["text", "base64"]}, "content": {"type": "string"}, "lines": {"type": "array"}
+        }
+    }))?;
+    Ok(ToolDef {
+        roles: &[("grep", toolkit::server::Role::Content)],
         ..tool
     })
 }

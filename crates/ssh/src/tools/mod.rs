@@ -52,6 +52,10 @@ pub(crate) fn commands(tool: Tool, args: Args<'_>) -> Result<Vec<Command>, Unfit
             let argvs = network::argvs(tool, args)?;
             argvs.into_iter().map(|argv| of("target", argv)).collect()
         }
-        Tool::Connect | Tool::Disconnect | Tool::ListSessions | Tool::PoolStats => Ok(Vec::new()),
+        Tool::Connect
+        | Tool::Disconnect
+        | Tool::ListSessions
+        | Tool::PoolStats
+        | Tool::ReadOutput => Ok(Vec::new()),
     }
 }

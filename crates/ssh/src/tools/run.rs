@@ -6,15 +6,31 @@ use serde_json::{Map, Value, json};
 use toolkit::outputs::shown;
 use toolkit::server::{Answer, Args, Content, Failure};
 
-use crate::command::Command;
-use crate::hosts::Limits;
-use crate::upstream::{Bounds, End, Ended, Order};
+use crate::command::{Command, quoted};
+use crate::hosts::{Host, Limits};
+use crate::upstream::{Bounds, End, Ended, Mark, Order};
+
+/// The user whose processes sshd passes no signals to.
+const ROOT: &str = "root";
 
 /// The order for a command of a call.
-pub(crate) fn order(command: &Command, args: Args<'_>, limits: &Limits) -> Result<Order, Failure> {
-    let line = command
-        .quoted()
-        .map_err(|fault| Failure::new("unfit_arguments", fault.to_string()))?;
+pub(crate) fn order(
+    command: &Command,
+    args: Args<'_>,
+    host: &Host,
+    limits: &Limits,
+) -> Result<Order, Failure> {
+    let unfit =
+        |fault: crate::command::QuoteFault| Failure::new("unfit_arguments", fault.to_string());
+    let mark = if host.credential.user == ROOT {
+        Mark::new()
+    } else {
+        None
+    };
+    let line = match &mark {
+        None => command.quoted().map_err(unfit)?,
+        Some(mark) => quoted(&mark.before(command.argv())).map_err(unfit)?,
+    };
     let asked = args.get("timeout_ms").and_then(Value::as_u64);
     let time_ms = asked
         .unwrap_or(limits.command_ms_default)
@@ -27,6 +43,8 @@ pub(crate) fn order(command: &Command, args: Args<'_>, limits: &Limits) -> Resul
             time: Duration::from_millis(time_ms),
             stream_bytes_max: limits.answer_bytes_max,
         },
+        spill: None,
+        mark,
     })
 }
 
@@ -100,7 +118,12 @@ fn text(ended: &Ended) -> String {
         add("[stderr]\n");
         add(&shown(&ended.stderr.bytes).data);
     }
-    if is_cut(ended) {
+    if let Some(spilled) = &ended.spilled {
+        add(&format!(
+            "[cut: {} bytes of output, {} of errors in all; ssh_read_output reads them as {}]",
+            ended.stdout.length, ended.stderr.length, spilled.handle
+        ));
+    } else if is_cut(ended) {
         add(&format!(
             "[cut: {} bytes of output, {} of errors in all]",
             ended.stdout.length, ended.stderr.length
@@ -128,6 +151,10 @@ pub(crate) fn members(ended: &Ended) -> Map<String, Value> {
         _ => (Value::Null, Value::Null),
     };
     let (stdout, stderr) = (shown(&ended.stdout.bytes), shown(&ended.stderr.bytes));
+    let output = ended
+        .spilled
+        .as_ref()
+        .map(|spilled| json!({"output": spilled.handle, "dropped_bytes": spilled.dropped}));
     let members = json!({
         "exit_code": exit_code,
         "signal": signal,
@@ -138,6 +165,7 @@ pub(crate) fn members(ended: &Ended) -> Map<String, Value> {
         "stderr_encoding": stderr.encoding,
         "stderr_bytes": ended.stderr.length,
         "truncated": is_cut(ended),
+        "whole": output,
         "duration_ms": (ended.time.as_secs_f64() * 1e6).round() / 1e3,
     });
     match members {

@@ -13,6 +13,8 @@ use tokio::time::Instant;
 use toolkit::cancel::Cancel;
 
 use super::connection::Channel;
+use super::mark::Mark;
+use crate::outputs::{Spill, Spilled};
 
 /// How long a command has after TERM, and after KILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -27,6 +29,10 @@ pub(crate) struct Order {
     pub line: String,
     pub stdin: Vec<u8>,
     pub bounds: Bounds,
+    /// Where output goes that is too long for an answer.
+    pub spill: Option<Spill>,
+    /// The variable by which its processes are found, where sshd passes no signals on.
+    pub mark: Option<Mark>,
 }
 
 /// How long and how much.
@@ -44,6 +50,8 @@ pub(crate) struct Ended {
     pub stdout: Kept,
     pub stderr: Kept,
     pub time: Duration,
+    /// Where all of the output is, where it was too long for an answer.
+    pub spilled: Option<Spilled>,
     /// The server has not closed the channel: something may still hold its streams.
     pub open: Option<Left>,
 }
@@ -106,7 +114,21 @@ enum Stage {
 }
 
 /// Runs a command to its end.
-pub(crate) async fn run(channel: Channel, order: Order, cancel: Cancel) -> Ended {
+pub(crate) async fn run(channel: Channel, mut order: Order, cancel: Cancel) -> Ended {
+    let mut spill = order.spill.take();
+    let mut ended = follow(channel, order, &mut spill, cancel).await;
+    if let Some(spill) = spill {
+        ended.spilled = spill.finish().await;
+    }
+    ended
+}
+
+async fn follow(
+    channel: Channel,
+    order: Order,
+    spill: &mut Option<Spill>,
+    cancel: Cancel,
+) -> Ended {
     let began = Instant::now();
     let mut running = Running::new(began, order.bounds);
     let (mut read, write) = channel.0.split();
@@ -129,7 +151,12 @@ pub(crate) async fn run(channel: Channel, order: Order, cancel: Cancel) -> Ended
                     let _ = write.close().await;
                     return running.ended(End::Refused, None);
                 }
-                Some(message) => running.take(message),
+                Some(message) => {
+                    if let Some(spill) = spill {
+                        running.spill(&message, spill).await;
+                    }
+                    running.take(message);
+                }
                 None => {
                     let end = running.end(false);
                     return running.ended(end, None);
@@ -214,6 +241,23 @@ impl Running {
         }
     }
 
+    /// Puts output aside once it is too long for an answer: first what came before, then all that comes.
+    async fn spill(&self, message: &ChannelMsg, spill: &mut Spill) {
+        let (stream, data, kept) = match message {
+            ChannelMsg::Data { data } => (0, data, &self.stdout),
+            ChannelMsg::ExtendedData { data, ext: STDERR } => (1, data, &self.stderr),
+            _ => return,
+        };
+        if !spill.has_begun() {
+            if kept.bytes.len() + data.len() <= self.keep {
+                return;
+            }
+            spill.push(0, &self.stdout.bytes).await;
+            spill.push(1, &self.stderr.bytes).await;
+        }
+        spill.push(stream, data).await;
+    }
+
     fn take(&mut self, message: ChannelMsg) {
         match message {
             ChannelMsg::Data { data } => self.stdout.push(&data, self.keep),
@@ -252,6 +296,7 @@ impl Running {
             stdout: self.stdout,
             stderr: self.stderr,
             time: self.began.elapsed(),
+            spilled: None,
             open,
         }
     }

@@ -4,10 +4,12 @@ mod connection;
 mod exec;
 mod fault;
 mod login;
+mod mark;
 mod sftp;
 mod verify;
 
 pub(crate) use connection::{Channel, Connection, Way};
 pub(crate) use exec::{Bounds, End, Ended, Kept, Order, run};
 pub(crate) use fault::{ConnectFault, OpenFault};
+pub(crate) use mark::Mark;
 pub(crate) use sftp::{Led, Sftp};

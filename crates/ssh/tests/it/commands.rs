@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::target::{Target, has};
+use crate::target::{Client, Target, has};
 
 /// What the protocol gives as text or base64, as bytes in hexadecimal is not needed: texts alone.
 fn streams(said: &Value) -> (&str, &str, &Value, &Value) {
@@ -66,4 +66,84 @@ async fn output_errors_code_and_signal_come_apart() {
     let own = std::process::Command::new("hostname").output().unwrap();
     let own = String::from_utf8(own.stdout).unwrap();
     assert_eq!(said["structuredContent"], json!({"hostname": own.trim()}));
+}
+
+#[tokio::test]
+async fn a_long_output_is_kept_whole_read_in_parts_and_searched() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("");
+    let client = Client::keeping(
+        target.hosts("limits: { answer_bytes_max: 1000 }\n"),
+        &target.folder,
+    );
+    let session = client.connect("web").await;
+    let said = client
+        .run(&session, "sh -c 'seq 1 200000; echo last >&2'")
+        .await
+        .unwrap();
+    let data = &said["structuredContent"];
+    let whole: String = (1..=200_000).map(|number| format!("{number}\n")).collect();
+    assert_eq!(
+        (&data["truncated"], &data["stdout_bytes"], &data["stderr"]),
+        (&json!(true), &json!(whole.len()), &json!("last\n")),
+        "{data}"
+    );
+    assert_eq!(
+        (
+            data["stdout"].as_str().unwrap(),
+            &data["whole"]["dropped_bytes"]
+        ),
+        (&whole[..1000], &json!(0))
+    );
+    let output = data["whole"]["output"].as_str().unwrap();
+    let mut read = String::new();
+    let mut at = json!(0);
+    while !at.is_null() {
+        let said = client
+            .call(
+                "ssh_read_output",
+                json!({"output": output, "at": at, "bytes": 300_000}),
+            )
+            .await
+            .unwrap();
+        let part = &said["structuredContent"];
+        read.push_str(part["content"].as_str().unwrap());
+        at = part["next"].clone();
+    }
+    assert!(read == whole, "{} of {} bytes", read.len(), whole.len());
+    let said = client
+        .call(
+            "ssh_read_output",
+            json!({"output": output, "grep": "^19999[89]$", "context": 1}),
+        )
+        .await
+        .unwrap();
+    let lines: Vec<&str> = said["structuredContent"]["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line["content"].as_str().unwrap().trim_end())
+        .collect();
+    assert_eq!(lines, ["199997", "199998", "199999", "200000"], "{said}");
+    let said = client
+        .call(
+            "ssh_read_output",
+            json!({"output": output, "stream": "stderr"}),
+        )
+        .await
+        .unwrap();
+    assert_eq!(said["structuredContent"]["content"], "last\n");
+    // It is its caller's alone.
+    let eve = client.trial.session("eve");
+    let said = client
+        .trial
+        .call(&eve, "eve", "ssh_read_output", json!({"output": output}))
+        .await
+        .unwrap();
+    assert_eq!(said["isError"], true, "{said}");
+    // What fits is in its answer, and is not kept.
+    let said = client.run(&session, "echo short").await.unwrap();
+    assert_eq!(said["structuredContent"]["whole"], Value::Null);
 }

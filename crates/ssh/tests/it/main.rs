@@ -5,7 +5,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stderr,
-    reason = "a test fails where its helpers do, and says why it skips"
+    reason = "a test says by panicking what is wrong"
 )]
 
 mod access;

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::target::{Target, has};
+use ssh::hosts::Hosts;
+
+use crate::target::{Client, Target, end, has, is_root};
 
 /// Whether a process with this word on its command line runs here.
 fn runs(word: &str) -> bool {
@@ -101,4 +103,58 @@ async fn what_a_command_leaves_behind_holds_up_nobody() {
     assert!(began.elapsed() < Duration::from_secs(20));
     let said = client.run(&session, "pkill -f 39323.5").await.unwrap();
     assert_eq!(said["structuredContent"]["stderr"], "");
+}
+
+#[tokio::test]
+async fn what_root_runs_is_killed_though_sshd_passes_no_signal_on() {
+    if !has("sshd") || !is_root() {
+        return;
+    }
+    let target = Target::new("");
+    let text = format!(
+        "known_hosts: [known_hosts]\ncredentials: {{ me: {{ user: root, key: user }} }}\nhosts: {{ web: {{ address: 127.0.0.1, port: {}, credential: me }} }}\n",
+        target.port
+    );
+    let client = Client::new(Hosts::of(&text, &target.folder).unwrap(), None);
+    let session = client.connect("web").await;
+    let line = "sh -c 'trap \"\" TERM; setsid sleep 39324.1 & sleep 39324.2; sleep 39324.3'";
+    let call = json!({"session_id": session, "command": line, "timeout_ms": 300});
+    let said = client.call("ssh_run", call).await.unwrap();
+    let text = said["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("its end was seen"), "{text}");
+    for word in ["39324.1", "39324.2", "39324.3"] {
+        assert!(gone(word).await, "{word}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_lost_says_that_the_command_may_have_run_and_the_next_one_gets_another()
+ {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("");
+    let client = target.client();
+    let session = client.connect("web").await;
+    let lost = async {
+        while !runs("39325.1") {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        target.cut();
+    };
+    let (said, ()) = tokio::join!(client.run(&session, "sleep 39325.1"), lost);
+    let said = said.unwrap();
+    assert_eq!(
+        (
+            &said["isError"],
+            &said["_meta"]["durward/failure"]["may_have_run"]
+        ),
+        (&json!(true), &json!(true)),
+        "{said}"
+    );
+    let said = client.run(&session, "echo again").await.unwrap();
+    assert_eq!(said["structuredContent"]["stdout"], "again\n");
+    // What the lost connection left running is this test's to end.
+    end("39325.1");
+    assert!(gone("39325.1").await);
 }

@@ -18,6 +18,46 @@ use toolkit::trial::Trial;
 /// A line of a configuration by which sshd has no SFTP server.
 pub const NO_SFTP: &str = "# no sftp\n";
 
+/// The processes of this machine, with their parents and words.
+fn processes() -> Vec<(u32, u32, Vec<String>)> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let parent = stat
+                .rsplit_once(')')?
+                .1
+                .split_whitespace()
+                .nth(1)?
+                .parse()
+                .ok()?;
+            let line = fs::read(entry.path().join("cmdline")).ok()?;
+            let words = String::from_utf8_lossy(&line)
+                .split('\0')
+                .map(str::to_owned)
+                .collect();
+            Some((pid, parent, words))
+        })
+        .collect()
+}
+
+fn kill(pid: u32) {
+    let _ = Command::new("kill")
+        .args(["-9", &pid.to_string()])
+        .stderr(Stdio::null())
+        .status();
+}
+
+/// Ends the processes that have this word, which a test has made up.
+pub fn end(word: &str) {
+    for (pid, _, words) in processes() {
+        if words.iter().any(|is| is == word) {
+            kill(pid);
+        }
+    }
+}
+
 /// A running sshd; it is killed by its id at the end.
 pub struct Target {
     pub folder: PathBuf,
@@ -200,7 +240,25 @@ impl Target {
         target
     }
 
-    /// Stops sshd and starts it again; the connections that it has go on.
+    /// Cuts all of its connections; it takes new ones.
+    pub fn cut(&self) {
+        // Each has a process with sshd's rights, and one with the user's, which has the socket.
+        let all = processes();
+        let below = |parent: u32| {
+            let is_sshd =
+                |words: &[String]| words.first().is_some_and(|name| name.starts_with("sshd"));
+            all.iter()
+                .filter(move |(_, of, words)| *of == parent && is_sshd(words))
+                .map(|(pid, _, _)| *pid)
+        };
+        for own in below(self.sshd.id()) {
+            for users in below(own) {
+                kill(users);
+            }
+            kill(own);
+        }
+    }
+
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
@@ -250,6 +308,16 @@ impl Client {
 
     pub fn new(hosts: Hosts, policy: Option<&str>) -> Self {
         Self::of(Ssh::new(hosts, Environment::default()).unwrap(), policy)
+    }
+
+    /// One that keeps long outputs in a folder.
+    pub fn keeping(hosts: Hosts, folder: &Path) -> Self {
+        Self::of(
+            Ssh::new(hosts, Environment::default())
+                .unwrap()
+                .keeping(folder.join("kept")),
+            None,
+        )
     }
 
     fn of(server: Ssh, policy: Option<&str>) -> Self {

@@ -1,0 +1,59 @@
+//! Killing what a signal does not reach.
+//!
+//! OpenSSH passes no signal on to what root runs. Such commands get a variable of their own, by which all that
+//! they have started is found and killed over another channel.
+
+use std::time::Duration;
+
+use toolkit::cancel::Cancel;
+
+use super::connection::Channel;
+use super::exec::{Bounds, End, Order, run};
+use crate::command::quoted;
+use crate::random;
+
+/// The variable's name.
+const NAME: &str = "DURWARD_RUN";
+/// Finds what has the variable, with TERM, then KILL; ends well once there is nothing left of it.
+const SCRIPT: &str = "for signal in TERM KILL KILL; do left=; for process in /proc/[0-9]*; do \
+if grep -qs \"$0\" \"$process/environ\"; then left=1; kill -$signal \"${process#/proc/}\" 2>/dev/null; fi; done; \
+[ -z \"$left\" ] && exit 0; sleep 1; done; exit 1";
+/// How long that may take.
+const TIME: Duration = Duration::from_secs(20);
+
+/// The variable of one command.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark(String);
+
+impl Mark {
+    /// A variable that no other command has.
+    pub fn new() -> Option<Self> {
+        random::name(&format!("{NAME}=")).map(Self)
+    }
+
+    /// The words that give it to a program.
+    pub fn before(&self, argv: &[String]) -> Vec<String> {
+        let mut words = vec!["env".to_owned(), self.0.clone()];
+        words.extend_from_slice(argv);
+        words
+    }
+
+    /// Kills what has it; gives whether nothing of it is left.
+    pub async fn kill(&self, channel: Channel) -> bool {
+        let words = ["sh", "-c", SCRIPT, &self.0].map(str::to_owned);
+        let Ok(line) = quoted(&words) else {
+            return false;
+        };
+        let order = Order {
+            line,
+            stdin: Vec::new(),
+            bounds: Bounds {
+                time: TIME,
+                stream_bytes_max: 0,
+            },
+            spill: None,
+            mark: None,
+        };
+        Box::pin(run(channel, order, Cancel::default())).await.end == End::Exited(0)
+    }
+}
