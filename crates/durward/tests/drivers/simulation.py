@@ -148,8 +148,15 @@ async def mcp(golden, client):
 
     population = await good("run_population_simulation", simulationId=sim, cohort=COHORT, confirm=True,
                             outputs={"timeSeries": [{"path": CURVE}], "aggregates": ["meanCmax", "sdCmax"]})
-    done = await good("get_job_status", jobId=population["jobId"], waitSeconds=120)
+    heard = []
+
+    async def progress(done, total, message):
+        heard.append((done, total, message))
+
+    waits = {"jobId": population["jobId"], "waitSeconds": 120}
+    done = (await client.call_tool("get_job_status", waits, progress_handler=progress)).structured_content
     assert done["status"] == "succeeded", done
+    assert heard and heard == sorted(heard), heard
     told = await good("get_population_results", resultsId=done["resultId"])
     assert told["cohort"]["size"] == 250 and len(told["chunks"]) == 3, told["chunks"]
     large = await good("run_population_simulation", simulationId=sim, cohort={"size": 500000}, confirm=True)
@@ -157,6 +164,17 @@ async def mcp(golden, client):
         await asyncio.sleep(0.01)
     assert (await good("cancel_job", jobId=large["jobId"]))["status"] == "cancelled"
     assert (await good("get_job_status", jobId=large["jobId"]))["status"] == "cancelled"
+    valid = await good("validate_simulation_request", simulationId=sim)
+    assert valid["validation"]["decision"] == "accept", valid
+    checked = await good("run_verification_checks", simulationId=sim, includePopulationSmoke=True, populationCohort=COHORT)
+    assert checked["verification"]["status"] == "passed", checked["verification"]
+    assert checked["operatorReviewSignoff"]["status"] == "not-recorded"
+    report = (await good("export_oecd_report", simulationId=sim, parameterPattern="*Weight*"))["report"]
+    assert [row["path"] for row in report["parameterTable"]] == [WEIGHT], report["parameterTable"]
+    manifest = (await good("validate_model_manifest", filePath="two_compartment.xml"))["manifest"]
+    assert manifest["status"] == "valid", manifest
+    empty = (await good("validate_model_manifest", filePath="empty.xml"))["manifest"]
+    assert empty["status"] == "invalid" and "nothing to simulate" in empty["checks"][0]["violations"][0], empty
     await bad("NotFound", "get_job_status", jobId="job_none")
     await bad("NotFound", "get_results", resultsId="none")
     await bad("InvalidInput", "calculate_pk_parameters", resultsId="none")

@@ -160,6 +160,20 @@ impl Loaded {
         Ok(())
     }
 
+    /// Gives a parameter back the value or formula of the file.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] with the nearest paths.
+    pub fn reset(&mut self, path: &str) -> Result<Value, Fault> {
+        let structure = Arc::clone(self.structure());
+        let position = path::find_one(structure.model(), path)?;
+        self.instance.reset(position);
+        if let Some(quantity) = structure.model().quantities.get(position) {
+            self.changed.remove(&quantity.path);
+        }
+        self.told(position)
+    }
+
     /// Sets again what was set before.
     ///
     /// # Errors

@@ -129,6 +129,18 @@ impl Sessions {
         })
     }
 
+    /// Forgets a caller's simulation.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`].
+    pub fn remove(&self, caller: &str, id: &str, now_ms: i64) -> Result<(), Fault> {
+        self.get(caller, id, now_ms)?;
+        if let Some(own) = self.callers().get_mut(caller) {
+            own.simulations.remove(id);
+        }
+        Ok(())
+    }
+
     /// A caller's simulation, where somebody only wants to know of it.
     #[must_use]
     pub fn peek(&self, caller: &str, id: &str) -> Option<Shared> {

@@ -186,6 +186,44 @@ pub(super) fn sensitivity() -> Value {
     )
 }
 
+fn any() -> Value {
+    json!({"type": ["object", "null"]})
+}
+
+pub(super) fn validate() -> Value {
+    object(
+        json!({"simulationId": id(), "stage": maybe_text(), "request": any()}),
+        &["simulationId"],
+    )
+}
+
+pub(super) fn verify() -> Value {
+    object(
+        json!({
+            "simulationId": id(), "request": any(),
+            "includePopulationSmoke": {"type": "boolean", "default": false},
+            "populationCohort": any(), "populationOutputs": any(),
+        }),
+        &["simulationId"],
+    )
+}
+
+pub(super) fn report() -> Value {
+    object(
+        json!({
+            "simulationId": id(), "request": any(),
+            "includeParameterTable": {"type": "boolean", "default": true},
+            "parameterPattern": maybe_text(),
+            "parameterLimit": {"type": "integer", "minimum": 1, "maximum": 5_000, "default": 200},
+        }),
+        &["simulationId"],
+    )
+}
+
+pub(super) fn manifest() -> Value {
+    object(json!({"filePath": text()}), &["filePath"])
+}
+
 pub(super) fn plot() -> Value {
     let flag = json!({"type": ["boolean", "null"]});
     object(

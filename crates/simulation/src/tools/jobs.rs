@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use pbpk::population::{Plan, run_chunk};
+use pbpk::run::RunOptions;
+use pbpk::watch::Interrupt;
 use serde_json::{Value, json};
 use toolkit::jobs::{Job, JobId, JobState, NewJob, Recovery};
 use toolkit::server::Args;
@@ -12,7 +15,7 @@ use crate::jobs::{KIND_POPULATION, KIND_RUN, Keeper, Work};
 use crate::models::Selection;
 use crate::population::{Aggregate, Cohort};
 use crate::service::Context;
-use crate::session::locked;
+use crate::session::{Loaded, locked};
 
 /// How often a waiting caller is told of progress.
 const TOLD: Duration = Duration::from_millis(250);
@@ -67,6 +70,63 @@ pub(super) fn run_population(context: &Context<'_>, args: Args<'_>) -> Result<Va
         "jobId": job.id.as_str(), "simulationId": work.simulation_id, "status": job.state.label(),
         "queuedAt": seconds(job.submitted_ms), "timeoutSeconds": timeout(&job), "maxRetries": job.retries_max,
     }))
+}
+
+/// Most individuals that are run to see whether a cohort can be.
+const SMOKE_SUBJECTS_MAX: u64 = 5;
+
+/// Runs a few individuals of a cohort here; gives what is wrong with them.
+pub(super) fn smoke(
+    context: &Context<'_>,
+    loaded: &Loaded,
+    asked: &Value,
+) -> Result<Vec<String>, Fault> {
+    let size = asked
+        .get("size")
+        .and_then(Value::as_u64)
+        .unwrap_or(SMOKE_SUBJECTS_MAX);
+    let covariates = asked.get("covariates").and_then(Value::as_array);
+    let cohort = Cohort {
+        size: size.clamp(1, SMOKE_SUBJECTS_MAX),
+        sampling: asked
+            .get("sampling")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        seed: asked.get("seed").and_then(Value::as_i64),
+        covariates: covariates.cloned().unwrap_or_default(),
+        aggregates: Vec::new(),
+        time_series: Vec::new(),
+        metadata: Value::Null,
+    };
+    let population = cohort.draw()?;
+    let (plan, unknown) = Plan::new(loaded.instance.clone(), &population)?;
+    let mut wrong: Vec<String> = unknown
+        .into_iter()
+        .map(|path| format!("{path}: no such quantity"))
+        .collect();
+    let ask = || {
+        context
+            .cancel
+            .is_cancelled()
+            .then_some(Interrupt::Cancelled)
+    };
+    let options = RunOptions {
+        interrupt: Some(&ask),
+        ..RunOptions::default()
+    };
+    let ran = run_chunk(
+        &plan,
+        &population,
+        0..population.len(),
+        &options,
+        |outcome| {
+            if let Err(why) = outcome.result {
+                wrong.push(format!("individual {}: {why}", outcome.id));
+            }
+        },
+    );
+    ran.map_err(|cause| Fault::new(crate::fault::Kind::Cancelled, cause.to_string()))?;
+    Ok(wrong)
 }
 
 fn cohort(args: Args<'_>) -> Result<Cohort, Fault> {

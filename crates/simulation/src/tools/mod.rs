@@ -8,6 +8,7 @@ mod page;
 mod parameters;
 mod plot;
 mod results;
+mod review;
 mod sensitivity;
 mod shape;
 mod snapshots;
@@ -208,6 +209,63 @@ pub const TOOLS: &[Tool] = &[
         input: inputs::sensitivity,
         output: SENSITIVITY,
         run: sensitivity::run,
+        ..CHANGES
+    },
+    Tool {
+        name: "validate_simulation_request",
+        title: "Validate a request",
+        about: "Tells whether a loaded simulation can be used at a stage (exploration, development, internal-review, regulatory-submission): each check with what breaks it, by path.",
+        input: inputs::validate,
+        output: "{tool s, contractVersion s, simulationId s, backend s?, validation o, profile o, capabilities o, ngraObjects o, qualificationState o?, warnings [s], operatorReviewSignoff o, operatorReviewGovernance o}",
+        run: review::validate,
+        ..LOOKS
+    },
+    Tool {
+        name: "run_verification_checks",
+        title: "Verify a model",
+        about: "Checks a loaded simulation: the file is what was loaded, parameters are numbers within their bounds, a run ends and its curves are numbers; with includePopulationSmoke also a few individuals.",
+        input: inputs::verify,
+        output: "{tool s, contractVersion s, simulationId s, backend s?, generatedAt s?, validation o, verification {status s, checks [o]}, profile o, capabilities o, qualificationState o?, warnings [s], operatorReviewSignoff o, operatorReviewGovernance o}",
+        run: review::verify,
+        ..LOOKS
+    },
+    Tool {
+        name: "export_oecd_report",
+        title: "Export a report",
+        about: "Gives what is known of a loaded simulation in one report: its checks, its capabilities and the table of its parameters.",
+        input: inputs::report,
+        output: "{tool s, contractVersion s, simulationId s, backend s?, generatedAt s?, ngraObjects o, qualificationState o?, report {request o, profile o, validation o, capabilities o, parameterTable [{path s, value f?, unit s}], operatorReviewSignoff o, operatorReviewGovernance o}, operatorReviewSignoff o, operatorReviewGovernance o}",
+        run: review::report,
+        ..LOOKS
+    },
+    Tool {
+        name: "validate_model_manifest",
+        title: "Validate a model file",
+        about: "Checks a model file without loading it for use: whether it is a model, and whether its parameters are numbers within their bounds.",
+        side_effects: &["fs_read"],
+        input: inputs::manifest,
+        output: "{tool s, contractVersion s, filePath s, backend s, runtimeFormat s, manifest o, curationSummary o, trustSurfaceContract o}",
+        run: review::manifest,
+        ..LOOKS
+    },
+    Tool {
+        name: "reset_parameter_value",
+        title: "Reset a parameter",
+        about: "Gives a parameter back the value or formula that its file has.",
+        of_bridge: false,
+        input: inputs::get_parameter,
+        output: PARAMETER,
+        run: parameters::reset,
+        ..CHANGES
+    },
+    Tool {
+        name: "unload_simulation",
+        title: "Unload a simulation",
+        about: "Forgets a loaded simulation and what was set in it. Its jobs and results stay.",
+        of_bridge: false,
+        input: inputs::simulation,
+        output: "{simulationId s}",
+        run: models::unload,
         ..CHANGES
     },
     Tool {

@@ -80,7 +80,7 @@ fn stem(file: &Path) -> Result<String, Fault> {
 }
 
 /// What can be done with a loaded model, and how large it is.
-fn capabilities(loaded: &Loaded) -> Value {
+pub(super) fn capabilities(loaded: &Loaded) -> Value {
     let structure = loaded.structure();
     json!({
         "parameters": loaded.parameters().len(),
@@ -140,14 +140,27 @@ pub(super) fn discover(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
     };
     let mut answer = json!({
         "tool": "discover_models", "contractVersion": CONTRACT, "items": items,
-        "trustSurfaceContract": {
-            "summaryVersion": "1", "tool": "discover_models", "trustBearing": false,
-            "requiresContextualRendering": false,
-            "clientDirective": "a listed file is not a qualified model", "surfaceCount": 0, "surfaces": [],
-        },
+        "trustSurfaceContract": trust("discover_models"),
     });
     page.tell(&mut answer, total);
     Ok(answer)
+}
+
+/// That an answer says nothing of how far a model can be trusted.
+pub(super) fn trust(tool: &str) -> Value {
+    json!({
+        "summaryVersion": "1", "tool": tool, "trustBearing": false, "requiresContextualRendering": false,
+        "clientDirective": "a listed file is not a qualified model", "surfaceCount": 0, "surfaces": [],
+    })
+}
+
+pub(super) fn unload(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let id = args.text("simulationId")?;
+    context
+        .service
+        .sessions
+        .remove(context.caller, id, context.now_ms)?;
+    Ok(json!({"simulationId": id}))
 }
 
 fn item(found: &Found, loaded: &[&str]) -> Value {

@@ -62,6 +62,12 @@ pub(super) fn set(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     Ok(json!({"parameter": told}))
 }
 
+pub(super) fn reset(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let shared = context.simulation(args)?;
+    let told = locked(&shared).reset(path(args)?)?;
+    Ok(json!({"parameter": told}))
+}
+
 fn path<'a>(args: Args<'a>) -> Result<&'a str, Fault> {
     let path = args.text("parameterPath")?.trim();
     if path.is_empty() {
@@ -72,7 +78,7 @@ fn path<'a>(args: Args<'a>) -> Result<&'a str, Fault> {
 }
 
 /// Whether the whole text matches: `*` is any characters, `?` is one.
-fn matches(pattern: &[char], text: &str) -> bool {
+pub(super) fn matches(pattern: &[char], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

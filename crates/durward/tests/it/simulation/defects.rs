@@ -263,6 +263,104 @@ fn defect_17_results_are_given_a_page_at_a_time() {
 }
 
 #[test]
+fn a_mutated_model_fails_the_reviewers_tools_with_path_and_reason() {
+    let place = place();
+    let model = repository().join("crates/pbpk/examples/two_compartment.xml");
+    let model = fs::read_to_string(model).unwrap();
+    let clearance = "Example|Organism|Clearance";
+    let mutated = model.replace(
+        "unit=\"l/min\" value=\"0.1\"",
+        "unit=\"l/min\" value=\"NaN\"",
+    );
+    assert_ne!(model, mutated);
+    fs::write(place.path("models/mutated.xml"), mutated).unwrap();
+    let mut client = client(&place);
+    let file = json!({"filePath": "mutated.xml"});
+    let told = call(&mut client, "validate_model_manifest", file);
+    let said = told["manifest"].to_string();
+    assert!(
+        told["manifest"]["status"] == "invalid"
+            && said.contains(clearance)
+            && said.contains("not a number"),
+        "{said}"
+    );
+    call(
+        &mut client,
+        "load_simulation",
+        json!({"filePath": "mutated.xml", "simulationId": "sim", "confirm": true}),
+    );
+    let asked = json!({"simulationId": "sim"});
+    for (tool, part) in [
+        ("validate_simulation_request", "validation"),
+        ("run_verification_checks", "verification"),
+        ("export_oecd_report", "report"),
+    ] {
+        let told = call(&mut client, tool, asked.clone());
+        let said = told[part].to_string();
+        assert!(
+            said.contains("failed") && said.contains(clearance) && said.contains("not a number"),
+            "{tool}: {said}"
+        );
+    }
+}
+
+#[test]
+fn what_was_set_is_reset_and_what_was_loaded_is_forgotten() {
+    let place = place();
+    let mut client = client(&place);
+    call(&mut client, "load_simulation", load());
+    call(&mut client, "set_parameter_value", set(WEIGHT, 90.0));
+    let asked = json!({"simulationId": "sim", "parameterPath": WEIGHT, "confirm": true});
+    let told = call(&mut client, "reset_parameter_value", asked);
+    assert_eq!(
+        (
+            told["parameter"]["value"].as_f64(),
+            &told["parameter"]["source"]
+        ),
+        (Some(70.0), &json!("file"))
+    );
+    call(
+        &mut client,
+        "unload_simulation",
+        json!({"simulationId": "sim", "confirm": true}),
+    );
+    assert_eq!(
+        fails(
+            &mut client,
+            "list_parameters",
+            json!({"simulationId": "sim"})
+        )["code"],
+        "NotFound"
+    );
+    call(&mut client, "load_simulation", load());
+}
+
+#[test]
+fn a_plot_shows_the_curves_that_are_chosen() {
+    let place = place();
+    let mut client = client(&place);
+    call(&mut client, "load_simulation", load());
+    let name = run(&mut client, json!({}));
+    let told = call(
+        &mut client,
+        "plot_results",
+        json!({"resultsId": name, "outputs": [CURVE], "title": "One <curve>"}),
+    );
+    let svg = told["svg"].as_str().unwrap();
+    assert!(
+        svg.starts_with("<svg") && svg.contains("One &lt;curve&gt;"),
+        "{svg}"
+    );
+    assert_eq!(told["outputs"], json!([CURVE]));
+    let none = fails(
+        &mut client,
+        "plot_results",
+        json!({"resultsId": name, "outputs": ["nothing"]}),
+    );
+    assert_eq!(none["code"], "InvalidInput");
+}
+
+#[test]
 fn defect_21_relative_is_a_factor_and_absolute_a_value() {
     let place = place();
     let mut client = client(&place);

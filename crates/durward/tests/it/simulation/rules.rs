@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{client, load, place};
 use crate::support::guarded::{LATEST, end};
+use crate::support::serving::Served;
 
 fn reason(client: &mut Client, tool: &str, arguments: Value) -> Option<String> {
     let reply = client.call_tool(tool, arguments).unwrap();
@@ -126,4 +127,66 @@ fn the_policy_for_roles_lets_viewers_look_and_operators_act() {
     assert_eq!(listed("operator").len(), 5);
     assert_eq!(listed("admin").len(), 5);
     assert_eq!(listed("other"), [] as [&str; 0]);
+}
+
+#[test]
+fn callers_see_their_own_only_and_a_key_for_another_server_opens_nothing() {
+    let place = place();
+    let key = |args: &[&str]| {
+        let all = [
+            &["--no-config", "--state-dir", "state", "keys", "create"],
+            args,
+        ]
+        .concat();
+        let output = place.durward(&all);
+        assert!(output.status.success(), "{output:?}");
+        format!(
+            "Bearer {}",
+            String::from_utf8(output.stdout).unwrap().trim()
+        )
+    };
+    let (ada, bob) = (key(&["ada"]), key(&["bob"]));
+    let elsewhere = key(&["eve", "--scope", "other"]);
+    let served = Served::start_configured(place);
+    let ask = |who: &str, path: &str, body: Value| {
+        let headers = [("Authorization", who), ("Content-Type", "application/json")];
+        let answer = served.send("POST", path, &headers, &body.to_string());
+        (answer.status, answer.json())
+    };
+    let loaded = ask(&ada, "/load_simulation", load());
+    assert_eq!(loaded.0, 201, "{loaded:?}");
+    let get = json!({"simulationId": "sim", "parameterPath": "Example|Organism|Weight"});
+    assert_eq!(ask(&ada, "/get_parameter_value", get.clone()).0, 200);
+    assert_eq!(ask(&bob, "/get_parameter_value", get.clone()).0, 404);
+    let job = ask(
+        &ada,
+        "/run_simulation",
+        json!({"simulationId": "sim", "confirm": true}),
+    )
+    .1["jobId"]
+        .clone();
+    assert_eq!(ask(&ada, "/get_job_status", json!({"jobId": job})).0, 200);
+    assert_eq!(ask(&bob, "/get_job_status", json!({"jobId": job})).0, 404);
+    assert_eq!(ask(&bob, "/cancel_job", json!({"jobId": job})).0, 404);
+    let events = format!("/jobs/{}/events", job.as_str().unwrap());
+    assert_eq!(
+        served
+            .send("GET", &events, &[("Authorization", &bob)], "")
+            .status,
+        404
+    );
+    // The same id is free for another caller.
+    assert_eq!(ask(&bob, "/load_simulation", load()).0, 201);
+    for (who, status) in [(elsewhere.as_str(), 403), ("Bearer none", 401)] {
+        let (found, told) = ask(who, "/get_parameter_value", get.clone());
+        assert_eq!(found, status, "{told}");
+        let code = if status == 403 {
+            "Forbidden"
+        } else {
+            "Unauthorized"
+        };
+        assert_eq!(told["error"]["code"], code);
+    }
+    // The engine's health is everybody's.
+    assert_eq!(served.send("GET", "/mcp/capabilities", &[], "").status, 200);
 }

@@ -1,0 +1,348 @@
+//! What a reviewer of a model asks for: whether it can be used as asked, whether it holds what it says, a report.
+//!
+//! Every check is computed on the model as it is loaded; one that fails names the path and the reason. Nothing here
+//! qualifies a model, and no sign-off is recorded in this version: both are said in every answer.
+
+use pbpk::model::{Kind as QuantityKind, Model};
+use pbpk::run::{RunOptions, run};
+use pbpk::watch::Interrupt;
+use serde_json::{Value, json};
+use toolkit::server::Args;
+
+use super::models::{capabilities, read};
+use crate::fault::Fault;
+use crate::figures::{number, unit};
+use crate::models::version;
+use crate::service::Context;
+use crate::session::{Loaded, locked};
+use crate::{BACKEND, CONTRACT};
+
+/// Most violations of one check that are told.
+const VIOLATIONS_MAX: usize = 20;
+/// The stages of use that are known.
+const STAGES: [&str; 4] = [
+    "exploration",
+    "development",
+    "internal-review",
+    "regulatory-submission",
+];
+
+/// One check: its name, and what breaks it.
+type Check = (&'static str, Vec<String>);
+
+/// Whether the file is still what was loaded, and every number of the model is one and within its bounds.
+fn consistency(context: &Context<'_>, loaded: &Loaded) -> Vec<Check> {
+    let model = loaded.structure().model();
+    let same = match read(context, &loaded.model.path, &loaded.id) {
+        Ok(now) if now.model.sha256 == loaded.model.sha256 => Vec::new(),
+        Ok(_) => vec![format!(
+            "{}: the file has changed since it was loaded",
+            loaded.model.path.display()
+        )],
+        Err(fault) => vec![format!("{}: {fault}", loaded.model.path.display())],
+    };
+    let (mut finite, mut bounds) = (Vec::new(), Vec::new());
+    for (at, quantity) in model.quantities.iter().enumerate() {
+        if quantity.kind != QuantityKind::Parameter {
+            continue;
+        }
+        let value = loaded.instance.value(at).unwrap_or(f64::NAN);
+        if value.is_nan() {
+            finite.push(format!("{}: the value is not a number", quantity.path));
+        }
+        if let Some(min) = quantity.min.filter(|min| value < *min) {
+            bounds.push(format!(
+                "{}: {value} is below {min} {}",
+                quantity.path, quantity.unit
+            ));
+        }
+        if let Some(max) = quantity.max.filter(|max| value > *max) {
+            bounds.push(format!(
+                "{}: {value} is above {max} {}",
+                quantity.path, quantity.unit
+            ));
+        }
+    }
+    vec![
+        ("file-is-what-was-loaded", same),
+        ("parameters-are-numbers", finite),
+        ("parameters-within-bounds", bounds),
+        ("reader-warnings", model.warnings.clone()),
+    ]
+}
+
+/// Whether a run ends, and every number of its curves is one and not below zero where that is forbidden.
+fn behaviour(context: &Context<'_>, loaded: &Loaded) -> Vec<Check> {
+    let ask = || {
+        context
+            .cancel
+            .is_cancelled()
+            .then_some(Interrupt::Cancelled)
+    };
+    let options = RunOptions {
+        interrupt: Some(&ask),
+        ..RunOptions::default()
+    };
+    let results = match run(&loaded.instance, &options) {
+        Ok(results) => results,
+        Err(failure) => return vec![("run-ends", vec![failure.to_string()])],
+    };
+    let mut finite = Vec::new();
+    for (at, path) in results.paths.iter().enumerate() {
+        let wrong = results
+            .times
+            .iter()
+            .zip(results.column(at))
+            .find(|(_, value)| !value.is_finite());
+        if let Some((time, value)) = wrong {
+            finite.push(format!("{path}: {value} at {time} min"));
+        }
+    }
+    vec![("run-ends", Vec::new()), ("curves-are-numbers", finite)]
+}
+
+fn told(checks: &[Check]) -> Vec<Value> {
+    let one = |(name, violations): &Check| {
+        let shown: Vec<&String> = violations.iter().take(VIOLATIONS_MAX).collect();
+        let status = if violations.is_empty() {
+            "passed"
+        } else {
+            "failed"
+        };
+        json!({"name": name, "status": status, "violationCount": violations.len(), "violations": shown})
+    };
+    checks.iter().map(one).collect()
+}
+
+fn passed(checks: &[Check]) -> bool {
+    checks.iter().all(|(_, violations)| violations.is_empty())
+}
+
+pub(super) fn validate(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let shared = context.simulation(args)?;
+    let loaded = locked(&shared).clone();
+    let stage = args.text("stage").unwrap_or("exploration");
+    if !STAGES.contains(&stage) {
+        let wrong = format!("\"{}\" is no stage", stage.escape_debug());
+        return Err(
+            Fault::input("stage", wrong).hint(format!("write one of {}", STAGES.join(", ")))
+        );
+    }
+    let checks = consistency(context, &loaded);
+    // The file declares no context of use, so nothing beyond exploration can be said to be fit.
+    let decision = match (passed(&checks), stage) {
+        (false, _) => "reject",
+        (true, "exploration") => "accept",
+        (true, _) => "needs-qualification",
+    };
+    let mut answer = head("validate_simulation_request", &loaded);
+    put(
+        &mut answer,
+        "validation",
+        json!({
+            "status": if passed(&checks) { "valid" } else { "invalid" }, "decision": decision,
+            "stage": stage, "checks": told(&checks),
+        }),
+    );
+    put(&mut answer, "ngraObjects", json!({}));
+    sign_off(
+        &mut answer,
+        &loaded.id,
+        "validate_simulation_request",
+        "Validation of the request",
+    );
+    Ok(answer)
+}
+
+pub(super) fn verify(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let shared = context.simulation(args)?;
+    let loaded = locked(&shared).clone();
+    let mut checks = consistency(context, &loaded);
+    checks.extend(behaviour(context, &loaded));
+    let mut listed = told(&checks);
+    let mut whole = passed(&checks);
+    if args.is_set("includePopulationSmoke") {
+        let (smoke, failed) = smoke(context, args, &loaded);
+        whole &= !failed;
+        listed.push(smoke);
+    }
+    let mut answer = head("run_verification_checks", &loaded);
+    put(
+        &mut answer,
+        "generatedAt",
+        gate::journal::format_utc(context.now_ms).into(),
+    );
+    put(
+        &mut answer,
+        "verification",
+        json!({
+            "status": if whole { "passed" } else { "failed" }, "checks": listed,
+        }),
+    );
+    put(
+        &mut answer,
+        "validation",
+        json!({
+            "status": if whole { "valid" } else { "invalid" }, "decision": if whole { "accept" } else { "reject" },
+        }),
+    );
+    sign_off(
+        &mut answer,
+        &loaded.id,
+        "run_verification_checks",
+        "Verification of the model",
+    );
+    Ok(answer)
+}
+
+/// A few individuals of a cohort, run here.
+fn smoke(context: &Context<'_>, args: Args<'_>, loaded: &Loaded) -> (Value, bool) {
+    let empty = json!({});
+    let asked = args.get("populationCohort").unwrap_or(&empty);
+    let outputs = args.get("populationOutputs").unwrap_or(&empty);
+    let violations = match super::jobs::smoke(context, loaded, asked) {
+        Ok(violations) => violations,
+        Err(fault) => vec![fault.message],
+    };
+    let failed = !violations.is_empty();
+    let told = json!({
+        "name": "population-smoke", "status": if failed { "failed" } else { "passed" },
+        "violationCount": violations.len(), "violations": violations,
+        "cohort": asked, "outputs": outputs,
+    });
+    (told, failed)
+}
+
+pub(super) fn report(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let shared = context.simulation(args)?;
+    let loaded = locked(&shared).clone();
+    let checks = consistency(context, &loaded);
+    let limit = usize::try_from(args.count("parameterLimit").unwrap_or(200)).unwrap_or(usize::MAX);
+    let pattern = args.text("parameterPattern").unwrap_or("*");
+    let table = match args.get("includeParameterTable") {
+        Some(Value::Bool(false)) => Vec::new(),
+        _ => parameters(&loaded, pattern, limit),
+    };
+    let mut answer = head("export_oecd_report", &loaded);
+    put(
+        &mut answer,
+        "generatedAt",
+        gate::journal::format_utc(context.now_ms).into(),
+    );
+    put(&mut answer, "ngraObjects", json!({}));
+    let scope = "export_oecd_report";
+    sign_off(&mut answer, &loaded.id, scope, "Report");
+    let of = |name: &str| answer.get(name).cloned().unwrap_or_default();
+    let report = json!({
+        "request": args.get("request").cloned().unwrap_or_else(|| json!({})),
+        "profile": {"name": loaded.structure().model().name, "format": version(loaded.structure().model()),
+            "modelSha256": loaded.model.sha256},
+        "validation": {"status": if passed(&checks) { "valid" } else { "invalid" }, "checks": told(&checks)},
+        "capabilities": capabilities(&loaded),
+        "parameterTable": table,
+        "operatorReviewSignoff": of("operatorReviewSignoff"),
+        "operatorReviewGovernance": of("operatorReviewGovernance"),
+    });
+    put(&mut answer, "report", report);
+    for name in ["profile", "capabilities", "warnings"] {
+        if let Some(members) = answer.as_object_mut() {
+            members.remove(name);
+        }
+    }
+    Ok(answer)
+}
+
+fn parameters(loaded: &Loaded, pattern: &str, limit: usize) -> Vec<Value> {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let model: &Model = loaded.structure().model();
+    let all = model.quantities.iter().enumerate();
+    let wanted = all.filter(|(_, quantity)| {
+        quantity.kind == QuantityKind::Parameter
+            && super::parameters::matches(&pattern, &quantity.path)
+    });
+    let one = |(at, quantity): (usize, &pbpk::model::Quantity)| {
+        let value = number(loaded.instance.value(at).unwrap_or(f64::NAN));
+        json!({"path": quantity.path, "value": value, "unit": unit(&quantity.unit)})
+    };
+    wanted.take(limit).map(one).collect()
+}
+
+pub(super) fn manifest(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let file = context.service.folders.resolve(args.text("filePath")?)?;
+    let extension = file
+        .extension()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase();
+    let loaded = read(context, &file, "manifest");
+    let (status, manifest) = match &loaded {
+        Ok(loaded) => {
+            let checks = consistency(context, loaded);
+            let status = if passed(&checks) { "valid" } else { "invalid" };
+            (
+                status,
+                json!({
+                    "status": status, "checks": told(&checks), "modelSha256": loaded.model.sha256,
+                    "modelBytes": loaded.bytes, "metadata": loaded.metadata(true),
+                }),
+            )
+        }
+        Err(fault) => (
+            "invalid",
+            json!({
+                "status": "invalid",
+                "checks": told(&[("file-is-a-model", vec![format!("{}: {fault}", file.display())])]),
+            }),
+        ),
+    };
+    Ok(json!({
+        "tool": "validate_model_manifest", "contractVersion": CONTRACT,
+        "filePath": file.to_string_lossy(), "backend": BACKEND, "runtimeFormat": extension,
+        "manifest": manifest,
+        "curationSummary": {"status": status},
+        "trustSurfaceContract": super::models::trust("validate_model_manifest"),
+    }))
+}
+
+/// What every answer about a loaded model begins with.
+fn head(tool: &str, loaded: &Loaded) -> Value {
+    json!({
+        "tool": tool, "contractVersion": CONTRACT, "simulationId": loaded.id, "backend": BACKEND,
+        "profile": {}, "capabilities": capabilities(loaded), "qualificationState": null,
+        "warnings": loaded.structure().model().warnings.iter().take(VIOLATIONS_MAX).collect::<Vec<_>>(),
+    })
+}
+
+fn put(answer: &mut Value, name: &str, value: Value) {
+    if let Some(members) = answer.as_object_mut() {
+        members.insert(name.to_owned(), value);
+    }
+}
+
+/// That nobody has signed, and that nobody can in this version.
+fn sign_off(answer: &mut Value, simulation: &str, scope: &str, label: &str) {
+    put(
+        answer,
+        "operatorReviewSignoff",
+        json!({
+            "summaryVersion": "1", "simulationId": simulation, "scope": scope, "scopeLabel": label,
+            "status": "not-recorded", "disposition": null,
+            "plainLanguageSummary": "nobody has signed this off", "limitationsAccepted": [], "reviewFocus": [],
+            "rationale": null, "recordedAt": null, "recordedBy": null, "revokedAt": null, "revokedBy": null,
+            "revocationRationale": null, "changesQualificationState": false, "confersDecisionAuthority": false,
+            "traceability": {"sourceEventType": null, "sourceEventId": null, "sourceEventHash": null, "previousHash": null},
+        }),
+    );
+    put(
+        answer,
+        "operatorReviewGovernance",
+        json!({
+            "governanceVersion": "1", "scope": scope, "scopeLabel": label, "workflowStatus": "not-available",
+            "plainLanguageSummary": "this version records no sign-off",
+            "supportsRecordedSignoff": false, "supportsRevocation": false, "supportsOverride": false,
+            "supportsAdjudication": false, "signoffChangesQualificationState": false,
+            "signoffConfersDecisionAuthority": false, "externalAuthorityRequiredForOverrides": true,
+            "nonGoals": ["qualification of a model", "decisions of a regulator"],
+        }),
+    );
+}
