@@ -40,6 +40,10 @@ pub enum Command {
     Pk(PkArgs),
     /// Draw outputs, in the terminal or as SVG
     Plot(PlotArgs),
+    /// Where a value comes from: its formula, and what that uses
+    Explain(ExplainArgs),
+    /// In what two models differ: quantities, formulas, values, events, settings
+    Diff(DiffArgs),
     /// Write the model in another format
     Export(ExportArgs),
 }
@@ -200,6 +204,12 @@ pub struct PopulationArgs {
     /// Refuse a population with parameters that the model does not have
     #[arg(long)]
     pub strict_paths: bool,
+    /// Write percentiles.csv: these percentiles over all individuals, for each output and time, for example 5,50,95
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',')]
+    pub percentiles: Vec<f64>,
+    /// Write pk.csv: pharmacokinetic parameters of every individual and output
+    #[arg(long)]
+    pub pk: bool,
 }
 
 /// Arguments of `sensitivity`.
@@ -346,6 +356,33 @@ pub struct PlotArgs {
     /// Plain ASCII only
     #[arg(long)]
     pub ascii: bool,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:
+  durward sim explain model.pkml 'Organism|Liver|Volume' --depth 3")]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Path of the quantity
+    pub path: String,
+    /// Levels of quantities below it
+    #[arg(long, value_name = "LEVELS", default_value_t = 1)]
+    pub depth: usize,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:
+  durward sim diff before.pkml after.pkml
+
+Quantities are matched by their paths without the name of the simulation.")]
+pub struct DiffArgs {
+    /// First model
+    pub first: PathBuf,
+    /// Second model
+    pub second: PathBuf,
 }
 
 /// Formats that can be written.

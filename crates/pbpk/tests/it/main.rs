@@ -25,6 +25,7 @@ mod pk_reference;
 mod plot_curves;
 mod population;
 mod properties;
+mod questions;
 mod readers_agree;
 mod refusals;
 mod sensitivity;
