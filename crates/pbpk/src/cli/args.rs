@@ -32,10 +32,18 @@ pub enum Command {
     Run(RunArgs),
     /// Run many individuals: a population of the suite, or one drawn from distributions
     Population(PopulationArgs),
+    /// What outputs and their pharmacokinetic parameters depend on
+    Sensitivity(SensitivityArgs),
+    /// Fit parameters to observed data
+    Fit(FitArgs),
     /// Pharmacokinetic parameters of outputs
     Pk(PkArgs),
     /// Draw outputs, in the terminal or as SVG
     Plot(PlotArgs),
+    /// Where a value comes from: its formula, and what that uses
+    Explain(ExplainArgs),
+    /// In what two models differ: quantities, formulas, values, events, settings
+    Diff(DiffArgs),
     /// Write the model in another format
     Export(ExportArgs),
 }
@@ -196,6 +204,100 @@ pub struct PopulationArgs {
     /// Refuse a population with parameters that the model does not have
     #[arg(long)]
     pub strict_paths: bool,
+    /// Write percentiles.csv: these percentiles over all individuals, for each output and time, for example 5,50,95
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',')]
+    pub percentiles: Vec<f64>,
+    /// Write pk.csv: pharmacokinetic parameters of every individual and output
+    #[arg(long)]
+    pub pk: bool,
+}
+
+/// Arguments of `sensitivity`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim sensitivity model.pkml --parameter 'R1|k1' --output 'Organism|B'
+  durward sim sensitivity model.pkml --parameter 'Organism|**|Volume' --exact --csv derivatives.csv
+
+Without --exact: for each pharmacokinetic parameter its relative change per relative change of a model parameter,
+the mean over small changes up and down, as the suite computes it. With --exact: derivatives of the outputs over
+time, computed with the run; the table holds the largest, times the parameter and over the peak of the output.")]
+pub struct SensitivityArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Parameter path or pattern; may be repeated. By default all that the file lets vary
+    #[arg(long = "parameter", value_name = "PATH")]
+    pub parameters: Vec<String>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    /// Exact derivatives of the outputs instead of changes of pharmacokinetic parameters
+    #[arg(long)]
+    pub exact: bool,
+    /// Largest relative change
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0.1,
+        conflicts_with = "exact"
+    )]
+    pub range: f64,
+    /// Changes up, and as many down
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 2,
+        conflicts_with = "exact"
+    )]
+    pub steps: u32,
+    /// Write a table to this file; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How far data may lie from a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ErrorModel {
+    /// Differences of logarithms: errors are a share of the value. Values that are not positive are left out
+    Log,
+    /// Differences
+    Absolute,
+}
+
+/// Arguments of `fit`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim fit model.pkml observed.csv --vary 'R1|k1=0.001..1'
+  durward sim fit model.pkml observed.csv --vary 'Organism|Liver|Volume' --vary 'R1|k1' --error absolute
+
+The data have a column `Time [unit]` and one column `path [unit]` for each output; empty cells are left out.
+Parameters start at the model's values (--param changes them); those that are positive are fitted by their
+logarithms. Intervals hold the true value with 95 % where the model is right and the errors are independent.")]
+pub struct FitArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Observed data (CSV)
+    pub data: PathBuf,
+    /// Parameter to fit, perhaps with bounds in base units; may be repeated
+    #[arg(long, value_name = "PATH[=MIN..MAX]", required = true)]
+    pub vary: Vec<String>,
+    /// How errors are measured
+    #[arg(long, value_enum, default_value_t = ErrorModel::Log)]
+    pub error: ErrorModel,
+    /// Weight of an output's data, by default 1; may be repeated
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub weight: Vec<String>,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    /// Write observed and fitted values to this file; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `pk`.
@@ -254,6 +356,33 @@ pub struct PlotArgs {
     /// Plain ASCII only
     #[arg(long)]
     pub ascii: bool,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:
+  durward sim explain model.pkml 'Organism|Liver|Volume' --depth 3")]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Path of the quantity
+    pub path: String,
+    /// Levels of quantities below it
+    #[arg(long, value_name = "LEVELS", default_value_t = 1)]
+    pub depth: usize,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:
+  durward sim diff before.pkml after.pkml
+
+Quantities are matched by their paths without the name of the simulation.")]
+pub struct DiffArgs {
+    /// First model
+    pub first: PathBuf,
+    /// Second model
+    pub second: PathBuf,
 }
 
 /// Formats that can be written.

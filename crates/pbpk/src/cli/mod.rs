@@ -1,11 +1,15 @@
-//! The command line `sim`: info, params, run, population, pk, plot, export.
+//! The command line `sim`: info, params, run, population, sensitivity, fit, pk, plot, explain, diff,
+//! export.
 //!
 //! Data goes to `out`, everything else to `err`; nothing is written anywhere but there and to files that the caller
 //! names. The caller turns the returned code into the exit code of its process.
 
 mod args;
+mod diff;
+mod explain;
 mod export;
 mod failure;
+mod fit;
 mod info;
 mod json;
 mod model;
@@ -13,6 +17,7 @@ mod params;
 mod pk;
 mod plot;
 mod population;
+mod sensitivity;
 mod simulate;
 mod table;
 
@@ -37,6 +42,10 @@ pub fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
         Command::Pk(a) => pk::run(a, out, err),
         Command::Plot(a) => plot::run(a, out, err),
         Command::Population(a) => population::run(a, out, err),
+        Command::Sensitivity(a) => sensitivity::run(a, out, err),
+        Command::Fit(a) => fit::run(a, out, err),
+        Command::Explain(a) => explain::run(a, out, err),
+        Command::Diff(a) => diff::run(a, out, err),
         Command::Export(a) => export::run(a, out, err),
     };
     match done.and_then(|()| out.flush().map_err(Failure::from)) {

@@ -164,6 +164,16 @@ pub(super) fn run(
     deadline: &Deadline,
     err: &mut dyn Write,
 ) -> Result<Results, Failure> {
+    run_with(instance, &options(args), deadline, err)
+}
+
+/// Runs with these options; progress and warnings go to `err`.
+pub(super) fn run_with(
+    instance: &Instance,
+    options: &RunOptions<'_>,
+    deadline: &Deadline,
+    err: &mut dyn Write,
+) -> Result<Results, Failure> {
     let begun = Instant::now();
     let interrupt = || deadline.ask();
     let shown = RefCell::new((err, 0_u32));
@@ -180,7 +190,7 @@ pub(super) fn run(
     let options = RunOptions {
         interrupt: Some(&interrupt),
         progress: Some(&progress),
-        ..options(args)
+        ..*options
     };
     let done = crate::run::run(instance, &options);
     let (err, _) = shown.into_inner();

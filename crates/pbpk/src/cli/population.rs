@@ -1,5 +1,6 @@
 //! `sim population`: many individuals of one model, in parts that survive an interruption.
 
+mod figures;
 mod parts;
 
 use std::collections::BTreeSet;
@@ -31,6 +32,15 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let deadline = model::Deadline::new(&args.solver)?;
     let threads = threads(args)?;
+    if let Some(bad) = args
+        .percentiles
+        .iter()
+        .find(|p| !(0.0..=100.0).contains(*p))
+    {
+        return Err(Failure::misuse(format!(
+            "--percentiles: {bad} does not lie between 0 and 100"
+        )));
+    }
     let population = population(args)?;
     let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
@@ -69,6 +79,15 @@ pub(super) fn run(
         writeln!(err, "warning: {warning}")?;
     }
     let failures = parts.finish().map_err(io)?;
+    let results = args.out.join("results.csv");
+    if !args.percentiles.is_empty() {
+        let file = args.out.join("percentiles.csv");
+        let people = population.len();
+        figures::percentiles(&results, &file, &plan, people, &args.percentiles).map_err(io)?;
+    }
+    if args.pk {
+        figures::kinetics(&results, &args.out.join("pk.csv"), &plan, &population).map_err(io)?;
+    }
     writeln!(
         out,
         "{} individuals, {} parameters each, {failures} failed; results in {}",

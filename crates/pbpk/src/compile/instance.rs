@@ -91,6 +91,18 @@ impl Instance {
         Some(if shown.is_nan() { shown } else { value })
     }
 
+    /// The value of a formula at the start; not a number where the model has none at this position.
+    #[must_use]
+    pub fn formula_value(&self, f: usize) -> f64 {
+        if f >= self.structure.model.formulas.len() {
+            return f64::NAN;
+        }
+        let mut folder = Folder::new(&self.structure.model);
+        folder.evaluate(f, START, &self.values, &self.constants, |q, _| {
+            self.formula_of(q)
+        })
+    }
+
     /// All numbers, by position.
     #[must_use]
     pub fn values(&self) -> &[f64] {

@@ -9,6 +9,13 @@ use crate::solve::{Interrupt, SolveError, Statistics};
 pub enum RunError {
     /// No output time above 0.
     EmptyGrid,
+    /// A value that cannot be compared with an observation: no number, or not positive where logarithms are compared.
+    NotComparable {
+        /// Time of the observation.
+        time: f64,
+        /// The value.
+        value: f64,
+    },
     /// Derivatives by this quantity are not defined, or not known to be complete.
     NoDerivative {
         /// Its path.
@@ -74,6 +81,12 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotComparable { time, value } => {
+                write!(
+                    f,
+                    "the value {value} at t = {time} cannot be compared with the observation"
+                )
+            }
             Self::NoDerivative { path, reason } => {
                 write!(f, "no derivatives by '{path}': {reason}")
             }

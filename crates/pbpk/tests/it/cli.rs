@@ -40,7 +40,12 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn example() -> String {
+/// The measurements beside the example.
+pub fn observed() -> String {
+    example().replace("two_compartment.xml", "observed.csv")
+}
+
+pub fn example() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("examples/two_compartment.xml")
         .display()
@@ -530,10 +535,12 @@ fn commands_of_the_readme_work() {
             assert_eq!(command[..2], ["durward", "sim"], "{line}");
             for word in &mut command {
                 *word = word.replace("examples/two_compartment.xml", &example());
-                if word == "people" {
-                    *word = folder.join("people").display().to_string();
+                if word == "people" || word == "cohort" {
+                    *word = folder.join(&*word).display().to_string();
                 }
-                if word.ends_with(".csv")
+                if word == "examples/observed.csv" {
+                    *word = observed();
+                } else if word.ends_with(".csv")
                     || word.ends_with(".svg")
                     || (word.ends_with(".xml") && !word.contains("two_compartment"))
                 {

@@ -1,0 +1,253 @@
+//! `sim fit`: parameters from observed data.
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+
+use super::args::{ErrorModel, FitArgs};
+use super::failure::Failure;
+use super::json::Json;
+use super::{model, table};
+use crate::compile::Instance;
+use crate::csv;
+use crate::fit::{Errors, Fit, FitError, Observation, Parameter, Problem, fit};
+use crate::model::{Kind, Model};
+use crate::path;
+
+pub(super) fn run(args: &FitArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+    let deadline = model::Deadline::new(&args.solver)?;
+    let unused = !args.solver.times.is_empty() || args.solver.locate_events;
+    if unused || args.solver.max_steps.is_some() || args.solver.once_at_start {
+        let message = "of the options of a run, fit takes --rtol, --atol and --timeout alone";
+        return Err(Failure::misuse(message.to_owned()));
+    }
+    let model = model::open(&args.model, &deadline, err)?;
+    let data = data(args, &model, err)?;
+    let parameters = parameters(args, &model)?;
+    let individual = model::individual(model, data.outputs, &args.model, &deadline)?;
+    let interrupt = || deadline.ask();
+    let errors = match args.error {
+        ErrorModel::Log => Errors::Log,
+        ErrorModel::Absolute => Errors::Absolute,
+    };
+    let problem = Problem::new(
+        &individual,
+        parameters.clone(),
+        data.observations.clone(),
+        errors,
+    );
+    let mut problem = problem.map_err(|e| Failure::misuse(e.to_string()))?;
+    problem.watched(&interrupt);
+    problem.with_tolerances(args.solver.rtol, args.solver.atol);
+    let found = fit(&problem).map_err(|e| match e {
+        FitError::Problem(e) => Failure::misuse(e.to_string()),
+        e => Failure::failed(e.to_string()),
+    })?;
+    if !found.converged {
+        writeln!(err, "warning: the attempts ran out before the fit settled")?;
+    }
+    if let Some(file) = &args.csv {
+        model::to_file(file, &args.model.model, out, |w| {
+            let outputs = individual.structure().outputs();
+            let mut text = String::from("Output,Time [min],Observed,Fitted\n");
+            for (o, fitted) in data.observations.iter().zip(&found.fitted) {
+                let q = outputs.get(o.output).copied().unwrap_or_default();
+                csv::push_field(&mut text, &named(&individual, q).0);
+                for number in [o.time, o.value, *fitted] {
+                    text.push(',');
+                    csv::push_number(&mut text, number);
+                }
+                text.push('\n');
+            }
+            w.write_all(text.as_bytes())
+        })?;
+    }
+    if args.json {
+        return Ok(out.write_all(json(&individual, &parameters, &found).as_bytes())?);
+    }
+    if args.csv.as_ref().is_some_and(|f| f.as_os_str() == "-") {
+        return Ok(());
+    }
+    shown(
+        &individual,
+        &parameters,
+        &found,
+        data.observations.len(),
+        out,
+    )
+}
+
+/// Path and unit of a quantity.
+fn named(individual: &Instance, q: usize) -> (String, String) {
+    let quantity = individual.structure().model().quantities.get(q);
+    quantity.map_or_else(Default::default, |q| (q.path.clone(), q.unit.clone()))
+}
+
+fn shown(
+    individual: &Instance,
+    parameters: &[Parameter],
+    found: &Fit,
+    observations: usize,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let row = |(p, e): (&Parameter, &crate::fit::Estimate)| {
+        let (path, unit) = named(individual, p.position);
+        let start = individual.value(p.position).unwrap_or(f64::NAN);
+        let numbers = [start, e.value, e.low, e.high].map(table::short);
+        let note = if e.at_bound { "at its bound" } else { "" };
+        let cells = [path, unit].into_iter().chain(numbers);
+        cells.chain([note.to_owned()]).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = parameters.iter().zip(&found.estimates).map(row).collect();
+    table::write(
+        out,
+        &[
+            "parameter",
+            "unit",
+            "start",
+            "estimate",
+            "95 % from",
+            "to",
+            "",
+        ],
+        &rows,
+        2,
+    )?;
+    Ok(writeln!(
+        out,
+        "{observations} observations, {} degrees of freedom, residual standard deviation {}, {} runs",
+        found.degrees,
+        table::short(found.sigma),
+        found.runs
+    )?)
+}
+
+fn json(individual: &Instance, parameters: &[Parameter], found: &Fit) -> String {
+    Json::object(|j| {
+        j.list(
+            "parameters",
+            parameters.iter().zip(&found.estimates),
+            |j, (p, e)| {
+                let (path, unit) = named(individual, p.position);
+                j.string("path", &path);
+                j.string("unit", &unit);
+                j.number("start", individual.value(p.position).unwrap_or(f64::NAN));
+                j.number("value", e.value);
+                j.number("low", e.low);
+                j.number("high", e.high);
+                j.flag("at_bound", e.at_bound);
+            },
+        );
+        j.number("sum_of_squares", found.sum_of_squares);
+        j.number("sigma", found.sigma);
+        j.count("degrees_of_freedom", found.degrees);
+        j.count("runs", found.runs);
+        j.flag("converged", found.converged);
+    })
+}
+
+/// Observed values, and the outputs that they belong to.
+struct Data {
+    outputs: Vec<usize>,
+    observations: Vec<Observation>,
+}
+
+fn data(args: &FitArgs, model: &Model, err: &mut dyn Write) -> Result<Data, Failure> {
+    let name = args.data.display();
+    let opened =
+        File::open(&args.data).map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
+    let read = csv::results(&mut BufReader::new(opened));
+    let read = read.map_err(|e| Failure::failed(format!("{name}: {e}")))?;
+    let weights = weights(args, model)?;
+    let mut data = Data {
+        outputs: Vec::new(),
+        observations: Vec::new(),
+    };
+    let mut dropped = 0_usize;
+    for individual in read {
+        for series in &individual.curves.series {
+            let q = path::find_one(model, &series.name)?;
+            let Some(quantity) = model.quantities.get(q) else {
+                continue;
+            };
+            let unit = (!series.unit.is_empty()).then_some(series.unit.as_str());
+            let known = data.outputs.iter().position(|o| *o == q);
+            let output = known.unwrap_or_else(|| {
+                data.outputs.push(q);
+                data.outputs.len() - 1
+            });
+            let weight = weights.iter().find(|w| w.0 == q).map_or(1.0, |w| w.1);
+            for (i, &time) in individual.curves.times.iter().enumerate() {
+                let value = series.at(i).filter(|v| !v.is_nan());
+                let Some(value) = value else { continue };
+                let value = path::to_base(quantity, value, unit)?;
+                if args.error == ErrorModel::Log && value <= 0.0 {
+                    dropped += 1;
+                    continue;
+                }
+                data.observations.push(Observation {
+                    output,
+                    time,
+                    value,
+                    weight,
+                });
+            }
+        }
+    }
+    if dropped > 0 {
+        writeln!(
+            err,
+            "warning: {dropped} observations are not positive and were left out"
+        )?;
+    }
+    Ok(data)
+}
+
+/// `PATH=NUMBER`, by position.
+fn weights(args: &FitArgs, model: &Model) -> Result<Vec<(usize, f64)>, Failure> {
+    let one = |text: &String| {
+        let (path, value, unit) = path::parse(text).map_err(Failure::misuse)?;
+        if unit.is_some() || !(value > 0.0 && value.is_finite()) {
+            return Err(Failure::misuse(format!(
+                "--weight '{text}': write PATH=NUMBER, above 0"
+            )));
+        }
+        Ok((path::find_one(model, path)?, value))
+    };
+    args.weight.iter().map(one).collect()
+}
+
+/// `PATH` or `PATH=MIN..MAX`.
+fn parameters(args: &FitArgs, model: &Model) -> Result<Vec<Parameter>, Failure> {
+    let one = |text: &String| {
+        let wrong = || Failure::misuse(format!("--vary '{text}': write PATH or PATH=MIN..MAX"));
+        let bounds = text.rsplit_once('=').filter(|(_, b)| b.contains(".."));
+        let (name, low, high) = match bounds {
+            Some((name, bounds)) => {
+                let (low, high) = bounds.split_once("..").ok_or_else(wrong)?;
+                let number = |text: &str, none: f64| match text.trim() {
+                    "" => Ok(none),
+                    text => text.parse::<f64>().map_err(|_| wrong()),
+                };
+                (
+                    name,
+                    number(low, f64::NEG_INFINITY)?,
+                    number(high, f64::INFINITY)?,
+                )
+            }
+            None => (text.as_str(), f64::NEG_INFINITY, f64::INFINITY),
+        };
+        let found = path::find_among(model, name, |q| q.kind != Kind::Observer)?;
+        match found.as_slice() {
+            [position] => Ok(Parameter {
+                position: *position,
+                low,
+                high,
+            }),
+            several => Err(Failure::misuse(format!(
+                "--vary '{name}' names {} quantities; name one",
+                several.len()
+            ))),
+        }
+    };
+    args.vary.iter().map(one).collect()
+}

@@ -1,0 +1,236 @@
+//! `sim sensitivity`: what outputs and their pharmacokinetic parameters depend on.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::args::SensitivityArgs;
+use super::failure::Failure;
+use super::json::Json;
+use super::{model, table};
+use crate::compile::Instance;
+use crate::csv;
+use crate::model::{Kind, Model};
+use crate::run::RunOptions;
+use crate::sensitivity::{Scheme, SensitivityError, figures, of_parameter};
+use crate::{path, usage};
+
+/// One line of the result: output, parameter, figure, value.
+type Row = (String, String, String, f64);
+
+pub(super) fn run(
+    args: &SensitivityArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), Failure> {
+    let scheme = scheme(args)?;
+    let deadline = model::Deadline::new(&args.solver)?;
+    let model = model::open(&args.model, &deadline, err)?;
+    let outputs = model::outputs(&model, &args.output, err)?;
+    let parameters = parameters(&model, &args.parameters)?;
+    let instance = model::individual(model, outputs, &args.model, &deadline)?;
+    let rows = if args.exact {
+        exact(args, &instance, &parameters, &deadline, out, err)?
+    } else {
+        by_scheme(args, &instance, &parameters, &scheme, &deadline, err)?
+    };
+    let head = if args.exact { "at [min]" } else { "figure" };
+    if args.json {
+        let text = Json::object(|j| {
+            j.list(
+                "sensitivities",
+                rows.iter(),
+                |j, (output, parameter, figure, value)| {
+                    j.string("output", output);
+                    j.string("parameter", parameter);
+                    j.string(if args.exact { "time_min" } else { "figure" }, figure);
+                    j.number("value", *value);
+                },
+            );
+        });
+        return Ok(out.write_all(text.as_bytes())?);
+    }
+    if let Some(file) = &args.csv {
+        return written(file, args, &rows, out);
+    }
+    let cells = |(output, parameter, figure, value): &Row| {
+        vec![
+            output.clone(),
+            parameter.clone(),
+            figure.clone(),
+            table::short(*value),
+        ]
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    Ok(table::write(
+        out,
+        &["output", "parameter", head, "sensitivity"],
+        &rows,
+        2,
+    )?)
+}
+
+fn scheme(args: &SensitivityArgs) -> Result<Scheme, Failure> {
+    let positive = |v: f64| v.is_finite() && v > 0.0;
+    if !positive(args.range) || args.steps == 0 {
+        let message = "--range must be a positive number, --steps at least 1";
+        return Err(Failure::misuse(message.to_owned()));
+    }
+    Ok(Scheme {
+        range: args.range,
+        steps: args.steps,
+        ..Scheme::default()
+    })
+}
+
+/// Positions of the parameters asked for; by default all that the file lets vary and something uses.
+fn parameters(model: &Model, patterns: &[String]) -> Result<Vec<usize>, Failure> {
+    let mut chosen = Vec::new();
+    for pattern in patterns {
+        for q in path::find_among(model, pattern, |q| q.kind != Kind::Observer)? {
+            if !chosen.contains(&q) {
+                chosen.push(q);
+            }
+        }
+    }
+    if patterns.is_empty() {
+        let used = usage::of_model(model);
+        chosen.extend(used.into_iter().filter(|q| {
+            model
+                .quantities
+                .get(*q)
+                .is_some_and(|q| q.kind == Kind::Parameter && q.can_be_varied)
+        }));
+    }
+    Ok(chosen)
+}
+
+fn path_of(instance: &Instance, q: usize) -> String {
+    let quantity = instance.structure().model().quantities.get(q);
+    quantity.map_or_else(String::new, |q| q.path.clone())
+}
+
+/// The suite's scheme: runs with changed values.
+fn by_scheme(
+    args: &SensitivityArgs,
+    instance: &Instance,
+    parameters: &[usize],
+    scheme: &Scheme,
+    deadline: &model::Deadline,
+    err: &mut dyn Write,
+) -> Result<Vec<Row>, Failure> {
+    let results = model::run(instance, &args.solver, deadline, err)?;
+    let base = figures(instance, &results);
+    let interrupt = || deadline.ask();
+    let options = RunOptions {
+        interrupt: Some(&interrupt),
+        ..model::options(&args.solver)
+    };
+    let mut rows = Vec::new();
+    for &q in parameters {
+        let path = path_of(instance, q);
+        let entries = match of_parameter(instance, q, &base, scheme, &options) {
+            Ok(entries) => entries,
+            // Of many parameters those without a scale, or at a bound of the file, are only told.
+            Err(e @ (SensitivityError::NoScale { .. } | SensitivityError::Set(_)))
+                if parameters.len() > 1 =>
+            {
+                writeln!(err, "warning: {e}")?;
+                continue;
+            }
+            Err(SensitivityError::Run(failure)) => return Err(failure.into()),
+            Err(SensitivityError::Set(e)) => return Err(e.into()),
+            Err(e) => return Err(Failure::misuse(e.to_string())),
+        };
+        rows.extend(entries.into_iter().map(|e| {
+            let output = results.paths.get(e.output).cloned().unwrap_or_default();
+            (output, path.clone(), e.figure.to_owned(), e.value)
+        }));
+    }
+    Ok(rows)
+}
+
+/// Exact derivatives by time, times the parameter and over the peak of the output; rows hold the largest. With `--csv` the
+/// derivatives themselves are written.
+fn exact(
+    args: &SensitivityArgs,
+    instance: &Instance,
+    parameters: &[usize],
+    deadline: &model::Deadline,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Vec<Row>, Failure> {
+    let options = RunOptions {
+        sensitivity_to: parameters,
+        ..model::options(&args.solver)
+    };
+    let results = model::run_with(instance, &options, deadline, err)?;
+    if let Some(file) = args.csv.as_ref().filter(|_| !args.json) {
+        model::to_file(file, &args.model.model, out, |w| {
+            let mut line = String::from("Output,Parameter,Time [min],Derivative\n");
+            for (o, output) in results.paths.iter().enumerate() {
+                for (k, q) in parameters.iter().enumerate() {
+                    for (t, d) in results.times.iter().zip(results.derivative(o, k)) {
+                        csv::push_field(&mut line, output);
+                        line.push(',');
+                        csv::push_field(&mut line, &path_of(instance, *q));
+                        line.push(',');
+                        csv::push_number(&mut line, *t);
+                        line.push(',');
+                        csv::push_number(&mut line, d);
+                        line.push('\n');
+                    }
+                    w.write_all(line.as_bytes())?;
+                    line.clear();
+                }
+            }
+            Ok(())
+        })?;
+        return Ok(Vec::new());
+    }
+    let mut rows = Vec::new();
+    for (o, output) in results.paths.iter().enumerate() {
+        let peak = results.column(o).filter(|v| v.is_finite());
+        let peak = peak.fold(0.0, |peak: f64, v| peak.max(v.abs()));
+        for (k, q) in parameters.iter().enumerate() {
+            let scale = instance.value(*q).unwrap_or(f64::NAN) / peak;
+            let largest = results
+                .times
+                .iter()
+                .zip(results.derivative(o, k))
+                .filter(|(_, d)| d.is_finite())
+                .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+            let (time, value) = largest.unwrap_or((&f64::NAN, f64::NAN));
+            rows.push((
+                output.clone(),
+                path_of(instance, *q),
+                table::short(*time),
+                value * scale,
+            ));
+        }
+    }
+    Ok(rows)
+}
+
+/// The rows as the suite's table.
+fn written(
+    file: &Path,
+    args: &SensitivityArgs,
+    rows: &[Row],
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    if args.exact {
+        return Ok(());
+    }
+    model::to_file(file, &args.model.model, out, |w| {
+        let mut text = String::from("QuantityPath,Parameter,PKParameter,Value\n");
+        for (output, parameter, figure, value) in rows {
+            for field in [output, parameter, figure] {
+                csv::push_field(&mut text, field);
+                text.push(',');
+            }
+            csv::push_number(&mut text, *value);
+            text.push('\n');
+        }
+        w.write_all(text.as_bytes())
+    })
+}

@@ -1,0 +1,274 @@
+//! Parameters from observed data: nonlinear least squares by Levenberg and Marquardt on exact derivatives.
+//!
+//! Source: J. J. Moré, "The Levenberg-Marquardt algorithm", LNM 630 (1978); intervals from the linearised model at the end
+//! (D. M. Bates, D. G. Watts, "Nonlinear regression analysis", 1988, §2.3). Parameters that are positive are fitted by their
+//! logarithms, so that a step never makes one negative and its interval lies above 0.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: rows are observations, columns parameters of one problem"
+)]
+
+mod matrix;
+mod problem;
+
+use matrix::Symmetric;
+pub use problem::{Errors, Observation, Parameter, Problem, ProblemError};
+
+use crate::run::RunError;
+use crate::units::normal;
+use crate::watch::Interrupt;
+
+/// Attempts to lower the sum of squares, in all.
+const ATTEMPTS_MAX: usize = 200;
+/// Damping at the beginning, its factors after success and failure, and where nothing helps any more.
+const DAMPING_START: f64 = 1e-3;
+const DAMPING_LOWER: f64 = 0.1;
+const DAMPING_HIGHER: f64 = 4.0;
+const DAMPING_MAX: f64 = 1e10;
+/// Done when a step lowers the sum of squares by no more than this part of it.
+const DECREASE_MIN: f64 = 1e-8;
+/// Two-sided probability outside an interval.
+const OUTSIDE: f64 = 0.05;
+
+/// One fitted parameter, in base units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Its value.
+    pub value: f64,
+    /// 95 % interval; not a number at a bound, infinite where the data do not determine the parameter.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Whether the value lies at a bound.
+    pub at_bound: bool,
+}
+
+/// What a fit found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// In the order of the problem's parameters.
+    pub estimates: Vec<Estimate>,
+    /// Sum of the squared, weighted residuals.
+    pub sum_of_squares: f64,
+    /// Standard deviation of the residuals.
+    pub sigma: f64,
+    /// Observations less parameters that are free.
+    pub degrees: usize,
+    /// Runs of the model.
+    pub runs: usize,
+    /// Whether the sum of squares could not be lowered any more; else the attempts ran out.
+    pub converged: bool,
+    /// Values of the model, in the order of the observations.
+    pub fitted: Vec<f64>,
+    /// Correlations of the free parameters' estimates, row by row over all parameters; 0 for those at a bound.
+    pub correlation: Vec<f64>,
+}
+
+/// Why a fit failed.
+#[derive(Debug)]
+pub enum FitError {
+    /// The problem makes no sense.
+    Problem(ProblemError),
+    /// The model cannot be run at the start.
+    Run(RunError),
+    /// The caller asked to stop.
+    Interrupted(Interrupt),
+}
+
+impl std::fmt::Display for FitError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Problem(e) => e.fmt(f),
+            Self::Run(e) => e.fmt(f),
+            Self::Interrupted(cause) => write!(f, "{cause} while parameters were fitted"),
+        }
+    }
+}
+
+impl std::error::Error for FitError {}
+
+/// Residuals and their derivatives at a point.
+struct Point {
+    at: Vec<f64>,
+    residuals: Vec<f64>,
+    /// Row by row, one for each residual.
+    jacobian: Vec<f64>,
+    fitted: Vec<f64>,
+    cost: f64,
+}
+
+impl Point {
+    fn new(problem: &Problem<'_>, at: Vec<f64>) -> Result<Self, FitError> {
+        let (fitted, residuals, jacobian) = problem.residuals(&at)?;
+        let cost = residuals.iter().map(|r| r * r).sum();
+        Ok(Self {
+            at,
+            residuals,
+            jacobian,
+            fitted,
+            cost,
+        })
+    }
+
+    /// `JᵀJ`.
+    fn normal_matrix(&self) -> Symmetric {
+        let n = self.at.len();
+        let mut matrix = Symmetric::zero(n);
+        for row in self.jacobian.chunks_exact(n.max(1)) {
+            for i in 0..n {
+                for j in 0..=i {
+                    matrix.add(i, j, row[i] * row[j]);
+                }
+            }
+        }
+        matrix
+    }
+
+    /// `Jᵀr`.
+    fn slope(&self) -> Vec<f64> {
+        let n = self.at.len();
+        let mut slope = vec![0.0; n];
+        for (row, r) in self.jacobian.chunks_exact(n.max(1)).zip(&self.residuals) {
+            for (s, d) in slope.iter_mut().zip(row) {
+                *s += d * r;
+            }
+        }
+        slope
+    }
+}
+
+/// Fits the parameters of a problem, from the values of its individual on.
+///
+/// # Errors
+/// [`FitError`]. A run that fails on the way only shortens the step.
+pub fn fit(problem: &Problem<'_>) -> Result<Fit, FitError> {
+    problem.check().map_err(FitError::Problem)?;
+    let bounds = problem.bounds();
+    let mut point = Point::new(problem, problem.start())?;
+    let (mut damping, mut runs, mut converged) = (DAMPING_START, 1, point.cost == 0.0);
+    for _ in 0..ATTEMPTS_MAX {
+        if converged {
+            break;
+        }
+        let slope = point.slope();
+        let free = free(&point.at, &slope, &bounds);
+        let mut matrix = point.normal_matrix().part(&free);
+        matrix.lengthen_diagonal(1.0 + damping);
+        let wanted: Vec<f64> = free.iter().map(|i| -slope[*i]).collect();
+        let trial = matrix.solve(&wanted).map(|step| {
+            let mut at = point.at.clone();
+            for (i, d) in free.iter().zip(step) {
+                at[*i] = (at[*i] + d).clamp(bounds[*i].0, bounds[*i].1);
+            }
+            at
+        });
+        let trial = match trial {
+            Some(at) if at != point.at => {
+                runs += 1;
+                match Point::new(problem, at) {
+                    Ok(next) => Some(next),
+                    Err(FitError::Run(_)) => None,
+                    Err(e) => return Err(e),
+                }
+            }
+            _ => None,
+        };
+        match trial {
+            Some(next) if next.cost < point.cost => {
+                converged = point.cost - next.cost <= DECREASE_MIN * point.cost;
+                point = next;
+                damping *= DAMPING_LOWER;
+            }
+            _ => {
+                damping *= DAMPING_HIGHER;
+                converged = damping > DAMPING_MAX;
+            }
+        }
+    }
+    Ok(summary(problem, &point, &bounds, runs, converged))
+}
+
+/// Parameters that may move: not those at a bound beyond which the sum of squares is lower.
+fn free(at: &[f64], slope: &[f64], bounds: &[(f64, f64)]) -> Vec<usize> {
+    let held = |i: &usize| {
+        let (low, high) = bounds[*i];
+        at[*i] <= low && slope[*i] > 0.0 || at[*i] >= high && slope[*i] < 0.0
+    };
+    (0..at.len()).filter(|i| !held(i)).collect()
+}
+
+fn summary(
+    problem: &Problem<'_>,
+    point: &Point,
+    bounds: &[(f64, f64)],
+    runs: usize,
+    converged: bool,
+) -> Fit {
+    let n = point.at.len();
+    let inside = |i: &usize| point.at[*i] > bounds[*i].0 && point.at[*i] < bounds[*i].1;
+    let free: Vec<usize> = (0..n).filter(inside).collect();
+    let degrees = point.residuals.len().saturating_sub(free.len());
+    let sigma = (point.cost / degrees.max(1) as f64).sqrt();
+    let inverse = point.normal_matrix().part(&free).inverse();
+    let width = student(1.0 - OUTSIDE / 2.0, degrees) * sigma;
+    let mut estimates: Vec<Estimate> = (0..n)
+        .map(|i| Estimate {
+            value: problem.value(i, point.at[i]),
+            low: f64::NAN,
+            high: f64::NAN,
+            at_bound: true,
+        })
+        .collect();
+    let mut correlation = vec![0.0; n * n];
+    for (a, &i) in free.iter().enumerate() {
+        let spread = |a: usize| {
+            inverse
+                .as_ref()
+                .map_or(f64::INFINITY, |m| m.at(a, a).sqrt())
+        };
+        let reach = width * spread(a);
+        estimates[i].at_bound = false;
+        estimates[i].low = problem.value(i, point.at[i] - reach);
+        estimates[i].high = problem.value(i, point.at[i] + reach);
+        for (b, &j) in free.iter().enumerate() {
+            let both = inverse.as_ref().map_or(f64::NAN, |m| m.at(a, b));
+            correlation[i * n + j] = both / (spread(a) * spread(b));
+        }
+    }
+    Fit {
+        estimates,
+        sum_of_squares: point.cost,
+        sigma,
+        degrees,
+        runs,
+        converged,
+        fitted: point.fitted.clone(),
+        correlation,
+    }
+}
+
+/// The value below which Student's t lies with probability p, by its expansion in the normal one: good to 1e-3 from 4
+/// degrees of freedom on. Source: M. Abramowitz, I. A. Stegun, "Handbook of mathematical functions" (1964), 26.7.5.
+fn student(p: f64, degrees: usize) -> f64 {
+    let z = normal::quantile(p);
+    let n = degrees.max(1) as f64;
+    let powers = [z, z.powi(3), z.powi(5), z.powi(7), z.powi(9)];
+    let [a, b, c, d, e] = powers;
+    z + (b + a) / (4.0 * n)
+        + (5.0 * c + 16.0 * b + 3.0 * a) / (96.0 * n.powi(2))
+        + (3.0 * d + 19.0 * c + 17.0 * b - 15.0 * a) / (384.0 * n.powi(3))
+        + (79.0 * e + 776.0 * d + 1482.0 * c - 1920.0 * b - 945.0 * a) / (92_160.0 * n.powi(4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::student;
+
+    #[test]
+    fn students_quantiles_are_those_of_the_tables() {
+        for (degrees, expected) in [(4, 2.776), (10, 2.228), (30, 2.042), (1000, 1.962)] {
+            let found = student(0.975, degrees);
+            assert!((found - expected).abs() < 2e-3, "{degrees}: {found}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! What is fitted to what.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: rows are observations, columns parameters of one problem"
+)]
+
+use std::fmt;
+
+use super::FitError;
+use crate::compile::{Changes, Instance};
+use crate::error::SetError;
+use crate::run::{RunError, RunOptions, run};
+
+/// A parameter to be fitted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Parameter {
+    /// Its quantity.
+    pub position: usize,
+    /// Bounds in base units; infinite for none.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+/// One measured value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Observation {
+    /// Position among the structure's outputs.
+    pub output: usize,
+    /// Time in minutes.
+    pub time: f64,
+    /// Value in base units.
+    pub value: f64,
+    /// Factor of its residual.
+    pub weight: f64,
+}
+
+/// How residuals are formed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errors {
+    /// Differences of logarithms.
+    Log,
+    /// Differences.
+    Absolute,
+}
+
+/// Parameters, data, and the individual at which the fit starts.
+pub struct Problem<'a> {
+    individual: &'a Instance,
+    parameters: Vec<Parameter>,
+    observations: Vec<Observation>,
+    errors: Errors,
+    positions: Vec<usize>,
+    changes: Changes,
+    times: Vec<f64>,
+    /// For each parameter whether it is fitted by its logarithm.
+    by_log: Vec<bool>,
+    interrupt: Option<crate::watch::Question<'a>>,
+    tolerances: (Option<f64>, Option<f64>),
+}
+
+/// Why a problem makes no sense.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ProblemError {
+    /// Fewer observations than parameters.
+    TooFew {
+        /// Observations.
+        observations: usize,
+        /// Parameters.
+        parameters: usize,
+    },
+    /// Bounds that exclude the start, or that are none.
+    Bounds {
+        /// The parameter's path.
+        path: String,
+        /// Where it starts.
+        start: f64,
+    },
+    /// An observation that is no number, or not positive where logarithms are compared.
+    Observation {
+        /// Its time.
+        time: f64,
+        /// Its value.
+        value: f64,
+    },
+    /// A parameter that cannot be set.
+    Set(SetError),
+    /// The same parameter twice.
+    Twice {
+        /// Its path.
+        path: String,
+    },
+}
+
+impl fmt::Display for ProblemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFew {
+                observations,
+                parameters,
+            } => write!(
+                f,
+                "{observations} usable observations do not determine {parameters} parameters"
+            ),
+            Self::Bounds { path, start } => {
+                write!(
+                    f,
+                    "'{path}' starts at {start}, which does not lie within its bounds"
+                )
+            }
+            Self::Observation { time, value } => {
+                write!(f, "the observation {value} at {time} min cannot be used")
+            }
+            Self::Set(e) => e.fmt(f),
+            Self::Twice { path } => write!(f, "'{path}' is fitted twice"),
+        }
+    }
+}
+
+impl std::error::Error for ProblemError {}
+
+impl<'a> Problem<'a> {
+    /// A problem whose parameters start at the individual's values.
+    ///
+    /// # Errors
+    /// [`ProblemError::Set`] for a quantity that cannot be set.
+    pub fn new(
+        individual: &'a Instance,
+        parameters: Vec<Parameter>,
+        observations: Vec<Observation>,
+        errors: Errors,
+    ) -> Result<Self, ProblemError> {
+        let positions: Vec<usize> = parameters.iter().map(|p| p.position).collect();
+        let changes = Changes::new(individual, positions.clone()).map_err(ProblemError::Set)?;
+        let mut times: Vec<f64> = observations.iter().map(|o| o.time).collect();
+        times.sort_by(f64::total_cmp);
+        times.dedup();
+        let by_log = parameters
+            .iter()
+            .map(|p| {
+                let positive = individual.value(p.position).is_some_and(|v| v > 0.0);
+                positive && (p.low >= 0.0 || p.low == f64::NEG_INFINITY)
+            })
+            .collect();
+        Ok(Self {
+            individual,
+            parameters,
+            observations,
+            errors,
+            positions,
+            changes,
+            times,
+            by_log,
+            interrupt: None,
+            tolerances: (None, None),
+        })
+    }
+
+    /// Asks this question during all runs.
+    pub fn watched(&mut self, interrupt: crate::watch::Question<'a>) {
+        self.interrupt = Some(interrupt);
+    }
+
+    /// Relative and absolute tolerance of the runs instead of the file's.
+    pub fn with_tolerances(&mut self, relative: Option<f64>, absolute: Option<f64>) {
+        self.tolerances = (relative, absolute);
+    }
+
+    pub(super) fn check(&self) -> Result<(), ProblemError> {
+        let path = |q: usize| {
+            let quantity = self.individual.structure().model().quantities.get(q);
+            quantity.map_or_else(String::new, |q| q.path.clone())
+        };
+        if self.observations.len() < self.parameters.len() || self.parameters.is_empty() {
+            return Err(ProblemError::TooFew {
+                observations: self.observations.len(),
+                parameters: self.parameters.len(),
+            });
+        }
+        for (i, p) in self.parameters.iter().enumerate() {
+            if self.positions[..i].contains(&p.position) {
+                return Err(ProblemError::Twice {
+                    path: path(p.position),
+                });
+            }
+            let start = self.individual.value(p.position).unwrap_or(f64::NAN);
+            if !(p.low < p.high && start >= p.low && start <= p.high && start.is_finite()) {
+                return Err(ProblemError::Bounds {
+                    path: path(p.position),
+                    start,
+                });
+            }
+        }
+        let usable = |o: &Observation| {
+            o.value.is_finite()
+                && o.time.is_finite()
+                && o.time >= 0.0
+                && (o.value > 0.0 || self.errors == Errors::Absolute)
+        };
+        match self.observations.iter().find(|o| !usable(o)) {
+            Some(o) => Err(ProblemError::Observation {
+                time: o.time,
+                value: o.value,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn inner(&self, i: usize, value: f64) -> f64 {
+        if self.by_log[i] { value.ln() } else { value }
+    }
+
+    /// The value of a parameter in base units.
+    pub(super) fn value(&self, i: usize, inner: f64) -> f64 {
+        if self.by_log[i] { inner.exp() } else { inner }
+    }
+
+    /// Where the fit starts.
+    pub(super) fn start(&self) -> Vec<f64> {
+        let value = |q: usize| self.individual.value(q).unwrap_or(f64::NAN);
+        let positions = self.positions.iter().enumerate();
+        positions.map(|(i, q)| self.inner(i, value(*q))).collect()
+    }
+
+    /// Bounds of the fit.
+    pub(super) fn bounds(&self) -> Vec<(f64, f64)> {
+        let bound = |(i, p): (usize, &Parameter)| {
+            let low = if self.by_log[i] && p.low <= 0.0 {
+                f64::NEG_INFINITY
+            } else {
+                self.inner(i, p.low)
+            };
+            (low, self.inner(i, p.high))
+        };
+        self.parameters.iter().enumerate().map(bound).collect()
+    }
+
+    /// Values of the model, residuals, and the derivatives of these, row by row.
+    #[expect(clippy::type_complexity, reason = "three parts of one result")]
+    pub(super) fn residuals(&self, at: &[f64]) -> Result<(Vec<f64>, Vec<f64>, Vec<f64>), FitError> {
+        let values: Vec<f64> = at
+            .iter()
+            .enumerate()
+            .map(|(i, u)| self.value(i, *u))
+            .collect();
+        let mut individual = self.individual.clone();
+        let set = individual.set_all(&self.changes, &values);
+        set.map_err(|e| FitError::Problem(ProblemError::Set(e)))?;
+        let options = RunOptions {
+            rel_tol: self.tolerances.0,
+            abs_tol: self.tolerances.1,
+            times: Some(&self.times),
+            sensitivity_to: &self.positions,
+            interrupt: self.interrupt,
+            ..RunOptions::default()
+        };
+        let results = run(&individual, &options).map_err(|failure| match failure.error {
+            RunError::Interrupted { cause, .. } => FitError::Interrupted(cause),
+            error => FitError::Run(error),
+        })?;
+        let (outputs, width) = (results.paths.len(), at.len());
+        let mut fitted = Vec::with_capacity(self.observations.len());
+        let mut residuals = Vec::with_capacity(self.observations.len());
+        let mut jacobian = Vec::with_capacity(self.observations.len() * width);
+        for o in &self.observations {
+            let row = results.times.partition_point(|t| *t < o.time);
+            let place = row.min(results.times.len() - 1) * outputs + o.output;
+            let value = results.values[place];
+            let (residual, slope) = match self.errors {
+                Errors::Log => (value.ln() - o.value.ln(), 1.0 / value),
+                Errors::Absolute => (value - o.value, 1.0),
+            };
+            if !residual.is_finite() {
+                return Err(FitError::Run(RunError::NotComparable {
+                    time: o.time,
+                    value,
+                }));
+            }
+            fitted.push(value);
+            residuals.push(o.weight * residual);
+            let derivatives = &results.derivatives[place * width..(place + 1) * width];
+            for (i, d) in derivatives.iter().enumerate() {
+                let inner = if self.by_log[i] { values[i] } else { 1.0 };
+                jacobian.push(o.weight * slope * d * inner);
+            }
+        }
+        Ok((fitted, residuals, jacobian))
+    }
+}
