@@ -303,9 +303,10 @@ impl From<SetError> for Fault {
 impl From<&RunError> for Fault {
     fn from(error: &RunError) -> Self {
         let kind = match error {
-            RunError::EmptyGrid | RunError::NoDerivative { .. } | RunError::Cycle { .. } => {
-                Kind::ModelInvalid
-            }
+            RunError::EmptyGrid
+            | RunError::NoDerivative { .. }
+            | RunError::NotComparable { .. }
+            | RunError::Cycle { .. } => Kind::ModelInvalid,
             RunError::NegativeStart { .. } | RunError::Negative { .. } => Kind::NegativeValue,
             RunError::TooMuchWork { .. } => Kind::TooMuchWork,
             RunError::CannotStart { .. } | RunError::Solver { .. } => Kind::SolverFailure,
