@@ -150,6 +150,18 @@ fn every_kind_of_change_is_caught() {
 }
 
 #[test]
+fn a_change_that_the_server_announces_is_seen_before_the_next_call() {
+    let place = Place::new();
+    let more = ["--pull", "announced", "--at", "1"];
+    let mut client = puller(&place, &ENFORCE, &more, LATEST);
+    assert_eq!(listed(&mut client), ["echo"]);
+    // From here on the client lists nothing by itself.
+    call_works(&mut client, "before");
+    refused(&mut client, "echo", "definition_changed");
+    assert_eq!(end(client).code, Some(0));
+}
+
+#[test]
 fn a_warning_is_said_once_and_the_call_passes() {
     let place = Place::new();
     let mut client = puller(&place, &WARN, &["--at", "2"], LATEST);

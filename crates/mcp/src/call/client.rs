@@ -124,6 +124,9 @@ impl Asker {
     /// News of the server for this client; `None` where the client need not hear of them: they take
     /// back a request that it has not been told of, or it reads too slowly.
     pub fn news(&self, news: &mut News) -> Option<Vec<u8>> {
+        if news.changes_tools {
+            self.server.tools_changed();
+        }
         if let (Some(key), Some(under_way)) = (&news.cancels, &self.under_way)
             && under_way.withdraw_asked(key)
         {

@@ -11,7 +11,7 @@ use gate::World;
 
 use crate::describe::Context;
 use crate::descriptions::listing;
-use crate::message::method::List;
+use crate::message::method::{List, TOOLS_CHANGED};
 
 /// Most entries of one list that are remembered for a client that is alone. Of a longer list any
 /// reload may change something.
@@ -19,7 +19,7 @@ pub(crate) const ENTRIES_MAX: usize = 10_000;
 
 /// The kinds of lists that a client can be told about: the capability, its notification, its lists.
 pub(super) const KINDS: [(&str, &str, &[List]); 3] = [
-    ("tools", "notifications/tools/list_changed", &[List::Tools]),
+    ("tools", TOOLS_CHANGED, &[List::Tools]),
     (
         "resources",
         "notifications/resources/list_changed",

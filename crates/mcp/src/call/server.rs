@@ -252,6 +252,12 @@ impl Server {
         known.mirrored.check(&tool, arguments, headers)
     }
 
+    /// Its tools are others than those that it has listed: it is asked for them before the next call.
+    pub fn tools_changed(&self) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.schemas.forget();
+    }
+
     /// Whether it has listed a tool of this name.
     pub fn has_listed(&self, tool: &str) -> bool {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);

@@ -101,6 +101,11 @@ impl PathSchemas {
         }
     }
 
+    /// What was listed is no longer what the server has.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+
     /// Whether the server has listed a tool of this name, to whichever session.
     #[must_use]
     pub fn has(&self, tool: &str) -> bool {

@@ -234,6 +234,9 @@ pub const CANCELLED: &str = "notifications/cancelled";
 /// Tells how a call goes on.
 pub const PROGRESS: &str = "notifications/progress";
 
+/// Tells that a server's tools are others.
+pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+
 /// Whether a notification may be dropped when the client reads too slowly.
 #[must_use]
 pub fn is_droppable(method: &str) -> bool {

@@ -28,6 +28,8 @@ pub struct News {
     pub is_droppable: bool,
     /// The request of the server's own that it takes back.
     pub cancels: Option<IdKey>,
+    /// The server's tools are others than those that it has listed.
+    pub changes_tools: bool,
 }
 
 /// What comes from a server about an exchange.
@@ -201,6 +203,7 @@ mod tests {
                 tie: None,
                 is_droppable: false,
                 cancels: None,
+                changes_tools: false,
             })
         };
         for _ in 0..WAITING_MAX {

@@ -55,6 +55,7 @@ impl Link {
                     tie: None,
                     is_droppable: method::is_droppable(&method),
                     cancels,
+                    changes_tools: method == method::TOOLS_CHANGED,
                 };
                 match tie {
                     _ if self.naming() == Naming::AsSpelled => {}
@@ -112,6 +113,7 @@ impl Link {
                     tie: None,
                     is_droppable: method::is_droppable(&method),
                     cancels,
+                    changes_tools: method == method::TOOLS_CHANGED,
                 };
                 self.on_notification(news, &method, tie, has_streams);
             }

@@ -135,6 +135,7 @@ impl Link {
                     tie: None,
                     is_droppable: true,
                     cancels: None,
+                    changes_tools: false,
                 });
             }
             Some(Arrival::Reply(reply)) => Incoming::Response(Reply {
