@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -9,6 +10,25 @@ use serde_json::json;
 
 use crate::support::components;
 use crate::support::guarded::{LATEST, PATIENCE, Place, end};
+
+/// A secret that nothing may repeat.
+const CANARY: &str = "canary-5d1f-password";
+
+/// Files below a directory that have a text in them.
+fn with_text(directory: &Path, text: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            with_text(&path, text, found);
+        } else if fs::read(&path).is_ok_and(|bytes| {
+            bytes
+                .windows(text.len())
+                .any(|part| part == text.as_bytes())
+        }) {
+            found.push(path);
+        }
+    }
+}
 
 /// An sshd of this test's, stopped by its id.
 struct Sshd(Child);
@@ -67,8 +87,9 @@ fn target(place: &Place) -> Sshd {
         format!("[127.0.0.1]:{port} {key}"),
     )
     .unwrap();
+    fs::write(place.path("password"), CANARY).unwrap();
     let hosts = format!(
-        "known_hosts: [known_hosts]\ncredentials: {{ me: {{ user: {me}, key: user }} }}\nhosts: {{ web: {{ address: 127.0.0.1, port: {port}, credential: me }} }}\n"
+        "known_hosts: [known_hosts]\ncredentials:\n  me: {{ user: {me}, key: user }}\n  locked: {{ user: {me}, password_file: password }}\nhosts:\n  web: {{ address: 127.0.0.1, port: {port}, credential: me }}\n  locked: {{ address: 127.0.0.1, port: {port}, credential: locked }}\n"
     );
     fs::write(place.path("ssh_hosts.yaml"), hosts).unwrap();
     fs::write(
@@ -132,7 +153,26 @@ fn an_agent_runs_what_the_shipped_rules_allow_and_nothing_else() {
         );
     }
     assert!(!touched.exists());
-    assert_eq!(end(client).code, Some(0));
+    // Secrets of the file and of a call: in no answer, no journal, no log.
+    for arguments in [
+        json!({"host": "locked"}),
+        json!({"host": "web", "password": CANARY}),
+    ] {
+        let said = client.call_tool("ssh_connect", arguments).unwrap();
+        let told = format!("{:?}", said.result());
+        assert!(
+            told.contains("locked: the server refused the password")
+                || told.contains("takes no password"),
+            "{told}"
+        );
+        assert!(!told.contains(CANARY), "{told}");
+    }
+    let ended = end(client);
+    assert_eq!(ended.code, Some(0));
+    assert!(!ended.stderr.contains(CANARY), "{}", ended.stderr);
+    let mut found = Vec::new();
+    with_text(&place.dir, CANARY, &mut found);
+    assert_eq!(found, [place.path("password")]);
     let journal = place.journal();
     let decided = journal.decisions();
     let of = |rule: &str| {
