@@ -32,15 +32,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let deadline = model::Deadline::new(&args.solver)?;
     let threads = threads(args)?;
-    if let Some(bad) = args
-        .percentiles
-        .iter()
-        .find(|p| !(0.0..=100.0).contains(*p))
-    {
-        return Err(Failure::misuse(format!(
-            "--percentiles: {bad} does not lie between 0 and 100"
-        )));
-    }
+    check_percentiles(&args.percentiles)?;
     let population = population(args)?;
     let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
@@ -79,15 +71,7 @@ pub(super) fn run(
         writeln!(err, "warning: {warning}")?;
     }
     let failures = parts.finish().map_err(io)?;
-    let results = args.out.join("results.csv");
-    if !args.percentiles.is_empty() {
-        let file = args.out.join("percentiles.csv");
-        let people = population.len();
-        figures::percentiles(&results, &file, &plan, people, &args.percentiles).map_err(io)?;
-    }
-    if args.pk {
-        figures::kinetics(&results, &args.out.join("pk.csv"), &plan, &population).map_err(io)?;
-    }
+    figures(args, &plan, &population).map_err(io)?;
     writeln!(
         out,
         "{} individuals, {} parameters each, {failures} failed; results in {}",
@@ -95,6 +79,28 @@ pub(super) fn run(
         plan.matched(),
         args.out.display()
     )?;
+    Ok(())
+}
+
+fn check_percentiles(percent: &[f64]) -> Result<(), Failure> {
+    match percent.iter().find(|p| !(0.0..=100.0).contains(*p)) {
+        Some(bad) => Err(Failure::misuse(format!(
+            "--percentiles: {bad} does not lie between 0 and 100"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What is made of the joined results.
+fn figures(args: &PopulationArgs, plan: &Plan, population: &Population) -> std::io::Result<()> {
+    let results = args.out.join("results.csv");
+    if !args.percentiles.is_empty() {
+        let file = args.out.join("percentiles.csv");
+        figures::percentiles(&results, &file, plan, population.len(), &args.percentiles)?;
+    }
+    if args.pk {
+        figures::kinetics(&results, &args.out.join("pk.csv"), plan, population)?;
+    }
     Ok(())
 }
 

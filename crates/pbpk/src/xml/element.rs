@@ -1,7 +1,6 @@
 //! Start tags: names and attributes.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use memchr::memchr;
 
@@ -170,77 +169,9 @@ fn resolve(reference: &str) -> Option<char> {
     })
 }
 
-/// Longest name kept whole.
-const NAME_BYTES_MAX: usize = 46;
-
-/// The name of an element by value. Longer ones than any that is known are cut and end with a full stop.
-#[derive(Clone, Copy)]
-pub(crate) struct Name {
-    bytes: [u8; NAME_BYTES_MAX],
-    length: u8,
-}
-
-impl Name {
-    pub(super) fn new(name: &str) -> Self {
-        let mut kept = Self {
-            bytes: [0; NAME_BYTES_MAX],
-            length: 0,
-        };
-        let cut = name.len() > NAME_BYTES_MAX;
-        let whole = if cut {
-            name.floor_char_boundary(NAME_BYTES_MAX - 1)
-        } else {
-            name.len()
-        };
-        let text = name.as_bytes().get(..whole).unwrap_or_default();
-        let text = text.iter().chain(cut.then_some(&b'.'));
-        for (to, from) in kept.bytes.iter_mut().zip(text) {
-            *to = *from;
-            kept.length += 1;
-        }
-        kept
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        let bytes = self.bytes.get(..usize::from(self.length));
-        std::str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
-    }
-}
-
-impl std::ops::Deref for Name {
-    type Target = str;
-    fn deref(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl PartialEq<&str> for Name {
-    fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_names_are_cut_between_characters() {
-        assert_eq!(Name::new("Equation").as_str(), "Equation");
-        let whole = "x".repeat(NAME_BYTES_MAX);
-        assert_eq!(Name::new(&whole).as_str(), whole);
-        let long = format!("{}\u{b5}\u{b5}", "x".repeat(NAME_BYTES_MAX - 2));
-        assert_eq!(
-            Name::new(&long).as_str(),
-            format!("{}.", "x".repeat(NAME_BYTES_MAX - 2))
-        );
-    }
 
     #[test]
     fn attributes_are_taken_apart() {

@@ -4,6 +4,7 @@
 //! is refused; nesting, total size and the size of one tag or text are bounded. Memory does not grow with the file.
 
 mod element;
+mod name;
 mod source;
 mod value;
 
@@ -13,8 +14,9 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter, memchr2, memchr3, memmem};
 
 use crate::error::LoadError;
+pub(crate) use element::Element;
 use element::unescaped;
-pub(crate) use element::{Element, Name};
+pub(crate) use name::Name;
 use source::Window;
 pub(crate) use value::{flag, number};
 
