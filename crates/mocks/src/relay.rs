@@ -1,5 +1,4 @@
-//! A bare byte relay: what a process in the middle costs when it does nothing at all. One thread,
-//! non-blocking descriptors, no framing.
+//! A bare byte relay: what a process in the middle costs when it does nothing. One thread that never blocks, no framing.
 
 use crate::MockError;
 use rustix::fs::{FileType, fstat};

@@ -72,13 +72,8 @@ impl Face {
             Err(fault) => return self.bad_frame(&body.bytes, &fault),
         };
         drop(body);
-        let message = self.read(
-            server,
-            caller,
-            &request.head.headers,
-            &canonical,
-            received_ns,
-        );
+        let headers = &request.head.headers;
+        let message = self.read(server, caller, headers, &canonical, received_ns);
         let frame = canonical.into_bytes();
         match message {
             Message::Answered(response) => response,
@@ -116,7 +111,7 @@ impl Face {
                 answer::accepted()
             }
             Message::Batch(session, elements) => {
-                let trace = Trace::of(&request.head.headers);
+                let trace = Trace::of(headers);
                 self.batch(&session, elements, (received_ns, trace)).await
             }
         }
