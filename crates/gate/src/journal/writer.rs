@@ -12,7 +12,7 @@ use super::body;
 use super::chain::{SegmentId, body_hash};
 use super::head::{Courier, Keeper, Steps, Witness};
 use super::segment::{Declined, Segment, Weight};
-use super::{Digest, JournalError, JournalOptions, Keys, Record};
+use super::{Digest, JournalError, JournalOptions, Keys, Record, Usage};
 use crate::effect::Effect;
 
 /// Capacity that a thread's buffer may keep between records, in bytes.
@@ -160,8 +160,8 @@ impl Journal {
     }
 
     /// Appends one record. When this returns, the record is in the file; under [`state::SyncPolicy::Every`], on the disk.
-    /// An operation is over: it is written with the next record, at the latest after [`state::log::LATER_MS`]. Before anything
-    /// else, whether the path still names that file is looked at.
+    /// An operation is over: it is written with the next record, at the latest after [`state::log::LATER_MS`], unless it says
+    /// what was used. Before anything else, whether the path still names that file is looked at.
     ///
     /// # Errors
     /// Any [`JournalError`]: the record is not in the journal, so what it records must not happen. After an error that
@@ -172,7 +172,8 @@ impl Journal {
         body.clear();
         let result = body::write(&mut body, now_ms, record).and_then(|()| {
             let weight = match record {
-                Record::Operation(_) => Weight::Afterwards,
+                // What was used is settled elsewhere as well, and the two must agree over a kill.
+                Record::Operation(over) if over.usage == Usage::default() => Weight::Afterwards,
                 Record::Decision(decision) if decision.decision != Effect::Allow => Weight::Refusal,
                 _ => Weight::Usual,
             };

@@ -105,6 +105,9 @@ fn a_key_that_is_revoked_ends_its_streams() {
         rest.contains("key_not_good") && !rest.contains("[DONE]"),
         "{rest}"
     );
+    eventually("the end of the stream is recorded", || {
+        !served.place.records().operations().is_empty()
+    });
     let journal = served.place.records();
     assert_eq!(journal.operation("revoked")["reason"], "key_not_good");
     let operations = journal.operations();
