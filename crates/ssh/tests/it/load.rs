@@ -3,6 +3,7 @@
 use serde_json::json;
 use ssh::hosts::Hosts;
 
+use crate::stopping::runs;
 use crate::target::{Client, Target, has};
 
 async fn at_once(client: &Client, session: &str, count: usize) {
@@ -72,9 +73,12 @@ async fn more_than_may_wait_are_refused_and_none_waits_longer_than_it_may() {
         target.hosts("limits: { connections_max: 1, queue_max: 2, queue_wait_ms_max: 300 }\n");
     let client = Client::new(hosts, None);
     let session = client.connect("web").await;
-    let busy = client.run(&session, "sleep 2");
+    // Of a length of its own, so that it is seen when it runs.
+    let busy = client.run(&session, "sleep 3.14159");
     let others = async {
-        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        while !runs("3.14159") {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
         let (a, b, c) = tokio::join!(
             client.run(&session, "true"),
             client.run(&session, "true"),

@@ -9,7 +9,7 @@ use ssh::hosts::Hosts;
 use crate::target::{Client, Target, end, has, is_root};
 
 /// Whether a process with this word on its command line runs here.
-fn runs(word: &str) -> bool {
+pub fn runs(word: &str) -> bool {
     std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         // The words of a program end in NUL; a shell that has them in one word does not count.
