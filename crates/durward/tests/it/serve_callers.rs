@@ -118,7 +118,7 @@ fn j17_bodies_that_stall_take_no_more_than_their_callers_share() {
     let body = serving::modern_call("1", &"x".repeat(300 * 1024));
     let answer = served.send("POST", "/mcp/echo", &headers, &body);
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert!(began.elapsed() < Duration::from_secs(10), "it has waited");
+    assert!(began.elapsed() < Duration::from_secs(25), "it has waited");
     drop(streams);
 }
 
