@@ -6,20 +6,23 @@ use clap::CommandFactory as _;
 use gate::facts::{FACTS, ResourceType};
 use gate::policy::{CONDITIONS, Operation, effects, when};
 use gate::{ControlKind, Reason};
-use mcp::descriptions::finding::Event;
-use mcp::descriptions::suspicious::Suspicion;
+use mcp::http::refused::Refused;
 use mcp::message::frames::{UPSTREAM_CODE, UpstreamFault};
+use net::http::server::BodyFault;
 
 use crate::cli::Cli;
 
+mod events;
+
 /// The pages' names.
-const PAGES: [&str; 4] = ["commands", "reasons", "policy", "keys"];
+const PAGES: [&str; 5] = ["commands", "reasons", "events", "policy", "keys"];
 
 /// Prints a page; gives the exit code.
 pub fn print(page: &str, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let printed = match page {
         "commands" => commands(out),
         "reasons" => reasons(out),
+        "events" => events::page(out),
         "policy" => policy(out),
         "keys" => crate::config::keys::page(out),
         other => {
@@ -99,7 +102,7 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
     for kind in wire::WireErrorKind::ALL {
         writeln!(out, "| `{}` | {} |", kind.label(), kind.code())?;
     }
-    findings(out)?;
+    requests(out)?;
     writeln!(
         out,
         "\n## The protocol's own traffic\n\nCounted per session, in its last record.\n\n| kind |\n|---|"
@@ -121,6 +124,43 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
         out,
         "| {journal} | the journal failed |\n| {configuration} | wrong configuration |"
     )
+}
+
+/// Requests over HTTP that never become a call.
+fn requests(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n## Requests over HTTP that are refused before they are a call\n"
+    )?;
+    writeln!(
+        out,
+        "Label in `data.reason`; where a retry can help, `Retry-After` says when.\n"
+    )?;
+    writeln!(
+        out,
+        "| reason | HTTP status | retry can help | message |\n|---|---|---|---|"
+    )?;
+    for refused in Refused::ALL {
+        writeln!(
+            out,
+            "| `{}` | {} | {} | {} |",
+            refused.label(),
+            refused.status().as_u16(),
+            yes(refused.is_retryable()),
+            refused.sentence()
+        )?;
+    }
+    for fault in BodyFault::ALL {
+        let (status, sentence) = (fault.status(), fault.sentence());
+        let again = yes(fault == BodyFault::NoRoom);
+        writeln!(
+            out,
+            "| `{}` | {} | {again} | {sentence} |",
+            fault.label(),
+            status.as_u16()
+        )?;
+    }
+    Ok(())
 }
 
 /// The gate's refusals, with a column for each dialect.
@@ -149,23 +189,6 @@ fn refusals(out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     Ok(())
-}
-
-fn findings(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "\n## Descriptions and definitions\n\nEvents of records of kind `system`, each told once a session.\n\n| event | meaning |\n|---|---|"
-    )?;
-    for event in Event::ALL {
-        writeln!(out, "| `{}` | {} |", event.label(), event.sentence())?;
-    }
-    writeln!(
-        out,
-        "\n`description_suspicious` names one of: {}.",
-        Suspicion::ALL
-            .map(|s| format!("`{}`", s.label()))
-            .join(", ")
-    )
 }
 
 fn yes(value: bool) -> &'static str {

@@ -32,7 +32,7 @@ pub use admit::{
 };
 pub use caller::Caller;
 pub use clock::Clock;
-pub use label::{ClosedSet, Label};
+pub use label::{ClosedSet, Explained, Label};
 pub use peer::{PeerId, Targets, Transport};
 pub use reason::Reason;
 pub use run::RunId;

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gate::journal::{Config, Journal, Record, System};
+use gate::journal::{Component, Config, ConfigEvent, Journal, Level, Record, System, SystemEvent};
 use gate::{Gate, World};
 use mcp::http::Face;
 use net::http::server::{self, Listener};
@@ -407,12 +407,11 @@ fn record_policy(
 ) -> Result<(), Failure> {
     let source = file.map(|file| file.display().to_string());
     let loaded = Config {
-        event: "loaded",
-        component: Some("policy"),
+        component: Some(Component::Policy),
         version: Some("v1"),
         source: Some(source.as_deref().unwrap_or("starter")),
         checksum: Some(digest),
-        ..Config::default()
+        ..Config::of(ConfigEvent::Loaded)
     };
     journal
         .append(local::now_ms(), &Record::Config(&loaded))
@@ -528,12 +527,11 @@ impl Serving {
     fn record_start(&self, plan: &Plan, address: &str) -> Result<(), Failure> {
         let names: Vec<&str> = plan.servers.iter().map(|s| s.name.as_str()).collect();
         let started = System {
-            event: "serve_started",
-            level: Some("info"),
-            component: Some("serve"),
+            level: Some(Level::Info),
+            component: Some(Component::Serve),
             message: Some(&format!("listening at {address}")),
             backend_id: Some(&names.join(", ")),
-            ..System::default()
+            ..System::of(SystemEvent::ServeStarted)
         };
         match self.gates.first() {
             Some(gate) => gate

@@ -7,7 +7,6 @@ use crate::facts::{Facts, Operation, ResourceType, scheme_of};
 use crate::journal::{
     Decision, JournalError, MatchedRule, Micros, OpId, Record, RecordedFact, RecordedPath,
 };
-use crate::label::Label;
 use crate::limits::{BREACH_RULE, Standing};
 use crate::paths::Role;
 use crate::policy::{DEFAULT_RULE, Judgement, PROTECTED_RULE, Verdict};
@@ -222,7 +221,7 @@ impl Decided {
         write(&Decision {
             op,
             decision: self.effect,
-            reason: self.reason.map(Reason::label),
+            reason: self.reason,
             final_rule: Some(&self.final_rule),
             matched_rules: &matched,
             matched_rules_omitted: self.matched_omitted as u64,
@@ -243,7 +242,7 @@ impl Decided {
             side_effects: self.side_effects,
             operations: operation.as_slice(),
             direction: Some(facts.direction.label()),
-            era: origin.era.map(Label::as_str),
+            era: origin.era,
             policy_version: Some(&world.version),
             policy_digest: Some(world.policy.digest()),
             policy_eval_us: Some(self.policy_us),

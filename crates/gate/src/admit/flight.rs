@@ -195,10 +195,10 @@ fn settle(state: State, outcome: Outcome) {
         method: Some(&facts.method),
         tool_name: facts.tool_name.known().map(String::as_str),
         error_code: outcome.error_code,
-        reason: outcome.reason.map(Label::as_str),
+        reason: outcome.reason,
         client_id: origin.client_id.as_deref(),
         backend_id: Some(&facts.backend_id),
-        transport: Some(origin.transport.label()),
+        transport: Some(origin.transport),
         response_summary: outcome.response,
         duration_us: total,
         stages,
@@ -217,7 +217,7 @@ impl Attempt {
         RecordedAttempt {
             peer: self.peer.name(),
             status: self.status,
-            reason: self.reason.map(Label::as_str),
+            reason: self.reason,
             duration_us: self.duration,
         }
     }

@@ -11,6 +11,7 @@ use super::unlisted::Listed;
 use super::wait::Asking;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
+use crate::notes::Note;
 use crate::upstream::{Exchange, Frame, Unsent, spared};
 
 /// What became of a request at once.
@@ -94,7 +95,8 @@ impl Asker {
                 }
                 Err(stray) => {
                     let counted = self.server.gate.admit_stray(&facts, &origin);
-                    self.client.note("request_state_unusable", stray.sentence());
+                    self.client
+                        .note(Note::RequestStateUnusable.with(stray.sentence()));
                     Begun::Answered(stray.answer(&called.names.id, counted))
                 }
             },
@@ -188,7 +190,7 @@ impl Asker {
             Err(failure) if failure.fault == UpstreamFault::EraMismatch => Begun::EraMismatch,
             Err(failure) => {
                 let fault = failure.fault;
-                self.client.note(fault.label(), fault.sentence());
+                self.client.note(fault.into());
                 Begun::Answered(frames::upstream_failure(&names.id, &failure))
             }
         }

@@ -22,6 +22,7 @@ use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, Class};
 use crate::message::reply::Reply;
 use crate::message::splice::Marks;
+use crate::notes::Note;
 use crate::upstream::{Frame, Link, taken};
 
 /// Most questions that wait to be written on a call's stream; further ones wait for these.
@@ -314,7 +315,7 @@ impl Run {
             Ok(wanted) if wanted.is_empty() => return Ok(reply),
             Ok(wanted) => wanted,
             Err(message) => {
-                self.asker.client.note("server_garbage", message);
+                self.asker.client.note(Note::ServerGarbage.with(message));
                 return Err(Some(self.failed(&UpstreamFault::Garbage.into())));
             }
         };

@@ -18,6 +18,7 @@ use crate::describe;
 use crate::message::method::{self, Class, List, Treatment};
 use crate::message::splice::{Marks, meta};
 use crate::message::{frames, request, shapes};
+use crate::notes::{Note, Noted};
 use crate::upstream::{Lasting, Subscription};
 use toolkit::trace::{TRACEPARENT, Trace};
 
@@ -232,7 +233,7 @@ impl Asker {
                 }
                 Ok((facts, Ok(()))) => Step::Judge(facts, origin()),
                 Ok((_, Err(fault))) => {
-                    self.client.note(fault.kind.label(), fault.message);
+                    self.client.note(Noted::frame(&fault));
                     Step::Refuse(frames::bad_frame(id.raw(), &fault))
                 }
                 Err(refusal) => Step::Refuse(refusal),
@@ -280,7 +281,7 @@ impl Asker {
             describe::client_request(method, reaches_for, asked.scan, context)
         });
         let mut facts = described.map_err(|message| {
-            self.client.note("client_params_unusable", message);
+            self.client.note(Note::ClientParamsUnusable.with(message));
             frames::error(id, -32602, message, None)
         })?;
         let plain = self.arguments_are_plain(method, asked.canonical);

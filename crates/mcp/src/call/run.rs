@@ -17,6 +17,7 @@ use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::method::Treatment;
 use crate::message::reply::{self, Reply};
 use crate::message::{request, splice};
+use crate::notes::{Note, Noted};
 use crate::upstream::{Exchange, Incoming};
 
 /// What a call under way has for its client.
@@ -211,7 +212,7 @@ impl Run {
         let within = reply::within_bound(&self.asker.server.gate, &reply.frame);
         if let Err((failure, summary)) = within {
             let fault = failure.fault;
-            self.asker.client.note(fault.label(), fault.sentence());
+            self.asker.client.note(fault.into());
             return self.ended(&failure, Some(summary));
         }
         let payload = reply.payload();
@@ -229,7 +230,9 @@ impl Run {
                 match self.asker.listed(page, &reply.frame, payload) {
                     Ok(changed) => changed,
                     Err(message) => {
-                        self.asker.client.note("server_list_unreadable", message);
+                        self.asker
+                            .client
+                            .note(Note::ServerListUnreadable.with(message));
                         return self.failed(&UpstreamFault::Garbage.into());
                     }
                 }
@@ -268,7 +271,7 @@ impl Run {
             && era::is_mismatch(era, asked, payload)
         {
             let fault = UpstreamFault::EraMismatch;
-            self.asker.client.note(fault.label(), &era::sentence(era));
+            self.asker.client.note(Noted::of(fault, era::sentence(era)));
             return Said::Done(era::refusal(&self.names.id, era, payload), Some(code));
         }
         Said::Done(reply.respelled(&self.names.id, None), Some(code))

@@ -26,6 +26,7 @@ use crate::message::method::List;
 use crate::message::reply::Reply;
 use crate::message::request::{META_CAPABILITIES, META_CLIENT};
 use crate::message::splice::Marks;
+use crate::notes::Note;
 use crate::upstream::{Frame, Incoming};
 use wire::revision::META_PROTOCOL_VERSION;
 
@@ -174,7 +175,7 @@ impl Asker {
                 Ok(Some(listed)) => listed,
                 Ok(None) => return Ok(()),
                 Err(message) => {
-                    self.client.note("server_list_unreadable", message);
+                    self.client.note(Note::ServerListUnreadable.with(message));
                     return Err(UpstreamFault::Garbage.into());
                 }
             };
@@ -265,7 +266,7 @@ impl Asker {
             }
             (UpstreamFault::EraMismatch, ..) => Some(Begun::EraMismatch),
             (fault, ..) => {
-                self.client.note(fault.label(), fault.sentence());
+                self.client.note(fault.into());
                 Some(Begun::Answered(frames::upstream_failure(id, failure)))
             }
         }

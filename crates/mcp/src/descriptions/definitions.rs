@@ -144,7 +144,7 @@ impl Definitions {
     #[must_use]
     pub fn fault(&self) -> Option<Finding> {
         self.pins.fault().map(|error| Finding {
-            reason: Some(error.label()),
+            reason: Some(error.fault().into()),
             ..Finding::new(Event::PinsFailed, error.to_string())
         })
     }

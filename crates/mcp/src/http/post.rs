@@ -12,6 +12,7 @@ use super::answer::{self, PROTOCOL_VERSION, SESSION_ID};
 use super::expel::Passing;
 use super::legacy::{Introduction, legacy_revision};
 use super::modern::{self, Meta};
+use super::refused::Refused;
 use super::reply::legacy_answer;
 use super::session::Session;
 use super::streams::NEWS;
@@ -21,6 +22,7 @@ use crate::message::frames::{self, UpstreamFault};
 use crate::message::method;
 use crate::message::request;
 use crate::message::shapes;
+use crate::notes::{Note, Noted};
 use toolkit::Trace;
 
 /// What is noted of a Modern request that is refused.
@@ -63,8 +65,8 @@ impl Face {
         let body = match request.read_body_within(Some(share)).await {
             Ok(body) => body,
             Err(fault) => {
-                self.note(fault.label(), fault.sentence());
-                return answer::fault(fault.status(), -32600, fault.label(), fault.sentence());
+                self.note(Noted::body(fault));
+                return answer::body_fault(fault);
             }
         };
         let canonical = match shapes::of_client(&body.bytes) {
@@ -87,7 +89,7 @@ impl Face {
                     Begun::Answered(answer) => answer::json(StatusCode::OK, answer),
                     Begun::EraMismatch => self.era_mismatch(&id),
                     Begun::HeaderMismatch(why) => {
-                        self.note("modern_request_refused", UNFIT);
+                        self.note(Note::ModernRequestRefused.with(UNFIT));
                         *modern::header_mismatch(&id, &why)
                     }
                     Begun::Running(run) => match session {
@@ -103,10 +105,7 @@ impl Face {
             Message::Stray => answer::accepted(),
             Message::Answer(session, key) => {
                 if !session.under_way.answer(&session.asker(), &key, frame) {
-                    self.note(
-                        "client_answer_unknown",
-                        "an answer to no open request of the server was not passed on",
-                    );
+                    self.note(Note::ClientAnswerUnknown.into());
                 }
                 answer::accepted()
             }
@@ -119,7 +118,7 @@ impl Face {
 
     fn era_mismatch(&self, id: &str) -> Response {
         let fault = UpstreamFault::EraMismatch;
-        self.note(fault.label(), fault.sentence());
+        self.note(fault.into());
         let frame = modern::era_mismatch(id, Revision::V2026_07_28.name());
         answer::json(StatusCode::BAD_REQUEST, frame)
     }
@@ -198,7 +197,7 @@ impl Face {
             checked = mirrored.map_err(|why| modern::header_mismatch(id, &why));
         }
         if let Err(response) = checked {
-            self.note("modern_request_refused", UNFIT);
+            self.note(Note::ModernRequestRefused.with(UNFIT));
             return Message::Answered(*response);
         }
         let asker = Asker {
@@ -234,7 +233,7 @@ impl Face {
         match kind {
             Kind::Request { id, method } => {
                 let Some(guard) = session.under_way.take_id(id.key()) else {
-                    self.note("client_id_in_use", request::ID_IN_USE);
+                    self.note(Note::ClientIdInUse.with(request::ID_IN_USE));
                     let frame = frames::error(id.raw(), -32600, request::ID_IN_USE, None);
                     return Message::Answered(answer::json(StatusCode::OK, frame));
                 };
@@ -259,10 +258,7 @@ impl Face {
             }
             Kind::Response { id: Some(id), .. } => Message::Answer(Arc::clone(session), id.key()),
             Kind::Response { id: None, .. } => {
-                self.note(
-                    "client_answer_without_id",
-                    "an error without an id was not passed on",
-                );
+                self.note(Note::ClientAnswerWithoutId.into());
                 Message::Answered(answer::accepted())
             }
         }
@@ -277,10 +273,7 @@ impl Face {
         frame: Vec<u8>,
     ) {
         match method::of_client_notification(method) {
-            None => self.note(
-                "client_notification_dropped",
-                "a notification of an unknown kind was not passed on",
-            ),
+            None => self.note(Note::ClientNotificationDropped.into()),
             Some(gate::ControlKind::Cancel) => {
                 let cancelled = cancelled.map(|key| session.under_way.cancel(&key));
                 if let Some(Cancelled::Sent(link, number)) = cancelled {
@@ -368,7 +361,7 @@ impl Face {
         };
         match read {
             Err(fault) => {
-                self.note(fault.kind.label(), fault.message);
+                self.note(Noted::frame(&fault));
                 Some(frames::bad_frame("null", &fault))
             }
             Ok(Message::Request(asker, asked, inside)) => {
@@ -407,7 +400,7 @@ impl Face {
 
     /// Tells the client that its frame could not be taken.
     fn bad_frame(&self, frame: &[u8], fault: &WireError) -> Response {
-        self.note(fault.kind.label(), fault.message);
+        self.note(Noted::frame(fault));
         let id = salvaged(frame).unwrap_or_else(|| "null".into());
         answer::json(StatusCode::BAD_REQUEST, frames::bad_frame(&id, fault))
     }
@@ -419,19 +412,14 @@ fn salvaged(frame: &[u8]) -> Option<String> {
 
 /// The answer to a request whose headers say that it cannot be taken.
 fn unfit(headers: &HeaderMap) -> Option<Response> {
-    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
     if !answer::says_json(headers) {
-        let message = "the body must be said to be application/json";
-        return Some(answer::fault(status, -32600, "content_type", message));
+        return Some(answer::fault(Refused::ContentType));
     }
     if headers.contains_key(CONTENT_ENCODING) {
-        let message = "the body is encoded; send it as it is, without Content-Encoding";
-        return Some(answer::fault(status, -32600, "content_encoding", message));
+        return Some(answer::fault(Refused::ContentEncoding));
     }
     if !answer::accepts(headers, &["application/json", "text/event-stream"]) {
-        let message = "the client must accept application/json and text/event-stream";
-        let status = StatusCode::NOT_ACCEPTABLE;
-        return Some(answer::fault(status, -32600, "accept", message));
+        return Some(answer::fault(Refused::Accept));
     }
     None
 }

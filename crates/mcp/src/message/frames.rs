@@ -1,6 +1,6 @@
 //! Frames that are ours to write: refusals, errors, and replies under the client's spelling of an id.
 
-use gate::{ClosedSet, Refusal};
+use gate::{ClosedSet, Explained, Refusal};
 use serde_json::json;
 use toolkit::reasons::mcp_error;
 use wire::WireError;
@@ -214,6 +214,12 @@ impl ClosedSet for UpstreamFault {
 
     fn word(self) -> &'static str {
         self.label()
+    }
+}
+
+impl Explained for UpstreamFault {
+    fn sentence(self) -> &'static str {
+        Self::sentence(self)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::call::{
 };
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::{method, request};
+use crate::notes::Note;
 use crate::upstream::{IN_FLIGHT_MAX, Incoming, Link, Slot};
 use toolkit::Trace;
 
@@ -128,10 +129,7 @@ impl Speaker {
             Kind::Notification { method } => Ok(self.notification(method, &scan)),
             Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),
             Kind::Response { id: None, .. } => {
-                self.outbox.note(
-                    "client_answer_without_id",
-                    "an error without an id was not passed on",
-                );
+                self.outbox.note(Note::ClientAnswerWithoutId.into());
                 Ok(Step::Nothing)
             }
         }
@@ -139,10 +137,7 @@ impl Speaker {
 
     fn notification(&self, method: &str, scan: &Scan<'_>) -> Step {
         let Some(kind) = method::of_client_notification(method) else {
-            self.outbox.note(
-                "client_notification_dropped",
-                "a notification of an unknown kind was not passed on",
-            );
+            self.outbox.note(Note::ClientNotificationDropped.into());
             return Step::Nothing;
         };
         let cancelled = || Some(Id::from_raw(member(&scan.params, "requestId")?)?.key());
@@ -155,12 +150,13 @@ impl Speaker {
         let refused =
             |message: &str| Step::Refuse(frames::error(asked.id.raw(), -32600, message, None));
         if self.is_in_use(&key) {
-            self.outbox.note("client_id_in_use", request::ID_IN_USE);
+            self.outbox
+                .note(Note::ClientIdInUse.with(request::ID_IN_USE));
             return refused(request::ID_IN_USE);
         }
         if self.under_way.count() + self.lot.count() >= IN_FLIGHT_MAX {
             let fault = UpstreamFault::Busy;
-            self.outbox.note(fault.label(), fault.sentence());
+            self.outbox.note(fault.into());
             return Step::Refuse(frames::upstream_fault(asked.id.raw(), fault));
         }
         self.learn(asked);

@@ -16,7 +16,7 @@ use super::way::{Peer, Reading};
 use super::{Frame, elsewhere};
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
-use crate::notes::Notes;
+use crate::notes::{Noted, Notes};
 
 /// Most requests under way at one server process or session.
 pub const IN_FLIGHT_MAX: usize = 1_024;
@@ -407,8 +407,8 @@ impl Link {
     }
 
     /// Notes something about this server for the journal.
-    pub fn note(&self, event: &'static str, message: &str) {
-        note(&self.made.notes, event, message);
+    pub fn note(&self, noted: Noted<'_>) {
+        note(&self.made.notes, noted);
     }
 
     pub(crate) fn flush_notes(&self) {
@@ -455,11 +455,11 @@ impl Link {
     }
 }
 
-pub(super) fn note(notes: &Mutex<Notes>, event: &'static str, message: &str) {
+pub(super) fn note(notes: &Mutex<Notes>, noted: Noted<'_>) {
     notes
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .add(event, message);
+        .add(noted);
 }
 
 impl std::fmt::Debug for Link {

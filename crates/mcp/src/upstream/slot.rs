@@ -16,6 +16,7 @@ use super::verdict;
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::splice::Marks;
+use crate::notes::Note;
 
 /// How long a server may take to open a session or to say which era it speaks, in milliseconds.
 const HANDSHAKE_WAIT_MS: u64 = 15_000;
@@ -224,17 +225,11 @@ impl Slot {
             (frames, before - standing.subscriptions.len())
         };
         if forgotten > 0 {
-            link.note(
-                "subscriptions_not_renewed",
-                "the policy has changed since the server was subscribed to, and it was started again; clients have to subscribe again",
-            );
+            link.note(Note::SubscriptionsNotRenewed.into());
         }
         for frame in frames {
             if ask(link, ControlKind::Handshake, frame).await?.is_error {
-                link.note(
-                    "server_refuses_again",
-                    "the server that was started again refuses a log level or subscription that it had taken before",
-                );
+                link.note(Note::ServerRefusesAgain.into());
             }
         }
         Ok(())
@@ -257,10 +252,7 @@ impl Slot {
             self.ask_again(link).await?;
         }
         if self.is_process {
-            link.note(
-                "server_restarted",
-                "the server had ended and was started again",
-            );
+            link.note(Note::ServerRestarted.into());
         }
         Ok(())
     }
