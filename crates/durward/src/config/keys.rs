@@ -319,20 +319,20 @@ pub const KEYS: &[Key] = &[
     live(
         "limits.requests.rate",
         "rate",
-        "10/s",
-        "calls and lists over all sessions",
+        "20/s",
+        "calls and lists of one caller, over all sessions",
     ),
     live(
         "limits.requests.burst",
         "number",
-        "50",
+        "200",
         "how many may come at once",
     ),
     live(
         "limits.per_tool.calls",
         "number",
-        "30",
-        "calls of one tool in one session within `window`",
+        "240",
+        "calls of one tool by one caller within `window`, over all sessions",
     ),
     live(
         "limits.per_tool.window",
@@ -349,8 +349,8 @@ pub const KEYS: &[Key] = &[
     live(
         "limits.concurrency",
         "number",
-        "64",
-        "calls under way at once in one session",
+        "256",
+        "calls of one caller under way at once, over all sessions",
     ),
     live(
         "limits.response_bytes",
@@ -602,7 +602,7 @@ models:
     smart: { tiers: [openai/gpt-5, local/plain], deadline: 60s }
 policy: policy.json
 limits:
-  requests: { rate: 10/s, burst: 50 }
-  per_tool: { calls: 30, window: 60s, then: hitl }
+  requests: { rate: 20/s, burst: 200 }
+  per_tool: { calls: 240, window: 60s, then: hitl }
 approval: { timeout: 50s, remember: 10m }
 ";

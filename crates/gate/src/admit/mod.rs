@@ -194,7 +194,7 @@ impl Gate {
         mut stages: Stages,
         judged: u64,
     ) -> Admission<R> {
-        let slot = self.enter(&world, &call.facts, &call.origin, &mut decided);
+        let slot = self.enter(&world, &call.facts, &mut decided);
         let Ok(op) = decided.write(&self.recorder, &world, &call.facts, &call.origin) else {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
