@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use gate::facts::{Facts, ResourceType};
+use gate::inspect::Finding;
 use gate::{ControlKind, InFlight, Origin, RunId};
 use toolkit::server::SessionRef;
 use wire::jsonrpc::{Kind, member, string};
@@ -31,6 +32,8 @@ pub(crate) struct ToRead<'m> {
     pub received_ns: u64,
     /// What its headers say about its run.
     pub trace: &'m Trace,
+    /// What was found in it as it came.
+    pub finding: Option<&'m Finding>,
 }
 
 /// What a request asks for, without its frame.
@@ -110,6 +113,7 @@ impl Asker {
             method,
             received_ns,
             trace,
+            ..
         } = *asked;
         let frame = canonical.text().as_bytes();
         let message = self.message(scan);
@@ -254,6 +258,10 @@ impl Asker {
             },
             headers: None,
         };
+        let finding = match &asked.step {
+            Step::Unlisted(facts, _) | Step::Judge(facts, _) => facts.inspected.clone(),
+            _ => None,
+        };
         let again = ToRead {
             canonical: &canonical,
             scan: &scan,
@@ -261,6 +269,7 @@ impl Asker {
             method: &method,
             received_ns: asked.received_ns,
             trace: &trace,
+            finding: finding.as_deref(),
         };
         asked.step = self.step(&again, asked.read.as_deref(), false);
         Ok(())
@@ -286,6 +295,9 @@ impl Asker {
         let plain = self.arguments_are_plain(method, asked.canonical);
         self.stated(message, &mut facts);
         Server::refresh_quarantine(&mut facts, &self.shown);
+        if let Some(finding) = asked.finding {
+            facts.state_finding(finding);
+        }
         Ok((Box::new(facts), plain))
     }
 }
