@@ -91,6 +91,7 @@ fn guard(
         version: "v1".into(),
         limits: plan.limits,
         approval: plan.approval,
+        inspect: settings.inspect.for_gate(),
     };
     let mut socket = bind_control(places, &plan.name).inspect_err(|_| {
         // The journal was opened for nothing; a failure here is the lesser one.

@@ -38,6 +38,8 @@ pub enum Reason {
     UnseenName,
     /// The server has not listed a tool of this name.
     UnknownTool,
+    /// A rule of `inspect:` denies what stands in the message.
+    Inspected,
     /// The decision could not be written down.
     Journal,
     /// Durward is shutting down.
@@ -58,7 +60,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -75,6 +77,7 @@ impl Reason {
         Self::PinsUnreadable,
         Self::UnseenName,
         Self::UnknownTool,
+        Self::Inspected,
         Self::Journal,
         Self::Draining,
         Self::RateLimit,
@@ -105,6 +108,7 @@ impl Reason {
             Self::PinsUnreadable => "pins_unreadable",
             Self::UnseenName => "unseen_name",
             Self::UnknownTool => "unknown_tool",
+            Self::Inspected => "inspection_denied",
             Self::Journal => "journal_failed",
             Self::Draining => "draining",
             Self::RateLimit => "rate_limited",
@@ -162,6 +166,9 @@ impl Reason {
             Self::UnknownTool => {
                 "refused: the server has not listed a tool of this name; list its tools and use a name of that list".into()
             }
+            Self::Inspected => format!(
+                "refused: the rule \"{rule}\" denies what stands in the message; leave that out"
+            ),
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
             Self::RateLimit => {
@@ -213,6 +220,7 @@ impl Reason {
             | Self::PinsUnreadable
             | Self::UnseenName
             | Self::UnknownTool
+            | Self::Inspected
             | Self::ApprovalTooLate
             | Self::FactsChanged
             | Self::Journal => false,

@@ -34,6 +34,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::PinsUnreadable
         | Reason::UnseenName
         | Reason::UnknownTool
+        | Reason::Inspected
         | Reason::Journal
         | Reason::Draining
         | Reason::RateLimit
@@ -60,7 +61,8 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::FactsChanged
         | Reason::DefinitionChanged
         | Reason::UnseenName
-        | Reason::UnknownTool => StatusCode::FORBIDDEN,
+        | Reason::UnknownTool
+        | Reason::Inspected => StatusCode::FORBIDDEN,
         Reason::ApprovalQueueFull
         | Reason::ApprovalTooManyWaiting
         | Reason::ApprovalTooManyAsked

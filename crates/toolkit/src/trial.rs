@@ -119,6 +119,7 @@ impl Trial {
             version: "v1".into(),
             limits,
             approval: gate::approval::Options::default(),
+            inspect: Arc::default(),
         };
         let id = PeerId::server(server.identity().name);
         Ok(Self {

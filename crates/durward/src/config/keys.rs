@@ -315,6 +315,48 @@ pub const KEYS: &[Key] = &[
         "16384",
         "tokens that are reserved for a reply where the request names no most",
     ),
+    live(
+        "inspect",
+        "a map of rules by name",
+        "nothing is looked for",
+        "what is looked for in requests and results, and what is done where it is found; the rule's name stands in the place of what is masked",
+    ),
+    live(
+        "inspect.*.secrets",
+        "all, or a list of kinds",
+        "",
+        "secrets of these kinds; below",
+    ),
+    live(
+        "inspect.*.patterns",
+        "a list of regular expressions",
+        "",
+        "whatever matches one of them; at most 64, of 1024 bytes each",
+    ),
+    live(
+        "inspect.*.on",
+        "requests, results or both",
+        "both",
+        "which messages are looked at; with `results` also what else a server says",
+    ),
+    live(
+        "inspect.*.servers",
+        "a list of servers",
+        "all",
+        "for these servers only",
+    ),
+    live(
+        "inspect.*.action",
+        "mask, deny, ask or label",
+        "",
+        "the match is replaced, the message is refused, a person is asked, or the session is labelled and nothing else",
+    ),
+    live(
+        "inspect.*.labels",
+        "a list of untrusted and private",
+        "none",
+        "labels that the session gets where something is found",
+    ),
     live("policy", "path", "the starter policy", "the rules"),
     live(
         "limits.requests.rate",
@@ -540,6 +582,13 @@ pub fn page(out: &mut dyn Write) -> io::Result<()> {
     builtin::ALL
         .iter()
         .try_for_each(|wired| options(wired, out))?;
+    writeln!(
+        out,
+        "\n## Kinds of secrets\n\n| `secrets` | what is looked for |\n|---|---|"
+    )?;
+    for kind in gate::inspect::secrets::SECRETS {
+        writeln!(out, "| `{}` | {} |", kind.name, kind.about)?;
+    }
     writeln!(
         out,
         "\n## Not built yet\n\nRefused by name, so that a file written for them is not misread.\n"

@@ -9,6 +9,7 @@ use gate::limits::{Rate, Then};
 use net::confine::Confine;
 
 use super::fault::Position;
+use super::inspect::Inspect;
 use super::models::Models;
 use super::server::Server;
 use super::values::{self, Links, Listen, Pin, Size, Span, Sync};
@@ -174,6 +175,7 @@ pub struct Settings {
     /// In the order of the file.
     pub servers: Vec<Server>,
     pub models: Models,
+    pub inspect: Inspect,
     pub policy: Setting<Option<PathBuf>>,
     pub limits: Limits,
     pub approval: Approval,
@@ -226,6 +228,7 @@ impl Default for Settings {
             listen: Setting::default(Listen::Address(SocketAddr::from(([127, 0, 0, 1], 8765)))),
             servers: Vec::new(),
             models: Models::default(),
+            inspect: Inspect::default(),
             policy: Setting::default(None),
             limits: Limits::default(),
             approval: Approval::default(),
@@ -344,6 +347,7 @@ impl Settings {
             }),
         ];
         rows.extend(self.models.rows());
+        rows.extend(self.inspect.row());
         rows.extend(self.limit_rows());
         rows.extend(self.approval_rows());
         rows.extend([

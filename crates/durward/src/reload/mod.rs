@@ -388,6 +388,7 @@ impl Reloader {
             version: version.clone(),
             limits,
             approval,
+            inspect: settings.inspect.for_gate(),
         });
         let restart = needs_restart(&self.asked, &self.in_force.started, &settings);
         self.in_force.policy_digest.clone_from(&digest);

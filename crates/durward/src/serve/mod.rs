@@ -332,6 +332,7 @@ impl Ruled {
             version: "v1".into(),
             limits: plan.limits,
             approval: plan.approval,
+            inspect: Arc::clone(&plan.inspect),
         };
         let salt = u64::from_le_bytes(random);
         let gate = Gate::new(world, Arc::clone(journal), Arc::clone(clock) as _, salt);

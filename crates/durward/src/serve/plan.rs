@@ -35,6 +35,7 @@ pub struct Plan {
     pub descriptions: mcp::descriptions::Options,
     pub limits: gate::limits::Limits,
     pub approval: gate::approval::Options,
+    pub inspect: Arc<gate::inspect::Inspection>,
     pub breaker: toolkit::breaker::Settings,
     /// Where there are model providers.
     pub models: Option<Models>,
@@ -113,6 +114,7 @@ impl Plan {
             options,
             face: face(args),
             approval: args.approval.options(&settings.approval),
+            inspect: settings.inspect.for_gate(),
             breaker: settings.breaker.settings(),
             descriptions: screening::descriptions(&args.screening, settings),
             limits: args

@@ -35,6 +35,7 @@ mod http_upstream_real;
 mod http_upstream_sessions;
 mod http_upstream_start;
 mod init_command;
+mod inspected;
 mod install_command;
 mod lab_hitl;
 mod lab_http;

@@ -4,6 +4,7 @@ use crate::approval::{self, Answer};
 use crate::channel::Channel;
 use crate::effect::Effect;
 use crate::facts::{Facts, Operation, ResourceType, scheme_of};
+use crate::inspect::RULE_PREFIX;
 use crate::journal::{
     Decision, JournalError, MatchedRule, Micros, OpId, Record, RecordedFact, RecordedPath,
 };
@@ -132,6 +133,27 @@ impl Decided {
             BREACH_RULE.clone_into(&mut self.final_rule);
             self.matched.push((BREACH_RULE.to_owned(), Effect::Hitl));
             self.escalated = true;
+            self.remember = false;
+        }
+        self
+    }
+
+    /// Joins what the inspection found in the call to what the rules say. It only tightens: what is refused
+    /// anyway stays refused, and no earlier yes is for what was found now.
+    pub fn joined_by_finding(mut self, facts: &Facts) -> Self {
+        let Some(finding) = &facts.inspected else {
+            return self;
+        };
+        if self.effect == Effect::Deny {
+            return self;
+        }
+        if let Some(rule) = finding.denied_by() {
+            self.stop(Reason::Inspected);
+            self.final_rule = format!("{RULE_PREFIX}{rule}");
+        } else if let Some(rule) = finding.asked_by() {
+            self.effect = Effect::Hitl;
+            self.final_rule = format!("{RULE_PREFIX}{rule}");
+            self.matched.push((self.final_rule.clone(), Effect::Hitl));
             self.remember = false;
         }
         self

@@ -24,6 +24,7 @@ use crate::approval::{self, Approvals, Shown};
 use crate::clock::Clock;
 use crate::effect::Effect;
 use crate::facts::Facts;
+use crate::inspect::Inspection;
 use crate::journal::{Digest, Journal, JournalError, Record, Stages, Usage};
 use crate::limits::{Counters, Limits};
 use crate::peer::PeerId;
@@ -68,6 +69,8 @@ pub struct World {
     pub limits: Limits,
     /// How long people are asked, and how many questions there may be.
     pub approval: approval::Options,
+    /// What is looked for in what is sent and answered.
+    pub inspect: Arc<Inspection>,
 }
 
 impl World {
@@ -181,7 +184,7 @@ impl Gate {
         } else if let Some(quarantine) = facts.quarantine {
             Decided::refused(quarantine.reason())
         } else {
-            Decided::by_policy(world, facts)
+            Decided::by_policy(world, facts).joined_by_finding(facts)
         }
     }
 
@@ -224,6 +227,7 @@ impl Gate {
             attempts: Vec::new(),
             attempts_omitted: 0,
             usage: Usage::default(),
+            inspected: Vec::new(),
         });
         Admission::Permit(Permit { request, flight })
     }
@@ -284,6 +288,13 @@ impl Gate {
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.recorder.failed()
+    }
+
+    /// What is looked for in what is sent and answered; none where that is nothing.
+    #[must_use]
+    pub fn inspection(&self) -> Option<Arc<Inspection>> {
+        let world = self.world.load();
+        (!world.inspect.is_off()).then(|| Arc::clone(&world.inspect))
     }
 
     /// From now on every call is refused as *draining*, those that wait for a person included.

@@ -230,6 +230,10 @@ impl Gate {
             return Admission::Pending(ticket);
         };
         now.state_caller(&held.call.caller);
+        if let Some(finding) = &held.call.facts.inspected {
+            // It was found in the message as it came, which is not what is kept.
+            now.state_finding(finding);
+        }
         let waited = held.waited();
         held.stages.approval_us = waited;
         let answer = match outcome {

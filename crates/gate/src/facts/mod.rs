@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::caller::Caller;
+use crate::inspect::Finding;
 use crate::paths::{PathArgument, Reach, Role};
 use crate::reason::Quarantine;
 use inferred::Inferred;
@@ -167,6 +168,8 @@ pub struct Facts {
     pub more: More,
     /// Set where the tool may not be shown or called, whatever the policy says.
     pub quarantine: Option<Quarantine>,
+    /// What the inspection found in the call as it came.
+    pub inspected: Option<Box<Finding>>,
     /// Set where the server has not listed the tool: what its arguments mean is not known, and no rule can
     /// let the call pass without a person.
     pub unlisted: bool,
@@ -347,6 +350,13 @@ impl Facts {
             [_, ..] => Fact::Known(Stated::from(&caller.groups)),
         };
         self.keep(FactId::SubjectGroups, groups);
+    }
+
+    /// States what the inspection found in the call as it came.
+    pub fn state_finding(&mut self, finding: &Finding) {
+        let told: Stated = finding.told().into_iter().collect();
+        self.keep(FactId::Inspected, Fact::Known(told));
+        self.inspected = Some(Box::new(finding.clone()));
     }
 
     fn kept(&self, id: FactId) -> Fact<Value<'_>> {

@@ -56,6 +56,7 @@ impl Scene {
             version: "v1".into(),
             limits,
             approval: gate::approval::Options::default(),
+            inspect: Arc::default(),
         };
         let clock: Arc<dyn Clock> = time.clone();
         Self {

@@ -137,6 +137,9 @@ impl Asker {
             self.client.has_missed_news();
             return None;
         }
+        if !self.inspect_news(news) {
+            return None;
+        }
         self.passed(ControlKind::News, std::mem::take(&mut news.frame))
     }
 }

@@ -172,6 +172,7 @@ mod tests {
             version: "v1".into(),
             limits: gate::limits::Limits::default(),
             approval: gate::approval::Options::default(),
+            inspect: Arc::default(),
         })
     }
 

@@ -9,6 +9,7 @@ mod begin;
 mod client;
 pub mod form;
 pub mod input_required;
+mod inspected;
 mod listens;
 mod lists;
 mod parked;

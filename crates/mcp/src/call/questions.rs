@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use gate::inspect::Finding;
 use gate::journal::Status;
 use gate::{Admission, Call, InFlight, Outcome, Reason, Refusal, Ticket};
 use serde_json::value::RawValue;
@@ -105,7 +106,9 @@ impl Asker {
             place.ping();
             return Some(frame);
         }
-        match self.admit(&id, &method, Frame::from(frame)).await {
+        let (frame, finding) = self.inspect_question(frame);
+        let admitted = self.admit(&id, &method, Frame::from(frame), finding.as_ref());
+        match admitted.await {
             Admission::Pending(ticket) => {
                 let waiting = Waiting {
                     asker: self.clone(),
@@ -122,9 +125,18 @@ impl Asker {
         }
     }
 
-    async fn admit(&self, id: &str, method: &str, request: Frame) -> Admission<Frame> {
+    async fn admit(
+        &self,
+        id: &str,
+        method: &str,
+        request: Frame,
+        finding: Option<&Finding>,
+    ) -> Admission<Frame> {
         let gate = &self.server.gate;
-        let facts = self.with_context(|context| describe::server_request(method, context));
+        let mut facts = self.with_context(|context| describe::server_request(method, context));
+        if let Some(finding) = finding {
+            facts.state_finding(finding);
+        }
         let origin = self.origin(id, Some(gate.digest(&request.bytes)), gate.mono_ns(), None);
         let call = Call {
             caller: self.caller.clone(),
@@ -329,7 +341,7 @@ impl Run {
         for (method, text) in wanted {
             let id = self.id().to_owned();
             let frame = Frame::from(text.into_bytes());
-            let admission = self.asker.admit(&id, &method, frame).await;
+            let admission = self.asker.admit(&id, &method, frame, None).await;
             if let Err(said) = self.take(&mut judging, method, admission) {
                 return Err(Some(said));
             }

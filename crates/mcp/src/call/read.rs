@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use gate::facts::{Facts, ResourceType};
+use gate::inspect::Finding;
 use gate::{ControlKind, InFlight, Origin, RunId};
 use toolkit::server::SessionRef;
 use wire::jsonrpc::{Kind, member, string};
@@ -32,6 +33,8 @@ pub(crate) struct ToRead<'m> {
     pub received_ns: u64,
     /// What its headers say about its run.
     pub trace: &'m Trace,
+    /// What was found in it as it came.
+    pub finding: Option<&'m Finding>,
 }
 
 /// What a request asks for, without its frame.
@@ -111,6 +114,7 @@ impl Asker {
             method,
             received_ns,
             trace,
+            ..
         } = *asked;
         let frame = canonical.text().as_bytes();
         let message = self.message(scan);
@@ -255,6 +259,10 @@ impl Asker {
             },
             headers: None,
         };
+        let finding = match &asked.step {
+            Step::Unlisted(facts, _) | Step::Judge(facts, _) => facts.inspected.clone(),
+            _ => None,
+        };
         let again = ToRead {
             canonical: &canonical,
             scan: &scan,
@@ -262,6 +270,7 @@ impl Asker {
             method: &method,
             received_ns: asked.received_ns,
             trace: &trace,
+            finding: finding.as_deref(),
         };
         asked.step = self.step(&again, asked.read.as_deref(), false);
         Ok(())
@@ -287,6 +296,9 @@ impl Asker {
         let plain = self.arguments_are_plain(method, asked.canonical);
         self.stated(message, &mut facts);
         Server::refresh_quarantine(&mut facts, &self.shown);
+        if let Some(finding) = asked.finding {
+            facts.state_finding(finding);
+        }
         Ok((Box::new(facts), plain))
     }
 }

@@ -35,7 +35,7 @@ pub(crate) enum Said {
 pub(crate) struct Run {
     pub(super) asker: Asker,
     /// Dropped before the stage: once a call has left its place at the server, it is settled.
-    after: Option<After>,
+    pub(super) after: Option<After>,
     pub(super) stage: Stage,
     pub(super) names: Names,
     pub(super) guard: Option<CallGuard>,
@@ -118,10 +118,16 @@ impl Run {
     /// Takes what has come from the server.
     async fn came(&mut self, incoming: Incoming) -> Option<Said> {
         match incoming {
-            Incoming::Response(reply) => match self.judged(reply).await {
-                Ok(reply) => Some(self.done(reply)),
-                Err(said) => said,
-            },
+            Incoming::Response(reply) => {
+                let reply = match self.inspected(reply) {
+                    Ok(reply) => reply,
+                    Err(said) => return Some(said),
+                };
+                match self.judged(reply).await {
+                    Ok(reply) => Some(self.done(reply)),
+                    Err(said) => said,
+                }
+            }
             Incoming::Fault(failure) => Some(self.failed(&failure)),
             Incoming::Cancelled => {
                 self.after = None;

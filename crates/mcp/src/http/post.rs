@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ::http::header::CONTENT_ENCODING;
 use ::http::{HeaderMap, StatusCode};
+use gate::inspect::Finding;
 use net::http::server::{Request, Response, single};
 use wire::jsonrpc::Kind;
 use wire::{Canonical, Era, Id, Revision, WireError, WireErrorKind};
@@ -49,6 +50,14 @@ pub(super) enum Message {
     Batch(Arc<Session>, Vec<Vec<u8>>),
 }
 
+/// A message as it is taken.
+pub(super) struct Came<'m> {
+    pub canonical: &'m Canonical,
+    /// What was found in it as it came.
+    pub finding: Option<&'m Finding>,
+    pub received_ns: u64,
+}
+
 impl Face {
     /// Takes a message of a client.
     pub(super) async fn post(
@@ -69,13 +78,19 @@ impl Face {
                 return answer::body_fault(fault);
             }
         };
-        let canonical = match shapes::of_client(&body.bytes) {
-            Ok(canonical) => canonical,
+        let canonical = shapes::of_client(&body.bytes);
+        let (canonical, finding) = match canonical.and_then(|it| server.inspected(it)) {
+            Ok(inspected) => inspected,
             Err(fault) => return self.bad_frame(&body.bytes, &fault),
         };
         drop(body);
         let headers = &request.head.headers;
-        let message = self.read(server, caller, headers, &canonical, received_ns);
+        let came = Came {
+            canonical: &canonical,
+            finding: finding.as_ref(),
+            received_ns,
+        };
+        let message = self.read(server, caller, headers, &came);
         let frame = canonical.into_bytes();
         match message {
             Message::Answered(response) => response,
@@ -128,9 +143,9 @@ impl Face {
         server: &Arc<Server>,
         caller: &Caller,
         headers: &HeaderMap,
-        canonical: &Canonical,
-        received_ns: u64,
+        came: &Came<'_>,
     ) -> Message {
+        let canonical = came.canonical;
         let scan = canonical.scan();
         if let Some(elements) = &scan.batch {
             return match self.batch_session(server, caller, headers, elements.len()) {
@@ -157,8 +172,9 @@ impl Face {
                     scan: &scan,
                     id: *id,
                     method,
-                    received_ns,
+                    received_ns: came.received_ns,
                     trace: &trace,
+                    finding: came.finding,
                 };
                 self.modern(server, caller, headers, meta, &asked)
             }
@@ -169,8 +185,7 @@ impl Face {
             },
             kind => match self.session(server, caller, headers) {
                 Ok(session) => {
-                    let mut message =
-                        self.in_session(&session, kind, canonical, received_ns, &trace);
+                    let mut message = self.in_session(&session, kind, came, &trace);
                     if let Message::Request(asker, ..) = &mut message {
                         asker.caller.identity_ns = caller.identity_ns;
                     }
@@ -217,7 +232,10 @@ impl Face {
             }),
         };
         let mut asked = asker.read(request);
-        asked.mirror(headers);
+        if request.finding.is_none_or(|finding| finding.masked() == 0) {
+            // They repeat arguments, also those that are masked.
+            asked.mirror(headers);
+        }
         Message::Request(Box::new(asker), Box::new(asked), None)
     }
 
@@ -226,10 +244,10 @@ impl Face {
         &self,
         session: &Arc<Session>,
         kind: &Kind<'_>,
-        canonical: &Canonical,
-        received_ns: u64,
+        came: &Came<'_>,
         trace: &Trace,
     ) -> Message {
+        let canonical = came.canonical;
         match kind {
             Kind::Request { id, method } => {
                 let Some(guard) = session.under_way.take_id(id.key()) else {
@@ -243,8 +261,9 @@ impl Face {
                     scan: &canonical.scan(),
                     id: *id,
                     method,
-                    received_ns,
+                    received_ns: came.received_ns,
                     trace,
+                    finding: came.finding,
                 });
                 let inside = Some((Arc::clone(session), guard));
                 Message::Request(Box::new(asker), Box::new(asked), inside)
@@ -350,8 +369,14 @@ impl Face {
         (received_ns, trace): (u64, Trace),
     ) -> Option<Vec<u8>> {
         let read = shapes::of_client(&frame).and_then(|canonical| {
+            let (canonical, finding) = session.server.inspected(canonical)?;
             let kind = canonical.envelope()?.kind;
-            let message = self.in_session(session, &kind, &canonical, received_ns, &trace);
+            let came = Came {
+                canonical: &canonical,
+                finding: finding.as_ref(),
+                received_ns,
+            };
+            let message = self.in_session(session, &kind, &came, &trace);
             drop(kind);
             Ok((message, canonical.into_bytes()))
         });

@@ -173,8 +173,7 @@ impl Stdio {
 
     fn on_client_frame(&mut self, canonical: Canonical, received_ns: u64) {
         let Some(batch) = canonical.batch() else {
-            let read = self.speaker.read(&canonical, received_ns);
-            return self.take(read, canonical.into_bytes(), None);
+            return self.on_client_message(canonical, received_ns, None);
         };
         let elements: Vec<Vec<u8>> = batch.map(|e| e.as_bytes().to_vec()).collect();
         match self.may_batch(elements.len()) {
@@ -201,12 +200,19 @@ impl Stdio {
         for element in elements {
             let part = Some(part.clone());
             match shapes::of_client(&element) {
-                Ok(canonical) => {
-                    let read = self.speaker.read(&canonical, received_ns);
-                    self.take(read, canonical.into_bytes(), part);
-                }
+                Ok(canonical) => self.on_client_message(canonical, received_ns, part),
                 Err(fault) => self.take(Err(fault), element, part),
             }
+        }
+    }
+
+    fn on_client_message(&mut self, canonical: Canonical, received_ns: u64, part: Option<Part>) {
+        match self.speaker.server.inspected(canonical) {
+            Ok((canonical, finding)) => {
+                let read = self.speaker.read(&canonical, finding.as_ref(), received_ns);
+                self.take(read, canonical.into_bytes(), part);
+            }
+            Err(fault) => self.take(Err(fault), Vec::new(), part),
         }
     }
 

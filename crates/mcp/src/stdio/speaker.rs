@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use gate::inspect::Finding;
 use gate::{Caller, ControlKind};
 use wire::id::IdKey;
 use wire::jsonrpc::{Kind, member};
@@ -114,7 +115,12 @@ impl Speaker {
     }
 
     /// Reads a message and decides what it asks for, without sending anything.
-    pub fn read(&self, canonical: &Canonical, received_ns: u64) -> Result<Step, WireError> {
+    pub fn read(
+        &self,
+        canonical: &Canonical,
+        finding: Option<&Finding>,
+        received_ns: u64,
+    ) -> Result<Step, WireError> {
         let envelope = canonical.envelope()?;
         let scan = canonical.scan();
         match &envelope.kind {
@@ -125,6 +131,7 @@ impl Speaker {
                 method,
                 received_ns,
                 trace: &Trace::default(),
+                finding,
             })),
             Kind::Notification { method } => Ok(self.notification(method, &scan)),
             Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),

@@ -1,5 +1,7 @@
 //! What became of a call.
 
+use std::sync::Arc;
+
 use super::members::{Members, push_object};
 use super::{Digest, Micros, OpId};
 use crate::label::Label;
@@ -155,6 +157,8 @@ pub struct Operation<'a> {
     pub attempts_omitted: u64,
     /// What was used.
     pub usage: Usage,
+    /// The rules of the inspection that found something in the reply, each with how often.
+    pub inspected: &'a [Arc<str>],
 }
 
 impl Operation<'_> {
@@ -186,6 +190,7 @@ impl Operation<'_> {
         if self.usage != Usage::default() {
             members.object("usage", |inner| self.usage.write(inner));
         }
+        members.each_text("inspected", self.inspected.iter().map(AsRef::as_ref));
     }
 }
 
