@@ -338,7 +338,26 @@ fn object(settings: &Settings, rows: &[Row], rules: &[Rules], warnings: &[String
         "settings": all,
         "policy": general,
         "servers": servers,
+        "models": models(settings),
         "warnings": warnings,
+    })
+}
+
+fn models(settings: &Settings) -> Value {
+    let models = &settings.models;
+    let providers = models.providers.iter().map(|own| {
+        json!({ "name": own.name, "line": own.at.line, "reached_by": own.summary(), "keys": own.keys.len(), "models": own.models })
+    });
+    let aliases = models.aliases.iter().map(|alias| {
+        json!({ "name": alias.name, "tiers": alias.tiers, "deadline_ms": alias.deadline_ms })
+    });
+    let budgets = models.budgets.iter().map(|budget| {
+        json!({ "name": budget.name, "tokens": budget.tokens, "window_ms": budget.window_ms })
+    });
+    json!({
+        "providers": providers.collect::<Vec<_>>(),
+        "aliases": aliases.collect::<Vec<_>>(),
+        "budgets": budgets.collect::<Vec<_>>(),
     })
 }
 

@@ -1,13 +1,18 @@
 //! Judging a call, and waiting for a person where one has to be asked.
 
 use gate::facts::Facts;
-use gate::{
-    Admission, Call, Caller, Gate, Origin, PeerId, Permit, Refusal, RunId, Targets, Transport,
-};
+use gate::{Admission, Call, Caller, Gate, Origin, PeerId, Permit, Refusal, Targets, Transport};
+use http::header::USER_AGENT;
+use http::{HeaderMap, HeaderName};
+use net::http::server::single;
+use toolkit::Trace;
 
 use super::describe;
 use crate::catalogue::{Leg, Route};
 use crate::request::ModelRequest;
+
+/// How much of a caller's header is written down, in bytes.
+const HEADER_BYTES_MAX: usize = 128;
 
 /// A call that may be sent, and the targets that it may be sent to, in their order.
 #[derive(Debug)]
@@ -93,19 +98,20 @@ fn nowhere() -> Refusal {
 }
 
 /// Where a call came from.
-pub(crate) fn origin(
-    gate: &Gate,
-    id: &str,
-    run: Option<RunId>,
-    digest: &[u8],
-    received_ns: u64,
-) -> Origin {
+pub(crate) fn origin(id: &str, headers: &HeaderMap, received_ns: u64) -> Origin {
+    let program = bounded(headers, &USER_AGENT);
     Origin {
         request_id: id.to_owned(),
-        run,
+        run: Trace::of(headers).run,
+        client_id: (!program.is_empty()).then(|| program.into()),
         transport: Transport::Http,
-        arguments_digest: Some(gate.digest(digest)),
         received_ns,
         ..Origin::default()
     }
+}
+
+/// A header that is written down, as far as it may be long; empty where it cannot be used.
+fn bounded<'h>(headers: &'h HeaderMap, name: &HeaderName) -> &'h str {
+    let text = single(headers, name).ok().flatten().unwrap_or_default();
+    text.get(..HEADER_BYTES_MAX).unwrap_or(text)
 }

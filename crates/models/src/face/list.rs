@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gate::Caller;
 use gate::facts::Facts;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use net::http::server::Response;
 
 use super::Face;
@@ -17,8 +17,8 @@ const CREATED: &str = "\"created\":0,\"created_at\":\"1970-01-01T00:00:00Z\"";
 
 impl Face {
     /// All models that the caller may use, in a form that the clients of both dialects read.
-    pub(super) fn list(&self, caller: &Caller, answer: &Answer) -> Response {
-        if let Err(refused) = self.count(caller, answer) {
+    pub(super) fn list(&self, caller: &Caller, headers: &HeaderMap, answer: &Answer) -> Response {
+        if let Err(refused) = self.count(caller, headers, answer) {
             return *refused;
         }
         let names: Vec<String> = self
@@ -39,8 +39,14 @@ impl Face {
     }
 
     /// One of them.
-    pub(super) fn one(&self, caller: &Caller, name: &str, answer: &Answer) -> Response {
-        if let Err(refused) = self.count(caller, answer) {
+    pub(super) fn one(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        name: &str,
+        answer: &Answer,
+    ) -> Response {
+        if let Err(refused) = self.count(caller, headers, answer) {
             return *refused;
         }
         let name = name.replace("%2F", "/").replace("%2f", "/");
@@ -52,9 +58,14 @@ impl Face {
         }
     }
 
-    fn count(&self, caller: &Caller, answer: &Answer) -> Result<(), Box<Response>> {
+    fn count(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        answer: &Answer,
+    ) -> Result<(), Box<Response>> {
         let gate = &self.terms.gate;
-        let origin = origin(gate, answer.id(), None, b"", gate.mono_ns());
+        let origin = origin(answer.id(), headers, gate.mono_ns());
         let counted = gate.admit_stray(&Facts::of(caller), &origin);
         counted.map_err(|refusal| Box::new(answer.refused(&refusal)))
     }

@@ -14,7 +14,6 @@ use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
 use state::Reservation;
 use state::counter::Stop;
-use toolkit::Trace;
 use toolkit::breaker::{Breaker, BreakerEvent};
 use toolkit::server::BoxFuture;
 use wire::model::{Dialect, Endpoint};
@@ -133,10 +132,12 @@ impl Face {
                     .await
             }
             Place::Ask(_) => answer.method("POST"),
-            Place::List if request.head.method == Method::GET => self.list(&caller, &answer),
+            Place::List if request.head.method == Method::GET => {
+                self.list(&caller, &request.head.headers, &answer)
+            }
             Place::One(name) if request.head.method == Method::GET => {
                 let name = name.to_owned();
-                self.one(&caller, &name, &answer)
+                self.one(&caller, &request.head.headers, &name, &answer)
             }
             Place::List | Place::One(_) => answer.method("GET"),
             Place::Elsewhere => answer.error(
@@ -173,9 +174,9 @@ impl Face {
         if let Some(id) = answer.id_value() {
             asked.set_id(id);
         }
-        let run = Trace::of(headers).run;
         let gate = &self.terms.gate;
-        let origin = call::origin(gate, answer.id(), run, &body, received_ns);
+        let mut origin = call::origin(answer.id(), headers, received_ns);
+        origin.arguments_digest = Some(gate.digest(&body));
         let Some(route) = self.catalogue.find(asked.model()) else {
             let facts = Facts::of(&caller);
             return match gate.admit_stray(&facts, &origin) {

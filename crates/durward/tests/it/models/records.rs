@@ -11,7 +11,11 @@ fn decisions_name_the_model_and_operations_what_was_used() {
     let yaml = "models: { providers: { a: { kind: mock, latency: 0ms } }, aliases: { smart: { tiers: [a/fault-500, a/plain] } } }";
     let served = serve(yaml, &[]);
     let body = r#"{"model":"smart","max_tokens":100,"messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"look"}}],"tool_choice":"none","stream":true}"#;
-    let headers = [("x-request-id", "r-1"), ("x-durward-run", "run-7")];
+    let headers = [
+        ("x-request-id", "r-1"),
+        ("x-durward-run", "run-7"),
+        ("user-agent", "OpenAI/Python 3.54.0"),
+    ];
     let answer = served.send("POST", "/v1/chat/completions", &headers, body);
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(
@@ -38,6 +42,10 @@ fn decisions_name_the_model_and_operations_what_was_used() {
     }
     let operation = journal.operation("r-1");
     assert_eq!(operation["status"], "Success", "{operation}");
+    assert_eq!(
+        operation["client_id"], "OpenAI/Python 3.54.0",
+        "{operation}"
+    );
     assert_eq!(operation["usage"]["output_tokens"], 8, "{operation}");
     let attempts: Vec<_> = operation["attempts"].as_array().unwrap().iter().collect();
     let reasons: Vec<_> = attempts
