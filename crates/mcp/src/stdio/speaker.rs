@@ -215,6 +215,7 @@ impl Speaker {
                         self.outbox.post(frame);
                     }
                 }
+                Incoming::Found(_) => {}
                 Incoming::Fault(_) | Incoming::Response(_) | Incoming::Cancelled => return,
             }
         }
