@@ -11,7 +11,9 @@
 pub mod command;
 mod environment;
 pub mod hosts;
+mod metrics;
 mod outputs;
+mod paths;
 mod pool;
 mod random;
 pub mod rules;
@@ -22,4 +24,6 @@ mod trust;
 mod upstream;
 
 pub use environment::Environment;
+#[doc(hidden)]
+pub use paths::guarded;
 pub use server::{OPTIONS, Ssh};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use gate::facts::{Fact, FactId, Facts};
-use gate::paths::{PathArgument, Reach, Role, meanings};
+use gate::paths::Reach;
 use serde_json::{Value, json};
 use toolkit::cancel::Cancel;
+use toolkit::measure::Measure;
 use toolkit::options::{OptionDef, OptionKind, Setup};
 use toolkit::schema::SchemaFault;
 use toolkit::server::{
@@ -17,8 +18,10 @@ use toolkit::server::{
 
 use crate::Environment;
 use crate::command::{Command, Part};
-use crate::hosts::{Host, Hosts, Limits, Links, Secret};
+use crate::hosts::{Host, Hosts, Limits, Secret};
+use crate::metrics::Metrics;
 use crate::outputs::Kept;
+use crate::paths;
 use crate::pool::{Pool, SlotFault};
 use crate::sessions::{Session, Sessions};
 use crate::tools::{self, Tool};
@@ -42,6 +45,7 @@ pub struct Ssh {
     pool: Arc<Pool>,
     sessions: Sessions,
     outputs: Kept,
+    metrics: Arc<Metrics>,
 }
 
 impl Ssh {
@@ -57,6 +61,7 @@ impl Ssh {
             hosts,
             sessions: Sessions::default(),
             outputs: Kept::new(None),
+            metrics: Arc::default(),
         })
     }
 
@@ -92,7 +97,7 @@ impl Ssh {
         Ok(server.keeping(setup.state.clone()))
     }
 
-    fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &Limits {
         &self.hosts.limits
     }
 
@@ -142,14 +147,16 @@ impl Ssh {
             .sessions
             .open(by, Arc::clone(host), password, self.limits())?;
         // Whether it can be reached is known now, and not at the first command.
-        if let Err(fault) = self.slot(&session).await {
+        let slot = self.slot(&session).await;
+        self.metrics.session(&host.name, slot.is_ok());
+        if let Err(fault) = slot {
             let _ = self.sessions.end(&session.id, by, self.limits());
             return Err(fault);
         }
         Ok(Answer::data(json!({"session_id": &*session.id})))
     }
 
-    async fn slot(&self, session: &Session) -> Result<crate::pool::Slot, Failure> {
+    pub(crate) async fn slot(&self, session: &Session) -> Result<crate::pool::Slot, Failure> {
         let given = session
             .password
             .as_ref()
@@ -178,8 +185,10 @@ impl Ssh {
         let told = stop.0.clone();
         let again = Again::of(self, session, order.mark.clone());
         // On a task of its own: killing it takes longer than anybody waits for a call that was given up.
+        let (metrics, host) = (Arc::clone(&self.metrics), Arc::clone(&session.host));
         let running = tokio::spawn(async move {
             let mut ended = upstream::run(channel, order, told).await;
+            metrics.command(&host.name, ended.end == End::Exited(0), ended.time);
             again.kill(&mut ended.end).await;
             if let Some(left) = ended.open.take() {
                 tokio::spawn(async move {
@@ -200,67 +209,19 @@ impl Ssh {
         ended.map_err(|_| Failure::new("internal", "the command's task failed"))
     }
 
-    /// Whether every path of these commands leads where it says, and not elsewhere through a link: what was
-    /// judged is then what is opened, unless somebody changes a link in between.
-    async fn held(
-        &self,
-        session: &Session,
-        commands: &[Command],
-        cancel: &Cancel,
-    ) -> Result<(), Failure> {
-        let uses: Vec<_> = commands.iter().map(Command::uses).collect();
-        let operands = uses.iter().flat_map(|uses| &uses.operands);
-        let paths: Vec<&str> = operands
-            .filter(|operand| operand.part == Part::Path)
-            .map(|operand| operand.text)
-            .collect();
-        if paths.is_empty() || session.host.links == Links::Trusted {
-            return Ok(());
-        }
-        let asking = async {
-            self.slot(session)
-                .await
-                .map(|slot| slot.lead(&paths))?
-                .await
-                .map_err(|error| unled(&session.host, &error))
-        };
-        let (led, _) = tokio::select! {
-            led = tokio::time::timeout(self.limits().queue_wait(), asking) => led.map_err(|_| Failure::new("paths_unchecked", "the host did not say in time where the paths lead; the command did not run").retryable())??,
-            () = cancel.cancelled() => return Err(Failure::new("cancelled", "the command was cancelled before it was sent; it did not run")),
-        };
-        for (path, led) in paths.iter().zip(led) {
-            match led {
-                Ok(place) if place == tools::normalised(path) => {}
-                Ok(place) => {
-                    let wrong = format!(
-                        "{path} leads to {place}; name that path, so that it can be judged"
-                    );
-                    return Err(Failure::new("leads_elsewhere", wrong).with("leads_to", place));
-                }
-                Err(wrong) => {
-                    return Err(Failure::new(
-                        "unresolved_path",
-                        format!("{path} leads nowhere: {wrong}"),
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    async fn one(&self, tool: Tool, call: &ToolCall, cancel: &Cancel) -> Result<Answer, Failure> {
+    async fn one(&self, tool: Tool, call: &ToolCall, reply: &ReplySink) -> Result<Answer, Failure> {
         let args = call.args();
         let session =
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(tool, args)?;
-        let Some(command) = commands.first() else {
+        let opened = self.opened(&session, commands, reply).await?;
+        let Some(command) = opened.commands.first() else {
             return Err(Failure::new("unfit_arguments", "there is no command"));
         };
-        let mut order = tools::order(command, args, &session.host, self.limits())?;
+        let mut order = tools::order(command.argv(), args, &session.host, self.limits())?;
         order.spill = self.outputs.spill(&call.session().caller);
-        self.held(&session, &commands, cancel).await?;
-        let ended = self.run(&session, order, cancel).await?;
+        let ended = self.run(&session, order, reply.cancel()).await?;
         if tool == Tool::Hostname {
             tools::answer(&ended)?;
             let name = String::from_utf8_lossy(&ended.stdout.bytes)
@@ -276,23 +237,33 @@ impl Ssh {
                 ),
             };
         }
-        tools::answer(&ended)
+        let mut answer = tools::answer(&ended)?;
+        if let (Some(data), false) = (&mut answer.structured, opened.elsewhere.is_empty()) {
+            data.insert("opened".into(), opened.elsewhere.into());
+        }
+        Ok(answer)
     }
 
-    async fn file(&self, call: &ToolCall, cancel: &Cancel) -> Result<Answer, Failure> {
+    async fn file(&self, call: &ToolCall, reply: &ReplySink) -> Result<Answer, Failure> {
         let args = call.args();
         let session =
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let asked = tools::FileAsked::read(args)?;
         let commands = tools::commands(Tool::CatFile, args)?;
-        let Some(command) = commands.first() else {
+        let opened = self.opened(&session, commands, reply).await?;
+        let argv = opened.commands.first().map_or(&[][..], Command::argv);
+        let Some(place) = argv.last() else {
             return Err(Failure::new("unfit_arguments", "there is no path"));
         };
-        let mut order = tools::order(command, args, &session.host, self.limits())?;
-        self.held(&session, &commands, cancel).await?;
+        let guarded = opened
+            .is_checked
+            .then(|| paths::guarded(asked.bytes_read(), place));
+        let argv = guarded.as_deref().unwrap_or(argv);
+        let mut order = tools::order(argv, args, &session.host, self.limits())?;
         order.bounds.stream_bytes_max = usize::try_from(asked.most).unwrap_or(usize::MAX);
-        tools::of_file(&asked, &self.run(&session, order, cancel).await?)
+        let ended = self.run(&session, order, reply.cancel()).await?;
+        tools::of_file(&asked, place, &ended)
     }
 
     async fn network(
@@ -308,7 +279,7 @@ impl Ssh {
         let commands = tools::commands(tool, args)?;
         let orders: Result<Vec<_>, Failure> = commands
             .iter()
-            .map(|command| tools::order(command, args, &session.host, self.limits()))
+            .map(|command| tools::order(command.argv(), args, &session.host, self.limits()))
             .collect();
         let runs = orders?
             .into_iter()
@@ -317,18 +288,19 @@ impl Ssh {
         tools::of_network(tool, args, &session, ended)
     }
 
-    async fn batch(&self, call: &ToolCall, cancel: &Cancel) -> Result<Answer, Failure> {
-        let args = call.args();
+    async fn batch(&self, call: &ToolCall, reply: &ReplySink) -> Result<Answer, Failure> {
+        let (args, cancel) = (call.args(), reply.cancel());
         let session =
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(Tool::Batch, args)?;
-        let orders: Result<Vec<_>, Failure> = commands
+        let opened = self.opened(&session, commands.clone(), reply).await?;
+        let orders: Result<Vec<_>, Failure> = opened
+            .commands
             .iter()
-            .map(|command| tools::order(command, args, &session.host, self.limits()))
+            .map(|command| tools::order(command.argv(), args, &session.host, self.limits()))
             .collect();
         let (orders, total) = (orders?, commands.len());
-        self.held(&session, &commands, cancel).await?;
         let mut results = Vec::new();
         let mut all = true;
         if args.is_set("stop_on_error") {
@@ -509,9 +481,9 @@ impl ToolServer for Ssh {
                     .and_then(|id| self.sessions.end(id, call.session(), self.limits()))
                     .map(|()| Answer::text("disconnected"))
             }
-            Tool::Run | Tool::Hostname => self.one(tool, &call, &cancel).await,
-            Tool::Batch => self.batch(&call, &cancel).await,
-            Tool::CatFile => self.file(&call, &cancel).await,
+            Tool::Run | Tool::Hostname => self.one(tool, &call, &reply).await,
+            Tool::Batch => self.batch(&call, &reply).await,
+            Tool::CatFile => self.file(&call, &reply).await,
             Tool::Interfaces
             | Tool::Routes
             | Tool::Firewall
@@ -531,13 +503,19 @@ impl ToolServer for Ssh {
     fn session_ended(&self, session: &SessionRef) {
         self.sessions.end_all(session);
     }
+
+    fn measures(&self) -> Vec<Measure> {
+        let active = self.sessions.by_host(self.limits());
+        self.metrics
+            .measures(&active, &self.pool.counts, &self.pool.states())
+    }
 }
 
 /// States what commands are: the facts that rules look at.
 pub(crate) fn state(commands: &[Command], facts: &mut Facts) {
     let mut argv: Vec<Arc<str>> = Vec::new();
     let mut operands: Vec<Arc<str>> = Vec::new();
-    let mut paths = Vec::new();
+    let mut places = Vec::new();
     for command in commands {
         if !argv.is_empty() {
             argv.push(gate::facts::COMMANDS_APART.into());
@@ -546,13 +524,7 @@ pub(crate) fn state(commands: &[Command], facts: &mut Facts) {
         for operand in command.uses().operands {
             operands.push(operand.text.into());
             if operand.part == Part::Path {
-                paths.push(PathArgument {
-                    text: operand.text.to_owned(),
-                    role: Role::Path,
-                    content: false,
-                    // The links are at the other end.
-                    meaning: meanings(operand.text, None),
-                });
+                places.push(paths::argument(operand.text));
             }
         }
     }
@@ -578,25 +550,11 @@ pub(crate) fn state(commands: &[Command], facts: &mut Facts) {
     );
     // What it is let pass by is a rule about commands, not that it reads.
     let _ = facts.set(FactId::ReadsOnly, Fact::Known("no".into()));
-    facts.paths = if paths.is_empty() {
+    facts.paths = if places.is_empty() {
         Fact::Absent
     } else {
-        Fact::Known(paths)
+        Fact::Known(places)
     };
-}
-
-fn unled(host: &Host, error: &std::io::Error) -> Failure {
-    let wrong = match error.kind() {
-        std::io::ErrorKind::Unsupported => format!(
-            "{} has no SFTP server that could say where paths lead; have it run one, or set links: trusted for this host",
-            host.name
-        ),
-        _ => format!(
-            "{} did not say where the paths lead: {error}; the command did not run",
-            host.name
-        ),
-    };
-    Failure::new("paths_unchecked", wrong)
 }
 
 fn failure(host: &Host, fault: SlotFault) -> Failure {

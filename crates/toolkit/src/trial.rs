@@ -216,7 +216,7 @@ impl Trial {
             Admission::Pending(_) => return Err("a person has to be asked".into()),
             Admission::Refused(refusal) => return Err(refusal.to_string()),
         };
-        let (spent, flight) = permit
+        let (spent, mut flight) = permit
             .spend(self.builtin.id())
             .map_err(|_| "the permit is for another peer")?;
         let mut exchange = session
@@ -224,8 +224,16 @@ impl Trial {
             .map_err(|unsent| format!("{:?}", unsent.why))?;
         let mut reply = None;
         while let Some(arrival) = exchange.next().await {
-            if let Arrival::Reply(told) = arrival {
-                reply = Some(told.bytes);
+            match arrival {
+                Arrival::Reply(told) => reply = Some(told.bytes),
+                Arrival::News(_) => {}
+                Arrival::Found(mut found) => {
+                    let places = std::mem::take(&mut found.paths);
+                    flight
+                        .narrow(|facts| facts.add_paths(places))
+                        .map_err(|refusal| refusal.to_string())?;
+                    found.may_go_on();
+                }
             }
         }
         flight.finish(gate::Outcome::default());

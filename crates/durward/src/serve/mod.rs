@@ -106,6 +106,9 @@ pub struct ServeArgs {
     /// A further value of Origin that is answered to; repeatable
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
+    /// The server that answers at / and /mcp as well
+    #[arg(long, value_name = "NAME")]
+    pub root: Option<String>,
     /// Answer nobody without a key, even where there is none yet
     #[arg(long)]
     pub require_key: bool,
@@ -465,6 +468,7 @@ impl Serving {
             models: models.clone(),
             gates: gates.clone(),
             simulation: plan.simulation().map(str::to_owned),
+            root: plan.root.clone(),
         };
         let router = Router::new(faces::of(&site), guests)
             .map_err(|clash| Failure::configuration(clash.to_string()))?;

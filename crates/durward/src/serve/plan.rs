@@ -29,6 +29,8 @@ const BEGIN_GRACE_MS: u64 = 2_000;
 pub struct Plan {
     pub listen: Listen,
     pub servers: Vec<Planned>,
+    /// The server that answers at `/` and `/mcp` as well.
+    pub root: Option<String>,
     pub share: mcp::upstream::Share,
     pub options: Options,
     pub face: FaceOptions,
@@ -103,12 +105,20 @@ impl Plan {
                 "there is no server to serve\n  hint: name one with --server NAME=COMMAND, or put it under servers: in durward.yaml",
             ));
         }
+        if let Some(root) = &args.root
+            && !servers.iter().any(|server| server.name == *root)
+        {
+            return Err(Failure::configuration(format!(
+                "--root: there is no server called \"{root}\""
+            )));
+        }
         let listen = args.listen.clone();
         let listen = listen.unwrap_or_else(|| settings.listen.value.clone());
         let options = options(args, settings, &listen)?;
         Ok(Self {
             listen,
             servers,
+            root: args.root.clone(),
             models,
             share: args.share.into(),
             options,

@@ -72,6 +72,7 @@ mod serve_soak;
 mod serve_streams;
 mod serve_tls;
 mod simulation;
+mod ssh_serve;
 mod ssh_server;
 mod support;
 mod unlisted_tools;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use gate::Outcome;
 use gate::journal::{ResponseSummary, Status};
 
+use toolkit::server::Found;
+
 use super::client::Asker;
 use super::listens::Listens;
 use super::questions::{Judging, Late, Question};
@@ -133,6 +135,7 @@ impl Run {
                 self.after = None;
                 Some(Said::Gone)
             }
+            Incoming::Found(found) => self.found(found),
             Incoming::Notification(mut news) => {
                 let frame = self.asker.news(&mut news)?;
                 Some(Said::Emit(self.respelled(frame, news.tie)))
@@ -147,6 +150,25 @@ impl Run {
                 let late = self.late.get_or_insert_with(|| Late::new(client)).sender();
                 let passed = self.asker.pass_on(&link, question, Some(late)).await;
                 passed.map(Said::Emit)
+            }
+        }
+    }
+
+    /// Judges a call again, now that its server has found out what it is about.
+    fn found(&mut self, mut found: Found) -> Option<Said> {
+        let Some(After::Call(flight)) = &mut self.after else {
+            return None;
+        };
+        let places = std::mem::take(&mut found.paths);
+        match flight.narrow(|facts| facts.add_paths(places)) {
+            Ok(()) => {
+                found.may_go_on();
+                None
+            }
+            Err(refusal) => {
+                self.after = None;
+                let refused = frames::refused(&self.names.id, &refusal);
+                Some(Said::Done(refused, None))
             }
         }
     }

@@ -206,6 +206,8 @@ impl Asker {
                 Incoming::Response(reply) => return Ok(reply),
                 Incoming::Fault(failure) => return Err(failure),
                 Incoming::Cancelled => return Err(UpstreamFault::Stopping.into()),
+                // A list is no call: nothing has to be judged again.
+                Incoming::Found(_) => {}
                 // It is about something else: this client has asked for nothing here.
                 Incoming::Notification(mut news) => {
                     if news.tie.is_none()

@@ -277,6 +277,7 @@ async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
                     let question = Question { id, method, frame };
                     face.ask_client(&slot, &link, question).await;
                 }
+                Incoming::Found(_) => {}
                 Incoming::Fault(_) | Incoming::Response(_) | Incoming::Cancelled => break,
             }
         }

@@ -191,6 +191,22 @@ impl Face {
         all
     }
 
+    /// What the built-in servers have counted.
+    #[must_use]
+    pub fn measures(&self) -> Vec<toolkit::measure::Measure> {
+        let servers = self.servers();
+        let of = |(name, server): (&String, &Arc<Server>)| {
+            let measures = server.builtin().map(|builtin| builtin.measures());
+            let mut measures = measures.unwrap_or_default();
+            for measure in &mut measures {
+                // Two servers of a kind count under the same names.
+                measure.labels.push(("server", name.clone()));
+            }
+            measures
+        };
+        servers.iter().flat_map(of).collect()
+    }
+
     /// Answers a request for the server of this name.
     pub async fn handle(
         self: &Arc<Self>,

@@ -218,6 +218,7 @@ impl Speaker {
                         self.outbox.post(frame);
                     }
                 }
+                Incoming::Found(_) => {}
                 Incoming::Fault(_) | Incoming::Response(_) | Incoming::Cancelled => return,
             }
         }

@@ -290,7 +290,7 @@ async fn answer(link: &Arc<Link>, kind: ControlKind, frame: Vec<u8>) -> Result<R
             Incoming::Fault(failure) => return Err(failure),
             Incoming::Cancelled => return Err(UpstreamFault::Died.into()),
             // Nobody is there yet to be told.
-            Incoming::Notification(_) => {}
+            Incoming::Notification(_) | Incoming::Found(_) => {}
             Incoming::Request { id, .. } => {
                 let text = "no session is open yet";
                 let refused = crate::message::frames::error(&id, -32603, text, None);

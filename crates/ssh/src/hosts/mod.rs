@@ -46,8 +46,8 @@ pub struct Host {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Links {
-    /// The host is asked before the command runs; a path that leads elsewhere is refused with the place
-    /// that it leads to, which can then be judged.
+    /// The host is asked before the command runs. Where a path leads elsewhere, the call is judged again with
+    /// that place, and the command gets the place instead of the path.
     #[default]
     Checked,
     /// Nobody is asked: who may make links there may have other files read than the rules say.

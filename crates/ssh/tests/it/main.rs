@@ -11,6 +11,7 @@
 mod access;
 mod commands;
 mod load;
+mod paths;
 mod stopping;
 mod target;
 mod tools;

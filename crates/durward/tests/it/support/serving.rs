@@ -105,7 +105,8 @@ impl Served {
         Self::spawn(place, &[before, &serve, &rest, limits, flags].concat())
     }
 
-    fn spawn(place: Place, args: &[&str]) -> Self {
+    /// Starts what serves with these words, and waits until it listens.
+    pub fn spawn(place: Place, args: &[&str]) -> Self {
         let mut process = Command::new(binary())
             .args(args)
             .current_dir(&place.dir)
@@ -117,7 +118,14 @@ impl Served {
             .unwrap();
         let mut line = String::new();
         let stdout = process.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let mut stdout = BufReader::new(stdout);
+        while !line.contains("listening at") {
+            line.clear();
+            assert!(
+                stdout.read_line(&mut line).unwrap() > 0,
+                "it does not listen"
+            );
+        }
         let address = line.trim().rsplit('/').next().unwrap().parse();
         let address = address.unwrap_or_else(|_| panic!("no address: {line:?}"));
         Self {

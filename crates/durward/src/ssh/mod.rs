@@ -1,4 +1,6 @@
-//! `durward ssh`: what becomes of a command, and the rules and hosts that decide it. Nothing is run.
+//! `durward ssh`: what becomes of a command, the rules and hosts that decide it, and serving the tools.
+
+mod serve;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use gate::effect::Effect;
 use crate::failure::EXIT_CONFIGURATION;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
+pub use serve::Level;
 
 /// The command would be allowed, or the file is fine.
 const EXIT_ALLOWED: u8 = 0;
@@ -50,6 +53,19 @@ enum Command {
     Rules,
     /// Check a file of hosts
     Hosts(HostsArgs),
+    /// Serve the SSH tools over HTTP, with a built-in configuration
+    #[command(after_help = serve::HELP)]
+    Serve(serve::SshServeArgs),
+}
+
+impl SshArgs {
+    /// What `--debug` asks for, where it can be given.
+    pub fn level(&self) -> Option<Level> {
+        match &self.command {
+            Command::Serve(args) => Some(args.debug),
+            _ => None,
+        }
+    }
 }
 
 /// Arguments of `durward ssh check`.
@@ -86,6 +102,7 @@ enum HostsCommand {
 /// Runs the command; gives the exit code.
 pub fn run(args: &SshArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = match &args.command {
+        Command::Serve(args) => return serve::run(args, places.clone(), out, err),
         Command::Check(args) => check(args, places, out),
         Command::Rules => out
             .write_all(rules::policy().as_bytes())
