@@ -124,6 +124,11 @@ impl<'r> Section<'r> {
         }
     }
 
+    /// The variables of the environment.
+    pub fn variable(&self) -> &'r dyn Fn(&str) -> Option<OsString> {
+        self.reader.variable
+    }
+
     /// A member, where it is given.
     pub fn member(&self, name: &str) -> Option<&'r Member> {
         self.members.iter().find(|member| member.name == name)

@@ -166,9 +166,21 @@ fn builtin(section: &Section<'_>) -> Result<Option<Configured>, Fault> {
             return Err(section.fault(key, "says how a server is reached, and builtin is given"));
         }
     }
+    let found = match wired.value.environment {
+        Some((key, word, read))
+            if section
+                .read(key, |text| Ok(text == word))?
+                .is_some_and(|asked| asked.value) =>
+        {
+            read(section.variable()).map_err(|wrong| {
+                section.fault(key, format!("asks for what cannot be used: {wrong}"))
+            })?
+        }
+        _ => toolkit::options::Options::default(),
+    };
     Ok(Some(Configured {
         wired: wired.value,
-        options: options::read(section, wired.value.options)?,
+        options: options::read(section, wired.value.options, &found)?,
         base: section.base().to_path_buf(),
     }))
 }

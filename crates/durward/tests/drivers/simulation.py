@@ -52,9 +52,12 @@ def fits(shape, value, at):
             fits(shape["*"], member, f"{at}.{name}")
     else:
         assert isinstance(value, dict), f"{at}: {value!r} is no object"
-        assert set(value) == set(shape), f"{at}: {sorted(set(value) ^ set(shape))}"
-        for name, member in shape.items():
-            fits(member, value[name], f"{at}.{name}")
+        # A name after ~ may be left out.
+        maybe = {name[1:] for name in shape if name.startswith("~")}
+        names = {name.removeprefix("~"): member for name, member in shape.items()}
+        assert set(names) - maybe <= set(value) <= set(names), f"{at}: {sorted(set(value) ^ set(names))}"
+        for name in value:
+            fits(names[name], value[name], f"{at}.{name}")
 
 
 class Mcp:
@@ -220,11 +223,22 @@ class Curl:
 def wait(curl, job):
     status, _, stream = curl.ask("GET", f"/jobs/{job}/events", raw=True)
     assert status == 200
-    events = [json.loads(line[6:]) for line in stream.decode().splitlines() if line.startswith("data: ")]
-    for event in events:
-        assert set(event) == {"jobId", "status", "attempts", "maxRetries", "timeoutSeconds", "submittedAt", "startedAt", "finishedAt", "resultId", "error"}
-    assert events[-1]["status"] == "succeeded", events
-    return events[-1]["resultId"]
+    members = {"jobId", "status", "attempts", "maxRetries", "timeoutSeconds", "submittedAt", "startedAt", "finishedAt", "resultId", "error"}
+    states, done = [], []
+    for block in stream.decode().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if not fields:
+            continue
+        event = json.loads(fields["data"])
+        if fields.get("event") == "progress":
+            assert set(event) == members | {"progress"}, event
+            done.append(event["progress"]["done"])
+        else:
+            assert set(event) == members, event
+            states.append(event)
+    assert states[-1]["status"] == "succeeded", states
+    assert done == sorted(done), done
+    return states[-1]["resultId"], done
 
 
 def rest(golden, base):
@@ -262,7 +276,7 @@ def rest(golden, base):
     good("POST", "/restore_simulation", sim)
     assert good("POST", "/get_parameter_value", {**sim, "parameterPath": WEIGHT})["parameter"]["value"] == 70
     job = good("POST", "/run_simulation", {**sim, "confirm": True})
-    results = wait(curl, job["jobId"])
+    results, _ = wait(curl, job["jobId"])
     good("POST", "/get_job_status", {"jobId": job["jobId"]})
     good("POST", "/get_simulation_results", {"resultsId": results})
     good("POST", "/calculate_pk_parameters", {"resultsId": results})
@@ -272,7 +286,7 @@ def rest(golden, base):
     bad(400, "InvalidInput", "POST", "/calculate_pk_parameters", {"resultsId": "none"})
     job = good("POST", "/run_population_simulation", {**sim, "cohort": COHORT, "modelPath": "two_compartment.xml", "confirm": True,
                                                      "outputs": {"timeSeries": [{"path": CURVE}], "aggregates": ["meanCmax"]}})
-    results = wait(curl, job["jobId"])
+    results, _ = wait(curl, job["jobId"])
     told = good("POST", "/get_population_results", {"resultsId": results})
     chunks(curl, results, told)
     bad(404, "NotFound", "GET", f"/population_results/{results}/chunks/none")

@@ -239,7 +239,8 @@ impl Decided {
         let scheme = uri.and_then(scheme_of);
         let more: Vec<RecordedFact<'_>> = path_facts::more(facts).collect();
         let hitl = self.hitl.as_ref();
-        let unknown: &[&str] = if uncertain(facts) { &["paths"] } else { &[] };
+        let paths_unknown = uncertain(facts).then_some("paths").into_iter();
+        let unknown: Vec<&str> = paths_unknown.chain(path_facts::unknown(facts)).collect();
         write(&Decision {
             op,
             decision: self.effect,
@@ -277,7 +278,7 @@ impl Decided {
             hitl_approver_id: hitl.and_then(|h| h.approver.as_deref()),
             hitl_channel: hitl.and_then(|h| h.channel).map(Channel::label),
             policy_hitl_us: hitl.and_then(|h| h.waited),
-            unknown_facts: unknown,
+            unknown_facts: &unknown,
             refusals: 0,
             facts: &more,
         })

@@ -108,8 +108,8 @@ facts! {
     SimulationModel "simulation_model": Text, Plain, "the model file of a simulation that the call is about; null where it is about none";
     Simulation "simulation": Text, Plain, "the id of the simulation that the call is about; null where it is about none";
     Parameters "parameters": Texts, Plain, "list of the paths of the model parameters that the call names; null where it names none";
-    CohortSize "cohort_size": Text, Plain, "how many individuals the call simulates, as a number in a text: `int(cohort_size) > 1000`; null where it simulates none";
-    EstimatedCost "estimated_cost": Text, Plain, "states times individuals times minutes of what the call simulates, as a number in a text; unknown where the simulation is not loaded yet; null where it simulates nothing";
+    CohortSize "cohort_size": Number, Plain, "how many individuals the call simulates; null where it simulates none";
+    EstimatedCost "estimated_cost": Number, Plain, "for a simulation, states times individuals times simulated minutes, as a whole number; unknown where the simulation is not loaded yet; null where nothing is simulated";
     Paths "paths": Texts, Plain, "list of all places that the call's paths lead to; an allow rule sees none in contents";
     Path "path": Text, Plain, "the call's only path; unknown where there are several, or one that leads to several places: use paths";
     SourcePath "source_path": Text, Plain, "the only source, likewise";

@@ -72,7 +72,7 @@ impl Computer {
         }
     }
 
-    /// Computes a piece.
+    /// Computes a piece. `progress` is told how far a single run is, from 0 to 1, or how many individuals are done.
     ///
     /// # Errors
     /// [`Fault`]; [`Kind::Cancelled`] and [`Kind::Timeout`] where `ask` ended it.
@@ -147,20 +147,28 @@ fn some(
     options: &RunOptions<'_>,
 ) -> Result<Computed, Fault> {
     let (mut columns, mut failed) = (Columns::default(), BTreeMap::new());
-    // How far one individual is says nothing of the whole.
+    // What is told is how many individuals are done, and not how far each one is.
+    let tell = options.progress;
     let options = RunOptions {
         progress: None,
         ..*options
     };
+    let mut done = 0.0;
     let ran = run_chunk(
         &prepared.plan,
         &prepared.population,
         rows,
         &options,
-        |outcome| match outcome.result {
-            Ok(results) => add(&mut columns, Some(outcome.id), results),
-            Err(wrong) => {
-                failed.insert(outcome.id, wrong);
+        |outcome| {
+            match outcome.result {
+                Ok(results) => add(&mut columns, Some(outcome.id), results),
+                Err(wrong) => {
+                    failed.insert(outcome.id, wrong);
+                }
+            }
+            done += 1.0;
+            if let Some(tell) = tell {
+                tell(done);
             }
         },
     );

@@ -36,7 +36,7 @@ const IDLE_MS: u64 = 1_000;
 /// Most results and chunks of one caller.
 const HANDLES_MAX: usize = 100_000;
 /// How often progress is written, in milliseconds.
-const PROGRESS_MS: u128 = 100;
+pub(super) const PROGRESS_MS: u128 = 100;
 
 /// How much is kept and done at a time.
 #[derive(Debug, Clone, Copy)]
@@ -180,7 +180,7 @@ impl Keeper {
             let progress = JobProgress {
                 done,
                 total: Some(1.0),
-                message: None,
+                ..JobProgress::default()
             };
             // A job that has ended meanwhile needs no progress.
             let _ = self.jobs.progress(&claimed.attempt, progress);

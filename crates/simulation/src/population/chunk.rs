@@ -50,6 +50,13 @@ pub fn preview(columns: &Columns) -> Value {
 }
 
 impl Chunk {
+    /// How many individuals it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let [first, last] = self.subjects;
+        usize::try_from(last - first + 1).unwrap_or_default()
+    }
+
     /// As clients read of it.
     #[must_use]
     pub fn told(&self, results_id: &str) -> Value {

@@ -7,6 +7,7 @@ mod models;
 mod page;
 mod parameters;
 mod plot;
+mod progress;
 mod results;
 mod review;
 mod sensitivity;
@@ -21,6 +22,7 @@ use toolkit::schema::SchemaFault;
 use toolkit::server::{Args, Role, ToolDef};
 
 pub use facts::{cohort_size, cost, parameters};
+pub(crate) use progress::progress;
 pub(crate) use results::{chunk_series, find_chunk};
 
 use crate::fault::{Detail, Fault, Kind};
@@ -47,7 +49,7 @@ pub struct Tool {
     pub run: fn(&Context<'_>, Args<'_>) -> Result<Value, Fault>,
 }
 
-/// A definition of this crate that is wrong.
+/// Why the server cannot be used: its adapter, or a definition of this crate that is wrong.
 #[derive(Debug)]
 pub struct ToolFault(String);
 
@@ -58,6 +60,12 @@ impl fmt::Display for ToolFault {
 }
 
 impl std::error::Error for ToolFault {}
+
+impl ToolFault {
+    pub(crate) fn new(why: String) -> Self {
+        Self(why)
+    }
+}
 
 impl From<SchemaFault> for ToolFault {
     fn from(fault: SchemaFault) -> Self {
@@ -139,9 +147,9 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "get_job_status",
         title: "Look at a job",
-        about: "Tells where a job is: queued, running, succeeded, failed, cancelled or timeout. With waitSeconds it waits that long for the end.",
+        about: "Tells where a job is: queued, running, succeeded, failed, cancelled or timeout. While it runs, progress has how much is done of how much, and the seconds left at that speed. With waitSeconds it waits that long for the end.",
         input: inputs::job_status,
-        output: "{tool s, contractVersion s, jobId s, status s, submittedAt f?, startedAt f?, finishedAt f?, attempts i, maxRetries i, timeoutSeconds f?, cancelRequested b, resultId s?, resultHandle {resultsId s}?, error {message s}?, externalJobId s?, job {jobId s, status s, submittedAt f?, startedAt f?, finishedAt f?, attempts i, maxRetries i, timeoutSeconds f?, cancelRequested b, resultId s?, error {message s}?, externalJobId s?}}",
+        output: "{tool s, contractVersion s, jobId s, status s, ~progress {done f, total f?, unit s, secondsLeft f?}, submittedAt f?, startedAt f?, finishedAt f?, attempts i, maxRetries i, timeoutSeconds f?, cancelRequested b, resultId s?, resultHandle {resultsId s}?, error {message s}?, externalJobId s?, job {jobId s, status s, submittedAt f?, startedAt f?, finishedAt f?, attempts i, maxRetries i, timeoutSeconds f?, cancelRequested b, resultId s?, error {message s}?, externalJobId s?}}",
         run: jobs::status,
         ..LOOKS
     },

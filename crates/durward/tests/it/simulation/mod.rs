@@ -2,7 +2,9 @@
 
 mod defects;
 mod jobs;
+mod protocol;
 mod rules;
+mod setup;
 mod walks;
 
 use std::fs;

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -105,9 +106,20 @@ impl Served {
         Self::spawn(place, &[before, &serve, &rest, limits, flags].concat())
     }
 
+    /// Serves what the place's `durward.yaml` names, by this program.
+    pub fn start_program(place: Place, program: &Path) -> Self {
+        let before = ["--config", "durward.yaml", "--state-dir", "state", "serve"];
+        let rest = ["--policy", "policy.json", "--listen", "127.0.0.1:0"];
+        Self::spawn_program(place, program, &[&before[..], &rest, &LIMITS].concat())
+    }
+
     /// Starts what serves with these words, and waits until it listens.
     pub fn spawn(place: Place, args: &[&str]) -> Self {
-        let mut process = Command::new(binary())
+        Self::spawn_program(place, Path::new(binary()), args)
+    }
+
+    fn spawn_program(place: Place, program: &Path, args: &[&str]) -> Self {
+        let mut process = Command::new(program)
             .args(args)
             .current_dir(&place.dir)
             .env("XDG_RUNTIME_DIR", place.runtime())
