@@ -32,10 +32,14 @@ pub enum Command {
     Run(RunArgs),
     /// Run many individuals: a population of the suite, or one drawn from distributions
     Population(PopulationArgs),
+    /// Join what the shards of a population run left in their folders
+    Merge(MergeArgs),
     /// What outputs and their pharmacokinetic parameters depend on
     Sensitivity(SensitivityArgs),
     /// Fit parameters to observed data
     Fit(FitArgs),
+    /// Find the steady state: where all states end up
+    Steady(SteadyArgs),
     /// Pharmacokinetic parameters of outputs
     Pk(PkArgs),
     /// Draw outputs, in the terminal or as SVG
@@ -201,6 +205,9 @@ pub struct PopulationArgs {
     /// Individuals in one part of the run
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     pub chunk: usize,
+    /// Run only this share of the parts, as one of N processes: 1/N to N/N; `sim merge` joins their folders
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["percentiles", "pk"])]
+    pub shard: Option<String>,
     /// Refuse a population with parameters that the model does not have
     #[arg(long)]
     pub strict_paths: bool,
@@ -210,6 +217,24 @@ pub struct PopulationArgs {
     /// Write pk.csv: pharmacokinetic parameters of every individual and output
     #[arg(long)]
     pub pk: bool,
+}
+
+/// Arguments of `merge`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example, as four jobs of a cluster and one that waits for them:
+  durward sim population model.pkml people.csv --out part1 --shard 1/4
+  ...
+  durward sim merge results part1 part2 part3 part4
+
+The joined tables hold the same bytes as those of one run. Shards may also share one folder; then name it alone. The
+command `population` with the joined folder as --out goes on from there, for example with --percentiles."
+)]
+pub struct MergeArgs {
+    /// Folder for the joined results
+    pub out: PathBuf,
+    /// Folders of the shards
+    pub folders: Vec<PathBuf>,
 }
 
 /// Arguments of `sensitivity`.
@@ -298,6 +323,33 @@ pub struct FitArgs {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `steady`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim steady model.pkml
+  durward sim steady model.pkml --ignore '**|Urine|**' --csv steady.csv
+
+The model runs to a time and to twice that time, longer and longer, until no state differs between the two. The
+values can be given to a run with --param PATH=VALUE.")]
+pub struct SteadyArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// State that may go on changing, or a pattern of such; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub ignore: Vec<String>,
+    /// Largest change relative to the value that counts as none
+    #[arg(long, value_name = "NUMBER", default_value_t = 1e-6)]
+    pub change: f64,
+    /// Longest time to run to
+    #[arg(long, value_name = "MINUTES", default_value_t = 1e8)]
+    pub until: f64,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    /// Write a table to this file; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
 }
 
 /// Arguments of `pk`.

@@ -24,6 +24,7 @@ mod parity;
 mod pk_reference;
 mod plot_curves;
 mod population;
+mod population_parts;
 mod properties;
 mod questions;
 mod readers_agree;
