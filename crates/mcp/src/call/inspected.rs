@@ -17,6 +17,7 @@ use crate::message::method::{self, Class};
 use crate::message::reply::{self, Reply};
 use crate::message::shapes;
 use crate::message::splice::{self, Tie};
+use crate::notes::Note;
 use crate::upstream::News;
 use toolkit::reasons::mcp_error;
 
@@ -110,19 +111,13 @@ impl Asker {
             return true;
         };
         if finding.denied_by().or(finding.asked_by()).is_some() {
-            self.client.note(
-                "inspection_denied",
-                "a notification of the server was held back by a rule of inspect",
-            );
+            self.client.note(Note::InspectionDenied.into());
             return false;
         }
         if finding.masked() == 0 {
             return true;
         }
-        self.client.note(
-            "inspection_masked",
-            "something was masked in a notification of the server",
-        );
+        self.client.note(Note::InspectionMasked.into());
         let Some(place) = reply::place(&news.frame, raw) else {
             return false;
         };
