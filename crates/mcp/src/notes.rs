@@ -36,6 +36,7 @@ closed_set! {
         ServerNotificationDropped "server_notification_dropped": "a notification of the server had no reader and was dropped";
         ServerRefusesAgain "server_refuses_again": "the server that was started again refuses a log level or subscription that it had taken before";
         ServerRequestUnplaced "server_request_unplaced": "a request of the server had no reader and was refused";
+        ServerSessionReopened "server_session_reopened": "the server had lost its session, which was opened again; log level and subscriptions are asked for again";
         ServerRestarted "server_restarted": "the server had ended and was started again";
         SubscriptionsNotRenewed "subscriptions_not_renewed": "the policy has changed since the server was subscribed to, and it was started again; clients have to subscribe again";
     }

@@ -32,6 +32,7 @@ mod faults_server;
 mod faults_start;
 mod http_upstream_faults;
 mod http_upstream_real;
+mod http_upstream_reopened;
 mod http_upstream_sessions;
 mod http_upstream_start;
 mod init_command;

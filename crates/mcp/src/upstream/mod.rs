@@ -5,6 +5,7 @@
 //! leaves except through [`Link::request`] and [`Link::send`], which take only the gate's passes.
 
 mod exchange;
+mod hearing;
 mod link;
 mod pool;
 mod route;
@@ -24,6 +25,7 @@ use wire::jsonrpc::{Envelope, Kind};
 use wire::{Bounds, scan_request};
 
 pub use exchange::{Exchange, Incoming, News};
+pub use hearing::{Heard, Hearing};
 pub use link::{IN_FLIGHT_MAX, Link, Naming, Unsent};
 pub use pool::{CHILDREN_MAX, Means, Pool, QUEUE_MAX, QUEUE_WAIT_MS_MAX, SESSIONS_MAX, Share};
 pub use slot::Slot;
