@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gate::Outcome;
 use gate::journal::{ResponseSummary, Status};
+use gate::labels::Labels;
 
 use super::client::Asker;
 use super::listens::Listens;
@@ -133,6 +134,9 @@ impl Run {
                 Some(Said::Gone)
             }
             Incoming::Notification(mut news) => {
+                if let Some(After::Call(flight)) = &self.after {
+                    flight.came_back(Labels::default());
+                }
                 let frame = self.asker.news(&mut news)?;
                 Some(Said::Emit(self.respelled(frame, news.tie)))
             }
