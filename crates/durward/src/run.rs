@@ -92,6 +92,7 @@ fn guard(
         limits: plan.limits,
         approval: plan.approval,
         inspect: settings.inspect.for_gate(),
+        flow: settings.flow(&Arc::default()),
     };
     let mut socket = bind_control(places, &plan.name).inspect_err(|_| {
         // The journal was opened for nothing; a failure here is the lesser one.

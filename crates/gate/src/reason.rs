@@ -166,9 +166,7 @@ impl Reason {
             Self::UnknownTool => {
                 "refused: the server has not listed a tool of this name; list its tools and use a name of that list".into()
             }
-            Self::Inspected => format!(
-                "refused: the rule \"{rule}\" denies what stands in the message; leave that out"
-            ),
+            Self::Inspected => Self::inspected(rule),
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
             Self::RateLimit => {
@@ -189,10 +187,12 @@ impl Reason {
             Self::ApprovalTooLate => format!(
                 "refused: rule \"{rule}\" asks for a person's approval of what became known after the decision, and it is too late to ask"
             ),
-            Self::FactsChanged => {
-                "refused: what became known of this call contradicts what was judged".into()
-            }
+            Self::FactsChanged => "refused: what became known of this call contradicts what was judged".into(),
         }
+    }
+
+    fn inspected(rule: &str) -> String {
+        format!("refused: the rule \"{rule}\" denies what stands in the message; leave that out")
     }
 
     /// Whether the same call may pass later without anybody changing anything.

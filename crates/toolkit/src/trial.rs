@@ -120,6 +120,7 @@ impl Trial {
             limits,
             approval: gate::approval::Options::default(),
             inspect: Arc::default(),
+            flow: Arc::default(),
         };
         let id = PeerId::server(server.identity().name);
         Ok(Self {

@@ -207,6 +207,18 @@ pub const KEYS: &[Key] = &[
         "that of `pin`",
         "for this server alone",
     ),
+    live(
+        "servers.*.labels",
+        "a list of untrusted and private",
+        "none",
+        "labels that a caller's session gets with whatever the server says: rules can ask for them as `session_labels`",
+    ),
+    live(
+        "servers.*.tool_labels",
+        "a map of untrusted, private, untrusted+private or none by tool",
+        "those of `labels`",
+        "the same for the results of single tools",
+    ),
     key(
         "models.providers.*.kind",
         "openai, anthropic or mock",

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use gate::flow::{Flow, OfServer, Sessions};
 use gate::limits::{Rate, Then};
 use net::confine::Confine;
 
@@ -276,6 +278,16 @@ impl Settings {
             }
         }
         (self.policy.value.as_deref(), self.policy.origin)
+    }
+
+    /// Which results are labelled how. What has been labelled stays where it is kept.
+    pub fn flow(&self, sessions: &Arc<Sessions>) -> Arc<Flow> {
+        let labelled = self
+            .servers
+            .iter()
+            .filter(|server| server.labels != OfServer::default());
+        let servers = labelled.map(|server| (server.name.clone(), server.labels.clone()));
+        Arc::new(Flow::new(servers.collect(), Arc::clone(sessions)))
     }
 
     /// How long this server may take to answer.

@@ -389,6 +389,7 @@ impl Reloader {
             limits,
             approval,
             inspect: settings.inspect.for_gate(),
+            flow: settings.flow(self.gate.world().flow.sessions()),
         });
         let restart = needs_restart(&self.asked, &self.in_force.started, &settings);
         self.in_force.policy_digest.clone_from(&digest);

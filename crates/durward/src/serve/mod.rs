@@ -336,6 +336,7 @@ impl Ruled {
             limits: plan.limits,
             approval: plan.approval,
             inspect: Arc::clone(&plan.inspect),
+            flow: Arc::clone(&plan.flow),
         };
         let salt = u64::from_le_bytes(random);
         let gate = Gate::new(world, Arc::clone(journal), Arc::clone(clock) as _, salt);

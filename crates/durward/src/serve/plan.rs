@@ -38,6 +38,8 @@ pub struct Plan {
     pub limits: gate::limits::Limits,
     pub approval: gate::approval::Options,
     pub inspect: Arc<gate::inspect::Inspection>,
+    /// One for all sets of rules: what one server says can be sent to another.
+    pub flow: Arc<gate::flow::Flow>,
     pub breaker: toolkit::breaker::Settings,
     /// Where there are model providers.
     pub models: Option<Models>,
@@ -125,6 +127,7 @@ impl Plan {
             face: face(args),
             approval: args.approval.options(&settings.approval),
             inspect: settings.inspect.for_gate(),
+            flow: settings.flow(&Arc::default()),
             breaker: settings.breaker.settings(),
             descriptions: screening::descriptions(&args.screening, settings),
             limits: args

@@ -52,7 +52,8 @@ impl Asker {
             step,
             read,
         } = asked;
-        let carried = |bytes| Frame { bytes, read };
+        let view = self.server.view.clone();
+        let carried = |bytes| Frame { bytes, read, view };
         let deadline_ns = match listed {
             Listed::Known => received_ns.saturating_add(names.timeout_ns),
             // The server's time begins now.

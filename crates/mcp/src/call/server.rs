@@ -63,7 +63,8 @@ pub(crate) struct Server {
     pub pool: Pool,
     call_timeout_ms: u64,
     tool_timeouts_ms: HashMap<String, u64>,
-    view: Option<Arc<dyn PathView>>,
+    /// The file system that it sees, where it is ours.
+    pub view: Option<Arc<dyn PathView>>,
     roles: ArgumentRoles,
     known: RwLock<Known>,
     told: Mutex<Told>,
