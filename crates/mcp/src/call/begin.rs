@@ -74,7 +74,7 @@ impl Asker {
                         let sent = sent.map(|(exchange, ())| (exchange, after));
                         self.begun(sent, called)
                     }
-                    Err(refusal) => Begun::Answered(frames::refused(&called.names.id, &refusal)),
+                    Err(refusal) => Begun::Answered(self.refused(&called.names, &refusal)),
                 }
             }
             Step::Judge(facts, origin) | Step::Unlisted(facts, origin) => {
@@ -92,11 +92,7 @@ impl Asker {
                     self.came_back(ticket, &back, Called { marks, ..called })
                         .await
                 }
-                Err(stray) => {
-                    let counted = self.server.gate.admit_stray(&facts, &origin);
-                    self.client.note("request_state_unusable", stray.sentence());
-                    Begun::Answered(stray.answer(&called.names.id, counted))
-                }
+                Err(stray) => Begun::Answered(self.strayed(stray, &called.names, &facts, &origin)),
             },
         }
     }
@@ -151,9 +147,7 @@ impl Asker {
                     Err(ticket) => self.wait(ticket, called),
                 }
             }
-            Admission::Refused(refusal) => {
-                Begun::Answered(frames::refused(&called.names.id, &refusal))
-            }
+            Admission::Refused(refusal) => Begun::Answered(self.refused(&called.names, &refusal)),
         }
     }
 
@@ -173,7 +167,7 @@ impl Asker {
                 let stage = Stage::Asking(Box::new(asking));
                 Begun::Running(Box::new(Run::new(self, stage, names, guard)))
             }
-            Err(refusal) => Begun::Answered(frames::refused(&names.id, &refusal)),
+            Err(refusal) => Begun::Answered(self.refused(&names, &refusal)),
         }
     }
 
