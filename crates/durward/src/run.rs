@@ -159,6 +159,7 @@ fn open(
         roles: plan.reads.arguments.clone(),
         descriptions: plan.descriptions.clone(),
         pins: plan.pins.clone(),
+        refusals: plan.refusals,
     };
     let options = StdioOptions {
         caller: gate::Caller::local(&places.user),

@@ -467,6 +467,12 @@ pub const KEYS: &[Key] = &[
         "the same for single tools, of whichever server",
     ),
     key(
+        "refusals",
+        "result or error",
+        "result",
+        "what a refused tool call is answered with: a tool result with `isError`, after which agents go on, or a JSON-RPC error",
+    ),
+    key(
         "breaker.failures",
         "1 to 1000000",
         "20",

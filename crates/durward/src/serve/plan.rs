@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp::http::FaceOptions;
+use mcp::message::refusal::Refusals;
 use net::http::server::{Listener, Names, Options, server_config};
 
 use super::{Further, ServeArgs, descriptors};
@@ -35,6 +36,7 @@ pub struct Plan {
     pub options: Options,
     pub face: FaceOptions,
     pub descriptions: mcp::descriptions::Options,
+    pub refusals: Refusals,
     pub limits: gate::limits::Limits,
     pub approval: gate::approval::Options,
     pub inspect: Arc<gate::inspect::Inspection>,
@@ -130,6 +132,7 @@ impl Plan {
             flow: settings.flow(&Arc::default()),
             breaker: settings.breaker.settings(),
             descriptions: screening::descriptions(&args.screening, settings),
+            refusals: args.refusals.over(settings),
             limits: args
                 .limits
                 .over(settings.limits.for_gate())

@@ -50,6 +50,7 @@ mod pins_held;
 mod policy_command;
 mod policy_replay;
 mod real_clients;
+mod refusals;
 mod reload_configuration;
 mod reload_lists;
 mod reload_policy;

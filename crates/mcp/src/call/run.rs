@@ -171,7 +171,7 @@ impl Run {
             }
             Err(refusal) => {
                 self.after = None;
-                let refused = frames::refused(&self.names.id, &refusal);
+                let refused = self.asker.refused(&self.names, &refusal);
                 Some(Said::Done(refused, None))
             }
         }

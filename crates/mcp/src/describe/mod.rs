@@ -20,9 +20,11 @@ use wire::text::unescape;
 
 mod completion;
 mod names;
+mod outputs;
 mod roles;
 use completion::Completion;
 pub use names::ArgumentNames;
+pub use outputs::Outputs;
 pub use roles::{ArgumentRoles, Said};
 
 /// What is known of the definitions that a session was shown.
