@@ -221,15 +221,21 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "models.providers.*.kind",
-        "openai, anthropic or mock",
+        "openai, anthropic, google, azure, mistral, deepseek, groq, cerebras, sambanova, cohere, local or mock",
         "",
-        "whose API it speaks; `mock` answers by a script, without a network",
+        "whose API it is; `openai` with a `base_url` is any API like OpenAI's, `local` is one on this machine, and `mock` answers by a script, without a network",
     ),
     key(
         "models.providers.*.base_url",
         "http or https URL",
-        "the API's own, where `kind` has one",
-        "what stands in front of `/chat/completions` or `/messages`",
+        "the API's own; `azure` has none",
+        "what stands in front of `/chat/completions`, `/messages`, `/models/NAME:generateContent` or `/openai/deployments`",
+    ),
+    key(
+        "models.providers.*.api_version",
+        "text",
+        "2024-10-21",
+        "of `azure`: the version of its API",
     ),
     key(
         "models.providers.*.api_key",

@@ -230,6 +230,24 @@ choice! {
         Openai = "openai",
         /// Anthropic's.
         Anthropic = "anthropic",
+        /// Gemini's.
+        Google = "google",
+        /// OpenAI's models on Azure.
+        Azure = "azure",
+        /// Like OpenAI's, at Mistral.
+        Mistral = "mistral",
+        /// Like OpenAI's, at DeepSeek.
+        Deepseek = "deepseek",
+        /// Like OpenAI's, at Groq.
+        Groq = "groq",
+        /// Like OpenAI's, at Cerebras.
+        Cerebras = "cerebras",
+        /// Like OpenAI's, at SambaNova.
+        Sambanova = "sambanova",
+        /// Like OpenAI's, at Cohere.
+        Cohere = "cohere",
+        /// Like OpenAI's, on this machine.
+        Local = "local",
         /// None: it answers by a script.
         Mock = "mock",
     }
