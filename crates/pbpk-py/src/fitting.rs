@@ -34,7 +34,10 @@ pub(crate) struct Estimate {
 #[pymethods]
 impl Estimate {
     fn __repr__(&self) -> String {
-        format!("Estimate('{}', {} in {} to {})", self.path, self.value, self.low, self.high)
+        format!(
+            "Estimate('{}', {} in {} to {})",
+            self.path, self.value, self.low, self.high
+        )
     }
 }
 
@@ -55,7 +58,11 @@ pub(crate) fn fit(
     let errors = match error {
         "log" => Errors::Log,
         "absolute" => Errors::Absolute,
-        other => return Err(raised(format!("error is 'log' or 'absolute', not '{other}'"))),
+        other => {
+            return Err(raised(format!(
+                "error is 'log' or 'absolute', not '{other}'"
+            )));
+        }
     };
     py.detach(|| fitted(simulation, data, parameters, errors))
 }
@@ -75,7 +82,9 @@ fn fitted(
     let (mut outputs, mut observations) = (Vec::new(), Vec::new());
     for (name, (times, values)) in &data {
         if times.len() != values.len() {
-            return Err(raised(format!("'{name}': times and values must be equally many")));
+            return Err(raised(format!(
+                "'{name}': times and values must be equally many"
+            )));
         }
         outputs.push(path::find_one(model, name).map_err(raised)?);
         let output = outputs.len() - 1;
@@ -90,7 +99,11 @@ fn fitted(
     for (name, bounds) in &parameters {
         let (low, high) = bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let position = path::find_one(model, name).map_err(raised)?;
-        varied.push(Parameter { position, low, high });
+        varied.push(Parameter {
+            position,
+            low,
+            high,
+        });
     }
     let structure = Structure::new(Arc::new(model.clone()), outputs).map_err(raised)?;
     let mut individual = Instance::new(&structure);

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::BufReader;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -56,7 +56,11 @@ impl Population {
     }
 
     fn __repr__(&self) -> String {
-        format!("Population({} individuals, {} parameters)", self.0.len(), self.0.columns.len())
+        format!(
+            "Population({} individuals, {} parameters)",
+            self.0.len(),
+            self.0.columns.len()
+        )
     }
 }
 
@@ -117,7 +121,9 @@ pub(crate) fn run_chunk<'py>(
         let table = opened(&population)?;
         if start > stop || stop > table.len() {
             let count = table.len();
-            return Err(raised(format!("rows {start} to {stop} of {count} individuals")));
+            return Err(raised(format!(
+                "rows {start} to {stop} of {count} individuals"
+            )));
         }
         Done::all(&simulation, &table, start..stop, 1)
     })?;
@@ -151,8 +157,7 @@ impl Done {
         rows: Range<usize>,
         threads: usize,
     ) -> PyResult<Self> {
-        let (plan, unmatched) =
-            Plan::new(simulation.individual.clone(), table).map_err(raised)?;
+        let (plan, unmatched) = Plan::new(simulation.individual.clone(), table).map_err(raised)?;
         let paths = plan.outputs().map(|(path, _)| path.to_owned()).collect();
         let (next, batches) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let count = rows.len().div_ceil(BATCH);

@@ -35,7 +35,9 @@ pub(crate) fn shaped<'py, const N: usize>(
     numbers: Vec<f64>,
     shape: [usize; N],
 ) -> PyResult<Bound<'py, PyAny>> {
-    numbers.into_pyarray(py).call_method1("reshape", (shape.to_vec(),))
+    numbers
+        .into_pyarray(py)
+        .call_method1("reshape", (shape.to_vec(),))
 }
 
 impl SimulationResults {
@@ -61,13 +63,24 @@ impl SimulationResults {
 impl SimulationResults {
     /// Values of the output with this path, by time.
     fn get_output_values<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
-        let place = self.paths.iter().position(|p| p == path || p.ends_with(&format!("|{path}")));
+        let place = self
+            .paths
+            .iter()
+            .position(|p| p == path || p.ends_with(&format!("|{path}")));
         let place = place.ok_or_else(|| raised(format!("no output has the path '{path}'")))?;
         self.values.bind(py).getattr("T")?.get_item(place)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let times = self.times.bind(py).readonly().as_slice().map_or(0, <[f64]>::len);
-        format!("SimulationResults({times} times, {} outputs)", self.paths.len())
+        let times = self
+            .times
+            .bind(py)
+            .readonly()
+            .as_slice()
+            .map_or(0, <[f64]>::len);
+        format!(
+            "SimulationResults({times} times, {} outputs)",
+            self.paths.len()
+        )
     }
 }

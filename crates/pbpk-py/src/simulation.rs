@@ -13,7 +13,7 @@ use crate::errors::raised;
 use crate::results::SimulationResults;
 
 /// A model that can be changed by path and run.
-#[pyclass(module = "pbpk", skip_from_py_object)]
+#[pyclass(module = "pbpk")]
 #[derive(Clone)]
 pub(crate) struct Simulation {
     model: Arc<Model>,
@@ -59,7 +59,10 @@ impl Simulation {
     }
 
     fn unit(&self, q: usize) -> String {
-        self.model.quantities.get(q).map_or_else(String::new, |q| q.unit.clone())
+        self.model
+            .quantities
+            .get(q)
+            .map_or_else(String::new, |q| q.unit.clone())
     }
 }
 
@@ -77,9 +80,16 @@ pub(crate) fn found(model: &Model, patterns: &[String]) -> PyResult<Vec<usize>> 
 }
 
 fn selected(model: &Model) -> Vec<usize> {
-    let named = model.selections.iter().filter_map(|s| path::find_one(model, s).ok());
+    let named = model
+        .selections
+        .iter()
+        .filter_map(|s| path::find_one(model, s).ok());
     let named: Vec<usize> = named.collect();
-    if named.is_empty() { model.outputs() } else { named }
+    if named.is_empty() {
+        model.outputs()
+    } else {
+        named
+    }
 }
 
 #[pymethods]
@@ -93,7 +103,11 @@ impl Simulation {
     /// What was noted when the file was read.
     #[getter]
     fn warnings(&self) -> Vec<String> {
-        self.model.warnings.iter().map(ToString::to_string).collect()
+        self.model
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     /// Paths of the outputs.
@@ -108,7 +122,9 @@ impl Simulation {
     fn set_outputs(&mut self, py: Python<'_>, paths: Vec<String>) -> PyResult<()> {
         let chosen = found(&self.model, &paths)?;
         let model = Arc::clone(&self.model);
-        let structure = py.detach(|| Structure::new(model, chosen)).map_err(raised)?;
+        let structure = py
+            .detach(|| Structure::new(model, chosen))
+            .map_err(raised)?;
         let mut individual = Instance::new(&structure);
         for (q, value) in &self.set {
             individual.set(*q, *value).map_err(raised)?;
@@ -122,7 +138,9 @@ impl Simulation {
     fn get_all_parameter_paths(&self, pattern: &str) -> PyResult<Vec<String>> {
         let found = path::find_among(&self.model, pattern, |q| q.kind == Kind::Parameter);
         let quantities = found.map_err(raised)?;
-        let quantities = quantities.iter().filter_map(|q| self.model.quantities.get(*q));
+        let quantities = quantities
+            .iter()
+            .filter_map(|q| self.model.quantities.get(*q));
         Ok(quantities.map(|q| q.path.clone()).collect())
     }
 
@@ -207,7 +225,11 @@ impl Simulation {
     }
 
     fn __repr__(&self) -> String {
-        format!("Simulation('{}', {} outputs)", self.model.name, self.outputs().len())
+        format!(
+            "Simulation('{}', {} outputs)",
+            self.model.name,
+            self.outputs().len()
+        )
     }
 }
 
@@ -228,7 +250,12 @@ impl Simulation {
             let name = self.model.quantities.get(q).map_or("", |q| q.path.as_str());
             for entry in entries.map_err(raised)? {
                 let output = results.paths.get(entry.output).cloned().unwrap_or_default();
-                all.push((output, entry.figure.to_owned(), name.to_owned(), entry.value));
+                all.push((
+                    output,
+                    entry.figure.to_owned(),
+                    name.to_owned(),
+                    entry.value,
+                ));
             }
         }
         Ok(all)

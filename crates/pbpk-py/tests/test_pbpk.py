@@ -122,11 +122,11 @@ class Single(unittest.TestCase):
             before = counted[0]
             simulation.run(times=times)
             advanced += counted[0] - before
-            if advanced > 20:
+            if advanced > 100:
                 break
         over.set()
         counter.join()
-        self.assertGreater(advanced, 20)
+        self.assertGreater(advanced, 100)
 
 
 class Populations(unittest.TestCase):
