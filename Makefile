@@ -29,6 +29,7 @@ test: ## install what the tests need into .cache, then build and test everything
 	scripts/setup-tests
 	cargo test --workspace
 	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck
+	scripts/wheel/test
 
 check: ## format, lints, the rules of the house
 	cargo fmt --all --check

@@ -76,6 +76,17 @@ pub struct OutputArgs {
     pub all: bool,
 }
 
+/// In which units values are shown.
+#[derive(Debug, Default, ClapArgs)]
+pub struct UnitArgs {
+    /// Show outputs in this unit where it fits; `display` is the unit that the file shows. Masses of amounts too, by molecular weight; may be repeated
+    #[arg(long = "unit", value_name = "UNIT")]
+    pub units: Vec<String>,
+    /// Show times in this unit: min, h, day(s) ...
+    #[arg(long, value_name = "UNIT", default_value = "min")]
+    pub time_unit: String,
+}
+
 /// How to run.
 #[derive(Debug, ClapArgs)]
 pub struct SolverArgs {
@@ -144,9 +155,11 @@ pub struct ParamsArgs {
   durward sim run model.pkml --csv results.csv
   durward sim run model.pkml --csv - --all --stats
   durward sim run model.pkml --csv out.csv --param 'Applications|**|Dose=250 mg' --rtol 1e-6 --atol 1e-9
+  durward sim run model.pkml --csv out.csv --output '**|Plasma' --unit mg/l --time-unit h
 
-The CSV starts with `Time [min]`, then one column `path [unit]` for each output; base units, full double precision,
-nan inf -inf. Without --csv a summary of every output is printed.")]
+The CSV starts with `Time [min]`, then one column `path [unit]` for each output; base units unless --unit says
+otherwise, full double precision, nan inf -inf. Without --csv a summary is printed: of the outputs named, else of
+the 30 largest of the file's.")]
 pub struct RunArgs {
     #[command(flatten)]
     pub model: ModelArgs,
@@ -154,6 +167,8 @@ pub struct RunArgs {
     pub output: OutputArgs,
     #[command(flatten)]
     pub solver: SolverArgs,
+    #[command(flatten)]
+    pub unit: UnitArgs,
     /// Write results to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -178,7 +193,7 @@ pub struct PopulationArgs {
     #[command(flatten)]
     pub model: ModelArgs,
     /// Population file (CSV)
-    #[arg(value_name = "POPULATION", conflicts_with_all = ["size", "vary", "latin"])]
+    #[arg(value_name = "POPULATION", conflicts_with_all = ["size", "vary", "latin", "correlate"])]
     pub population: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
@@ -196,6 +211,14 @@ pub struct PopulationArgs {
     /// Parameter that differs between drawn individuals: normal(MEAN;SD), lognormal(MEAN;SD) with geometric mean and deviation, uniform(MIN;MAX), discrete(VALUE:WEIGHT;...); may be repeated
     #[arg(long, value_name = "PATH [unit]=DISTRIBUTION", requires = "size")]
     pub vary: Vec<String>,
+    /// Correlation of two drawn parameters, by their normal scores; may be repeated
+    #[arg(
+        long,
+        value_name = "PATH~PATH=NUMBER",
+        requires = "vary",
+        conflicts_with = "latin"
+    )]
+    pub correlate: Vec<String>,
     /// Draw a Latin hypercube: each parameter once from each of NUMBER equally likely parts
     #[arg(long, requires = "size")]
     pub latin: bool,
@@ -206,7 +229,7 @@ pub struct PopulationArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     pub chunk: usize,
     /// Run only this share of the parts, as one of N processes: 1/N to N/N; `sim merge` joins their folders
-    #[arg(long, value_name = "I/N", conflicts_with_all = ["percentiles", "pk"])]
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["percentiles", "pk", "arrow"])]
     pub shard: Option<String>,
     /// Refuse a population with parameters that the model does not have
     #[arg(long)]
@@ -217,6 +240,12 @@ pub struct PopulationArgs {
     /// Write pk.csv: pharmacokinetic parameters of every individual and output
     #[arg(long)]
     pub pk: bool,
+    /// Write an SVG of the percentiles for each output: the middle one as a line, pairs around it as bands
+    #[arg(long, requires = "percentiles")]
+    pub bands: bool,
+    /// Write the results as Arrow IPC files too, one for each part, and chunks.csv with their ranges and checksums
+    #[arg(long)]
+    pub arrow: bool,
 }
 
 /// Arguments of `merge`.
@@ -379,13 +408,19 @@ pub struct PkArgs {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+    /// Write the table as a workbook
+    #[arg(long, value_name = "FILE")]
+    pub xlsx: Option<PathBuf>,
 }
 
 /// Arguments of `plot`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   durward sim plot model.pkml --output 'Organism|A' --output 'Organism|B'
-  durward sim plot model.pkml --output '**|Plasma|C1' --log --svg curves.svg")]
+  durward sim plot model.pkml --output '**|Plasma|C1' --log --svg curves.svg
+  durward sim plot model.pkml --observed measured.csv --unit mg/l --svg curves.svg
+
+With --observed and no --output, the observed outputs are drawn.")]
 pub struct PlotArgs {
     #[command(flatten)]
     pub model: ModelArgs,
@@ -393,6 +428,11 @@ pub struct PlotArgs {
     pub output: OutputArgs,
     #[command(flatten)]
     pub solver: SolverArgs,
+    #[command(flatten)]
+    pub unit: UnitArgs,
+    /// Draw these observed data as circles: a column `Time [unit]` and one column `path [unit]` for each output
+    #[arg(long, value_name = "FILE", requires = "svg")]
+    pub observed: Option<PathBuf>,
     /// Write an SVG file instead of drawing here; - for standard output
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

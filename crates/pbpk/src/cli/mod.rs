@@ -13,6 +13,7 @@ mod fit;
 mod info;
 mod json;
 mod model;
+mod observed;
 mod params;
 mod pk;
 mod plot;

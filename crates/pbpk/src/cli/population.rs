@@ -1,5 +1,7 @@
 //! `sim population`: many individuals of one model, in parts that survive an interruption.
 
+mod bands;
+mod columns;
 mod figures;
 mod parts;
 
@@ -14,7 +16,9 @@ use super::args::{MergeArgs, PopulationArgs};
 use super::failure::Failure;
 use super::model;
 use crate::csv;
-use crate::population::{Cohort, Column, Distribution, Plan, Population, Varied, run_chunk};
+use crate::population::{
+    Cohort, Column, Correlation, Distribution, Plan, Population, Varied, run_chunk,
+};
 use crate::run::{Results, RunOptions};
 use parts::{POPULATION, Parts, Shard, digest, write_whole};
 
@@ -145,6 +149,13 @@ fn figures(args: &PopulationArgs, plan: &Plan, population: &Population) -> std::
         let file = args.out.join("percentiles.csv");
         figures::percentiles(&results, &file, plan, population.len(), &args.percentiles)?;
     }
+    if args.bands {
+        bands::write(&args.out.join("percentiles.csv"), &args.out)?;
+    }
+    if args.arrow {
+        columns::clear(&args.out)?;
+        columns::write(&results, &args.out, plan, args.chunk)?;
+    }
     if args.pk {
         figures::kinetics(&results, &args.out.join("pk.csv"), plan, population)?;
     }
@@ -179,6 +190,11 @@ fn population(args: &PopulationArgs) -> Result<Population, Failure> {
                 .map(|text| varied(text))
                 .collect::<Result<_, _>>()?,
             latin: args.latin,
+            correlations: args
+                .correlate
+                .iter()
+                .map(|text| correlated(text, &args.vary))
+                .collect::<Result<_, _>>()?,
         }
         .draw()
         .map_err(misuse),
@@ -199,6 +215,29 @@ fn varied(text: &str) -> Result<Varied, Failure> {
             unit: unit.to_owned(),
         },
         distribution: Distribution::parse(spread).map_err(|e| wrong(&e))?,
+    })
+}
+
+/// `PATH~PATH=NUMBER`: places of both among the drawn parameters, and the correlation.
+fn correlated(text: &str, vary: &[String]) -> Result<Correlation, Failure> {
+    let wrong = |what: &str| Failure::misuse(format!("--correlate '{text}': {what}"));
+    let (names, number) = text.rsplit_once('=').ok_or_else(|| wrong("no '='"))?;
+    let (a, b) = names
+        .split_once('~')
+        .ok_or_else(|| wrong("no '~' between the paths"))?;
+    let place = |name: &str| {
+        let wanted = csv::split_unit(name.trim()).0;
+        let found = vary.iter().position(|v| {
+            let path = v.rsplit_once('=').map_or("", |(path, _)| path);
+            csv::split_unit(path.trim()).0 == wanted
+        });
+        found.ok_or_else(|| wrong(&format!("'{wanted}' is not drawn; name it with --vary")))
+    };
+    let value = number.trim().parse::<f64>();
+    Ok(Correlation {
+        first: place(a)?,
+        second: place(b)?,
+        value: value.map_err(|_| wrong("the correlation is not a number"))?,
     })
 }
 

@@ -266,7 +266,12 @@ pub(super) fn digest(pieces: &[&[u8]]) -> u64 {
         .iter()
         .zip(&lengths)
         .flat_map(|(piece, length)| length.iter().chain(piece.iter()));
+    fnv(bytes.copied())
+}
+
+/// FNV-1a in 64 bits.
+pub(super) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
