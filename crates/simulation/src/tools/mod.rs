@@ -31,6 +31,9 @@ pub(crate) use results::{chunk_series, find_chunk};
 use crate::fault::{Detail, Fault, Kind};
 use crate::service::Context;
 
+/// What of a result is shown besides its structured content.
+pub type Show = fn(&Value) -> Result<Vec<Content>, Fault>;
+
 /// A tool.
 pub struct Tool {
     /// Its name.
@@ -51,7 +54,7 @@ pub struct Tool {
     /// Its result, in the notation of [`schema`].
     pub output: &'static str,
     /// What a model reads of a result, where that is not the result as a text.
-    pub shown: Option<fn(&Value) -> Result<Vec<Content>, Fault>>,
+    pub shown: Option<Show>,
     /// What it does.
     pub run: fn(&Context<'_>, Args<'_>) -> Result<Value, Fault>,
 }
