@@ -6,7 +6,9 @@ use std::net::TcpStream;
 use std::thread;
 
 use crate::support::guarded::{Place, eventually, most_resident_kib, pause};
-use crate::support::serving::{Answer, Served, call, read_answer, read_head, write_request};
+use crate::support::serving::{
+    Answer, Served, call, modern_call, modern_headers, read_answer, read_head, write_request,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Connections that say nothing, or nothing more.
@@ -239,6 +241,13 @@ fn one_server_process_too_many_is_waited_for_and_refused_by_name() {
         eventually("those beyond the queue are refused", || {
             waiting.iter().filter(|w| w.is_finished()).count() >= 20
         });
+        // A call that needs a process of its own is refused the same way.
+        let headers = modern_headers("tools/call", "echo");
+        let refused = served.send("POST", "/mcp/echo", &headers, &modern_call("1", "x"));
+        let reason = &refused.json()["error"]["data"]["reason"];
+        assert_eq!(reason, "too_many_servers", "{refused:?}");
+        assert_eq!(refused.status, 503, "{refused:?}");
+        assert_eq!(refused.header("retry-after"), Some("5"), "{refused:?}");
         let free = sessions.pop().unwrap();
         let id = ("mcp-session-id", free.as_str());
         assert_eq!(served.send("DELETE", "/mcp/echo", &[id], "").status, 204);

@@ -17,6 +17,8 @@ use crate::upstream::{Exchange, Frame, Unsent, spared};
 pub(crate) enum Begun {
     Running(Box<Run>),
     Answered(Vec<u8>),
+    /// Answered so, because as many servers run as may: the client may ask again.
+    Full(Vec<u8>),
     /// The two sides cannot understand each other.
     EraMismatch,
     /// The headers of a Modern request do not repeat its arguments: why.
@@ -180,12 +182,20 @@ impl Asker {
                 run.sent(exchange, after);
                 Begun::Running(Box::new(run))
             }
-            Err(failure) if failure.fault == UpstreamFault::EraMismatch => Begun::EraMismatch,
-            Err(failure) => {
-                let fault = failure.fault;
-                self.client.note(fault.into());
-                Begun::Answered(frames::upstream_failure(&names.id, &failure))
-            }
+            Err(failure) => self.unsent(&names.id, &failure),
+        }
+    }
+
+    /// The answer to a request that found no way to its server.
+    pub(super) fn unsent(&self, id: &str, failure: &Failure) -> Begun {
+        if failure.fault == UpstreamFault::EraMismatch {
+            return Begun::EraMismatch;
+        }
+        self.client.note(failure.fault.into());
+        let answer = frames::upstream_failure(id, failure);
+        match failure.fault {
+            UpstreamFault::NoPlace => Begun::Full(answer),
+            _ => Begun::Answered(answer),
         }
     }
 

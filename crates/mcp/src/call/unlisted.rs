@@ -266,11 +266,7 @@ impl Asker {
             (UpstreamFault::EraMismatch, Some(error), Some(era)) => {
                 Some(Begun::Answered(era::refusal(id, era, error)))
             }
-            (UpstreamFault::EraMismatch, ..) => Some(Begun::EraMismatch),
-            (fault, ..) => {
-                self.client.note(fault.into());
-                Some(Begun::Answered(frames::upstream_failure(id, failure)))
-            }
+            _ => Some(self.unsent(id, failure)),
         }
     }
 }

@@ -48,7 +48,7 @@ impl Face {
             return None;
         };
         let frame = match asker.begin(canonical.into_bytes(), *asked, None).await {
-            Begun::Answered(frame) => frame,
+            Begun::Answered(frame) | Begun::Full(frame) => frame,
             // It is our own, and for a built-in server: both speak one revision, and nothing has headers of its own.
             Begun::EraMismatch | Begun::HeaderMismatch(_) => return None,
             Begun::Running(mut run) => loop {

@@ -102,6 +102,7 @@ impl Face {
                 let (session, guard) = inside.unzip();
                 match asker.begin(frame, *asked, guard).await {
                     Begun::Answered(answer) => answer::json(StatusCode::OK, answer),
+                    Begun::Full(answer) => answer::full(answer),
                     Begun::EraMismatch => self.era_mismatch(&id),
                     Begun::HeaderMismatch(why) => {
                         self.note(Note::ModernRequestRefused.with(UNFIT));
@@ -395,7 +396,7 @@ impl Face {
                 let id = asked.id().to_owned();
                 let guard = inside.map(|(_, guard)| guard);
                 match asker.begin(frame, *asked, guard).await {
-                    Begun::Answered(answer) => Some(answer),
+                    Begun::Answered(answer) | Begun::Full(answer) => Some(answer),
                     Begun::EraMismatch => {
                         Some(frames::upstream_fault(&id, UpstreamFault::EraMismatch))
                     }

@@ -373,7 +373,7 @@ impl Call {
         } = self;
         let id = asked.id().to_owned();
         let answer = match asker.begin(frame, asked, Some(guard)).await {
-            Begun::Answered(answer) => answer,
+            Begun::Answered(answer) | Begun::Full(answer) => answer,
             Begun::EraMismatch => frames::upstream_fault(&id, UpstreamFault::EraMismatch),
             Begun::HeaderMismatch(why) => frames::header_mismatch(&id, &why),
             Begun::Running(mut run) => loop {
