@@ -111,6 +111,9 @@ impl PathView for LocalView {
     }
 
     fn read_text(&self, path: &str, bytes_max: usize) -> FileText {
+        if !path.starts_with('/') {
+            return FileText::Unreadable;
+        }
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let opened =
             rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);

@@ -12,7 +12,7 @@ use super::expand::Text;
 use super::fault::{Fault, Position};
 use super::section::Section;
 use super::server::Server;
-use super::settings::{Origin, Row, Warning};
+use super::settings::{Origin, Row, Settings, Warning};
 use super::values::{Choice, word};
 
 /// Longest name of a rule, in characters.
@@ -60,6 +60,11 @@ impl Inspect {
             origin: Origin::File(self.at?),
         })
     }
+}
+
+/// Whether there are rules, and messages that none of them sees.
+pub fn leaves_models_out(settings: &Settings) -> bool {
+    !settings.inspect.rules.is_empty() && !settings.models.providers.is_empty()
 }
 
 /// Reads the section.

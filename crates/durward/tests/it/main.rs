@@ -13,6 +13,7 @@
 )]
 
 mod approval_calls;
+mod approval_change;
 mod approval_client;
 mod approval_control;
 mod approval_many;
@@ -22,6 +23,7 @@ mod breaker;
 mod builtin_server;
 mod config_file;
 mod conformance;
+mod data_flow;
 mod decisions;
 mod descriptions_screened;
 mod faults_client;
