@@ -319,19 +319,19 @@ pub const KEYS: &[Key] = &[
     live(
         "limits.requests.rate",
         "rate",
-        "10/s",
+        "50/s",
         "calls and lists over all sessions",
     ),
     live(
         "limits.requests.burst",
         "number",
-        "50",
+        "200",
         "how many may come at once",
     ),
     live(
         "limits.per_tool.calls",
         "number",
-        "30",
+        "600",
         "calls of one tool in one session within `window`",
     ),
     live(
@@ -608,7 +608,7 @@ models:
     smart: { tiers: [openai/gpt-5, local/plain], deadline: 60s }
 policy: policy.json
 limits:
-  requests: { rate: 10/s, burst: 50 }
-  per_tool: { calls: 30, window: 60s, then: hitl }
+  requests: { rate: 50/s, burst: 200 }
+  per_tool: { calls: 600, window: 60s, then: hitl }
 approval: { timeout: 50s, remember: 10m }
 ";
