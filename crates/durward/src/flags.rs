@@ -61,7 +61,7 @@ fn refusals(word: &str) -> Result<Refusals, String> {
 /// How calls wait for a person.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ApprovalArgs {
-    /// How long a call waits for a person's answer, in seconds; nobody answering is a no [default: 60]
+    /// How long a call waits for a person's answer, in seconds; nobody answering is a no [default: 50]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(TIMEOUT_S_MIN..=TIMEOUT_S_MAX))]
     approval_timeout: Option<u64>,
     /// How long `allow` holds for the very same call, in seconds; 0: never [default: 600]

@@ -8,13 +8,13 @@ use crate::config::values::Size;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// Calls and lists of one caller in all, as 10/s or 600/m [default: 20/s]
+    /// Calls and lists of one caller in all, as 10/s or 600/m [default: 50/s]
     #[arg(long = "limit-requests", value_name = "RATE", value_parser = rate)]
     requests: Option<Rate>,
     /// How many of them may come at once after a quiet time [default: 200]
     #[arg(long = "limit-burst", value_name = "N")]
     burst: Option<u32>,
-    /// Calls of one tool by one caller within the window [default: 240]
+    /// Calls of one tool by one caller within the window [default: 600]
     #[arg(long = "limit-tool-calls", value_name = "N")]
     tool_calls: Option<u32>,
     /// The window, in seconds [default: 60]

@@ -28,6 +28,7 @@ mod names;
 mod pins;
 mod places;
 mod policy;
+mod program;
 mod providers;
 mod reference;
 mod reload;
@@ -75,6 +76,13 @@ fn main() -> ExitCode {
         Settings::default()
     };
     settings.lay_out(&mut places, given.state_dir);
+    if places.is_homeless && keeps_state(&cli.command) {
+        let _ = writeln!(
+            err,
+            "error: there is no place for journal and keys: HOME is not set\n  hint: set HOME, or give --state-dir DIR"
+        );
+        return ExitCode::from(EXIT_CONFIGURATION);
+    }
     let code = match cli.command {
         Command::Run(args) => {
             sandbox::hide_this_process();
@@ -99,7 +107,10 @@ fn main() -> ExitCode {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }
         Command::Ssh(args) => ssh::run(&args, &places, &mut out, &mut err),
-        Command::Install(args) => install::run(&args, &places, &mut out, &mut err),
+        Command::Install(args) => {
+            let kept = install::Kept::of(&given, &source, &places);
+            install::run(&args, &kept, &places, &mut out, &mut err)
+        }
         Command::Status(args) => status::run(&args, &places, &mut out, &mut err),
         Command::Completions(args) => {
             completions::completions(&args, Cli::command(), &mut out, &mut err)
@@ -150,6 +161,11 @@ fn journal_of(places: &Places) -> audit::Context {
         witness: places.witness.clone(),
         now_ms: local::now_ms(),
     }
+}
+
+/// Whether a command reads or writes what is kept below the home.
+fn keeps_state(command: &Command) -> bool {
+    needs_settings(command) || matches!(command, Command::Init(_))
 }
 
 /// Whether a command looks at the state, or at what the configuration says.

@@ -20,7 +20,7 @@ use crate::config::server::{Http, Server};
 use crate::config::values::Transport;
 use crate::failure::Failure;
 use crate::places::{self, Places};
-use crate::sandbox;
+use crate::{program, sandbox};
 
 /// Largest file of certificates or keys, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
@@ -106,6 +106,15 @@ impl Command {
 }
 
 impl Means {
+    /// What is wrong with the program that is to be started, where it is not there.
+    pub fn missing_program(&self) -> Option<String> {
+        match self {
+            Self::Command(command) => program::missing(command),
+            // A server over HTTP may answer before the command is needed.
+            Self::Http(_) | Self::Either(..) | Self::Builtin(_) => None,
+        }
+    }
+
     /// Whether the server sees this machine's files.
     pub fn is_local(&self) -> bool {
         match self {

@@ -16,6 +16,8 @@ pub struct Places {
     pub runtime: Vec<PathBuf>,
     /// The user's home.
     pub home: Option<PathBuf>,
+    /// Whether nobody has said where to keep journal and keys: no flag, no key, no home.
+    pub is_homeless: bool,
     /// This program.
     pub own_binary: PathBuf,
     /// The user's name.
@@ -32,6 +34,9 @@ pub struct Places {
     pub confine: Confine,
 }
 
+/// Stands for a directory that nobody has named; it cannot be made.
+const NOWHERE: &str = "/dev/null/durward";
+
 impl Places {
     /// Finds them: the flag first, then the XDG variables, then their defaults.
     pub fn find(state: Option<PathBuf>, own_binary: PathBuf) -> Self {
@@ -45,18 +50,21 @@ impl Places {
                 .filter(|p| p.is_absolute())
                 .or_else(|| below_home(default))
         };
-        let fallback = || PathBuf::from(".durward");
         let current = std::env::current_dir().ok();
-        let state = state
-            .or_else(|| base("XDG_STATE_HOME", ".local/state").map(|p| p.join("durward")))
-            .unwrap_or_else(fallback);
+        let state =
+            state.or_else(|| base("XDG_STATE_HOME", ".local/state").map(|p| p.join("durward")));
+        let is_homeless = state.is_none();
+        // Nothing is kept there: commands that keep something end first.
+        let state = state.unwrap_or_else(|| PathBuf::from(NOWHERE));
         let state = current
             .as_ref()
             .map_or(state.clone(), |current| current.join(&state));
         Self {
-            config: base("XDG_CONFIG_HOME", ".config").map_or_else(fallback, |p| p.join("durward")),
+            config: base("XDG_CONFIG_HOME", ".config")
+                .map_or_else(|| state.join("config"), |p| p.join("durward")),
             runtime: runtime(&state),
             home,
+            is_homeless,
             state,
             own_binary,
             user: user(),
@@ -71,6 +79,7 @@ impl Places {
     /// Keeps state there, and looks for instances beside it.
     pub fn keep_state_in(&mut self, state: &Path) {
         self.state = state.to_path_buf();
+        self.is_homeless = false;
         self.runtime = runtime(state);
     }
 
@@ -166,4 +175,9 @@ fn user() -> String {
         .or_else(|| variable("LOGNAME"))
         .and_then(|name| name.into_string().ok());
     name.unwrap_or_else(|| format!("uid:{uid}"))
+}
+
+/// Where programs are looked for, as far as the environment says.
+pub fn search_path() -> Option<OsString> {
+    variable("PATH")
 }

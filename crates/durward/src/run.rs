@@ -16,7 +16,7 @@ use net::stdio::{FrameReader, FrameWriter};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Settings};
-use crate::failure::Failure;
+use crate::failure::{EXIT_JOURNAL, Failure};
 use crate::flags::Given;
 use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, LocalView, SystemClock};
@@ -80,6 +80,8 @@ fn guard(
     }
     let policy = source::of_file(plan.policy.as_deref(), Protected::AsRun, places)
         .map_err(Failure::configuration)?;
+    // The session begins all the same: the client is told by name, in the answer to its first request.
+    let missing = plan.server.missing_program();
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, session, salt) = split_seed(&seed);
@@ -132,7 +134,12 @@ fn guard(
     });
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
-    finish(&ending?, &journal, &gate, &plan.server.shown())
+    let ended = finish(&ending?, &journal, &gate, &plan.server.shown());
+    match (ended, missing) {
+        (Err(failure), _) if failure.code == EXIT_JOURNAL => Err(failure),
+        (_, Some(missing)) => Err(Failure::configuration(missing)),
+        (ended, None) => ended,
+    }
 }
 
 /// Starts or reaches the server for the client of our own standard streams.

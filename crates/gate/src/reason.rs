@@ -170,15 +170,15 @@ impl Reason {
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
             Self::RateLimit => {
-                "refused: too many calls in too short a time; wait as long as retry_after_ms says"
+                "refused: the limit limits.requests on calls and lists of one caller is reached"
                     .into()
             }
             Self::ToolRateLimit => {
-                "refused: this tool was called too often; wait as long as retry_after_ms says"
+                "refused: the limit limits.per_tool on calls of one tool is reached"
                     .into()
             }
             Self::UnderWayLimit => {
-                "refused: too many calls are under way; try again when one of them has ended".into()
+                "refused: the limit limits.concurrency on calls under way at once is reached".into()
             }
             Self::BudgetSpent => {
                 "refused: less is left of the caller's budget than this call may use; ask for less, or wait for its next window"

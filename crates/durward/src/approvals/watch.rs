@@ -83,7 +83,7 @@ pub fn run(
     if answering {
         writeln!(
             out,
-            "watching; answer with a (allow), o (once) or d (deny) and the id, which may be left out where only one call waits; q ends\n"
+            "watching; answer with a (allow), o (once) or d (deny) and the id, which may be left out where only one call waits;\nd ID REASON tells the caller why; q ends\n"
         )?;
         let typed = send.clone();
         std::thread::spawn(move || read_lines(&typed));
@@ -244,10 +244,12 @@ impl Watch<'_> {
             }
         };
         let mut found = client::instances(self.places);
+        let rest: Vec<&str> = words.collect();
+        let denies = choice == Choice::Deny;
         let said = Said {
             choice,
-            reason: None,
-            unseen: words.next() == Some("unseen"),
+            reason: (denies && !rest.is_empty()).then(|| rest.join(" ")),
+            unseen: !denies && rest.first() == Some(&"unseen"),
         };
         match give(&mut found, &id, &said, err).0 {
             Taken::Yes(value) => writeln!(out, "{}", sentence(choice, &value))?,

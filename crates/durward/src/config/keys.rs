@@ -379,7 +379,7 @@ pub const KEYS: &[Key] = &[
     live(
         "limits.requests.rate",
         "rate",
-        "20/s",
+        "50/s",
         "calls and lists of one caller, over all sessions",
     ),
     live(
@@ -391,7 +391,7 @@ pub const KEYS: &[Key] = &[
     live(
         "limits.per_tool.calls",
         "number",
-        "240",
+        "600",
         "calls of one tool by one caller within `window`, over all sessions",
     ),
     live(
@@ -675,7 +675,7 @@ models:
     smart: { tiers: [openai/gpt-5, local/plain], deadline: 60s }
 policy: policy.json
 limits:
-  requests: { rate: 20/s, burst: 200 }
-  per_tool: { calls: 240, window: 60s, then: hitl }
+  requests: { rate: 50/s, burst: 200 }
+  per_tool: { calls: 600, window: 60s, then: hitl }
 approval: { timeout: 50s, remember: 10m }
 ";

@@ -47,8 +47,10 @@ impl std::error::Error for EditError {}
 pub enum Edit {
     /// The same entry is there already.
     Nothing,
-    /// The new text of the file.
-    Text(String),
+    /// The new text of the file, with a further entry.
+    Added(String),
+    /// The new text of the file, with another entry in the place of the old one.
+    Replaced(String),
 }
 
 /// Sets `section.name` to `value` in the text of a configuration; an empty text is an empty one.
@@ -65,6 +67,7 @@ pub fn set(
     let text = if text.trim().is_empty() { "{}\n" } else { text };
     let root = members(text, "the file")?;
     let layout = Layout::of(text);
+    let mut replaces = false;
     let edited = match find(&root, section)? {
         None => {
             let servers = layout.object(name, value, 1);
@@ -82,6 +85,7 @@ pub fn set(
                     if !force {
                         return Err(EditError::Taken(name.to_owned()));
                     }
+                    replaces = true;
                     splice(
                         text,
                         there.get(),
@@ -98,7 +102,10 @@ pub fn set(
     };
     let edited = edited.ok_or(EditError::Unsafe)?;
     if is_meant(text, &edited, section, name, value) {
-        Ok(Edit::Text(edited))
+        Ok(match replaces {
+            true => Edit::Replaced(edited),
+            false => Edit::Added(edited),
+        })
     } else {
         Err(EditError::Unsafe)
     }
@@ -279,7 +286,7 @@ mod tests {
 
     fn after(text: &str) -> String {
         match edit(text).unwrap() {
-            Edit::Text(text) => text,
+            Edit::Added(text) | Edit::Replaced(text) => text,
             Edit::Nothing => panic!("nothing was edited"),
         }
     }
@@ -315,7 +322,7 @@ mod tests {
         assert_eq!(edit(there), Err(EditError::Taken("new".into())));
         let forced = set(there, "mcpServers", "new", &json!(7), true).unwrap();
         let expect = r#"{"mcpServers":{"a":1,"new":7,"b":2}}"#;
-        assert_eq!(forced, Edit::Text(expect.into()));
+        assert_eq!(forced, Edit::Replaced(expect.into()));
         let same = r#"{"mcpServers":{"new":{"args":["run"],"command":"d"}}}"#;
         assert_eq!(edit(same), Ok(Edit::Nothing));
     }

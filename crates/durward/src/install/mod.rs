@@ -15,7 +15,9 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::atomic::{self, Existing};
+use crate::config::{Origin, Source};
 use crate::failure::EXIT_CONFIGURATION;
+use crate::flags::Given;
 use crate::places::Places;
 use crate::{names, policy};
 use client::{Client, Location};
@@ -65,9 +67,35 @@ pub struct InstallArgs {
     command: Vec<OsString>,
 }
 
+/// What the command line says for every command, and the entry has to say as well.
+#[derive(Debug, Default)]
+pub struct Kept(Vec<OsString>);
+
+impl Kept {
+    /// The flags that `durward run` needs to work with the same state and configuration.
+    pub fn of(given: &Given, source: &Source, places: &Places) -> Self {
+        let mut flags: Vec<OsString> = Vec::new();
+        if !matches!(given.state_dir, Origin::Default) {
+            flags.extend(["--state-dir".into(), places.state.clone().into()]);
+        }
+        match source {
+            Source::None => flags.push("--no-config".into()),
+            Source::File(file) => flags.extend(["--config".into(), places.absolute(file).into()]),
+            Source::Default => {}
+        }
+        Self(flags)
+    }
+}
+
 /// Prints or writes the entry; gives the exit code.
-pub fn run(args: &InstallArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    match install(args, places, out, err) {
+pub fn run(
+    args: &InstallArgs,
+    kept: &Kept,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    match install(args, kept, places, out, err) {
         Ok(()) => 0,
         Err(message) => {
             let _ = writeln!(err, "error: {message}");
@@ -78,6 +106,7 @@ pub fn run(args: &InstallArgs, places: &Places, out: &mut dyn Write, err: &mut d
 
 fn install(
     args: &InstallArgs,
+    kept: &Kept,
     places: &Places,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -93,7 +122,7 @@ fn install(
         .name
         .clone()
         .unwrap_or_else(|| names::of_command(program, arguments));
-    let entry = entry(args, places, &name, program, arguments)?;
+    let entry = entry((args, kept), places, &name, program, arguments)?;
     let location = location(args, places)?;
     let section = args.client.section();
     if args.write {
@@ -131,7 +160,7 @@ fn location(args: &InstallArgs, places: &Places) -> Result<Location, String> {
 
 /// The client's entry: this program, with the server's own command behind it.
 fn entry(
-    args: &InstallArgs,
+    (args, kept): (&InstallArgs, &Kept),
     places: &Places,
     name: &str,
     program: &OsStr,
@@ -146,6 +175,9 @@ fn entry(
         })
     };
     let mut line = vec!["run".to_owned(), "--name".to_owned(), name.to_owned()];
+    for flag in &kept.0 {
+        line.push(text(flag)?);
+    }
     if let Some(file) = &args.policy {
         line.extend([
             "--policy".to_owned(),
@@ -207,10 +239,14 @@ fn write(
     let edited = edit::set(text, section, name, entry, args.force)
         .map_err(|error| format!("{shown}: {error}"))?;
     let mut say = |line: String| writeln!(out, "{line}").map_err(|e| format!("cannot write: {e}"));
-    let Edit::Text(edited) = edited else {
-        return say(format!(
-            "{shown}: \"{name}\" is there already; nothing was changed"
-        ));
+    let (edited, done) = match edited {
+        Edit::Added(text) => (text, "added"),
+        Edit::Replaced(text) => (text, "replaced"),
+        Edit::Nothing => {
+            return say(format!(
+                "{shown}: \"{name}\" is there already; nothing was changed"
+            ));
+        }
     };
     prepare(location).map_err(|error| format!("{shown}: {error}"))?;
     let existing = match &before {
@@ -231,7 +267,7 @@ fn write(
     }
     atomic::write(file, edited.as_bytes(), existing)
         .map_err(|error| format!("{shown}: {error}"))?;
-    say(format!("{shown}: \"{name}\" added"))?;
+    say(format!("{shown}: \"{name}\" {done}"))?;
     if let Some(kept) = kept {
         say(format!("{}: what was there", kept.display()))?;
     }

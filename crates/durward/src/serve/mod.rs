@@ -232,6 +232,15 @@ fn serve(
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, _, _) = split_seed(&seed);
+    for server in &plan.servers {
+        if let Some(missing) = server.means().missing_program() {
+            let _ = writeln!(
+                err,
+                "durward: warning: the server \"{}\": {missing}",
+                server.name
+            );
+        }
+    }
     let policies = policies(&plan, places, err)?;
     let guests = Guests::open(places, args.require_key)?;
     need_keys(&plan, &guests)?;

@@ -219,11 +219,11 @@ fn server_command_unknown() {
         .send_request("initialize", json!({"protocolVersion": "2025-11-25"}))
         .unwrap();
     let ended = wait_for_end(client);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(ended.code, Some(16), "{ended:?}");
     assert!(
         ended
             .stderr
-            .contains("the server /no/such/program ended: exit code 127 (command not found)"),
+            .contains("there is no command \"/no/such/program\""),
         "{}",
         ended.stderr
     );

@@ -151,11 +151,37 @@ fn write_keeps_a_copy_and_every_other_server() {
         assert!(err.contains("--force"), "{err}");
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
         let forced = [&other[..5], &["--force"], &other[5..]].concat();
-        assert_eq!(run(&world, &forced).0, 0);
+        let (code, out, _) = run(&world, &forced);
+        assert_eq!(code, 0);
+        assert!(out.contains("\"files\" replaced"), "{out}");
         assert_eq!(read(&file)[section]["files"]["args"][4], "another");
         assert_eq!(read(&file)[section]["other"]["command"], "x");
         assert_eq!(backups(&file).len(), 2);
     }
+}
+
+#[test]
+fn p08_the_entry_keeps_state_and_configuration() {
+    let world = World::new(None);
+    let config = world.tmp.join("durward.yaml");
+    fs::write(&config, "pin: off\n").unwrap();
+    let kept = |flags: &[&str]| {
+        let line = [flags, &["install", "cursor", "--", "my-server"]].concat();
+        let (code, out, err) = run(&world, &line);
+        assert_eq!(code, 0, "{err}");
+        let snippet: Value = serde_json::from_str(&out).unwrap();
+        snippet["mcpServers"]["my-server"]["args"].clone()
+    };
+    let (state, file) = (world.tmp.join("own-state"), config.to_str().unwrap());
+    let state = state.to_str().unwrap();
+    let flags = ["--state-dir", state, "--config", file];
+    let name = ["run", "--name", "my-server"];
+    let all = [&name[..], &flags, &["--", "my-server"]].concat();
+    assert_eq!(kept(&flags), json!(all));
+    let none = [&name[..], &["--no-config", "--", "my-server"]].concat();
+    assert_eq!(kept(&["--no-config"]), json!(none));
+    let plain = [&name[..], &["--", "my-server"]].concat();
+    assert_eq!(kept(&[]), json!(plain));
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod faults_kill;
 mod faults_orphans;
 mod faults_server;
 mod faults_start;
+mod first_hour;
 mod http_upstream_faults;
 mod http_upstream_real;
 mod http_upstream_reopened;

@@ -85,9 +85,10 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            requests: Rate::per_second(20),
+            // Beyond what an agent does that is not out of control: hundreds of calls in a minute, lists in parallel.
+            requests: Rate::per_second(50),
             requests_burst: 200,
-            tool_calls_max: 240,
+            tool_calls_max: 600,
             tool_window_ms: 60_000,
             tool_then: Then::Hitl,
             under_way_max: 256,

@@ -353,14 +353,17 @@ impl Stdio {
     async fn end(mut self, ending: Ending) -> Ending {
         self.stop_waiting(Reason::Draining);
         let fault = match ending {
-            Ending::ServerEnded(_) => Some(UpstreamFault::Died),
+            Ending::ServerEnded(ref how) => Some(match &self.driver {
+                Some(driver) => driver.died(how),
+                None => UpstreamFault::Died.into(),
+            }),
             Ending::Signal | Ending::JournalFailed if self.drain_ms > 0 => {
-                Some(UpstreamFault::Timeout)
+                Some(UpstreamFault::Timeout.into())
             }
             // Nobody is left to read an answer: the calls are settled as cancelled.
             Ending::ClientClosed | Ending::Signal | Ending::JournalFailed => None,
         };
-        self.link.close_all(fault);
+        self.link.close_all(fault.as_ref());
         self.together(Self::pump);
         self.runs.clear();
         self.speaker.under_way.end();

@@ -318,7 +318,7 @@ impl Link {
     }
 
     /// Ends everything under way without a word to the server.
-    pub(crate) fn close_all(&self, with: Option<UpstreamFault>) {
+    pub(crate) fn close_all(&self, with: Option<&Failure>) {
         let open = {
             let mut table = self.table();
             table.spelled.clear();
@@ -326,7 +326,7 @@ impl Link {
         };
         for entry in open.into_values() {
             entry.mailbox.put(match with {
-                Some(fault) => Incoming::Fault(fault.into()),
+                Some(failure) => Incoming::Fault(failure.clone()),
                 None => Incoming::Cancelled,
             });
         }
@@ -451,12 +451,11 @@ impl Link {
         }
     }
 
-    /// Nothing is answered from here on.
-    pub(crate) fn end(&self) {
+    /// Nothing is answered from here on, for this reason.
+    pub(crate) fn end(&self, why: &Failure) {
         self.table().ended = true;
-        self.close_all(Some(UpstreamFault::Died));
-        let died = Incoming::Fault(Failure::from(UpstreamFault::Died));
-        self.unsolicited.put(died);
+        self.close_all(Some(why));
+        self.unsolicited.put(Incoming::Fault(why.clone()));
     }
 }
 

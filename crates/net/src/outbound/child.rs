@@ -154,11 +154,14 @@ impl Drop for Child {
     }
 }
 
+/// How a process ended whose command is not there, in words.
+pub const NOT_FOUND: &str = "exit code 127 (command not found)";
+
 /// How a process ended, in words.
 #[must_use]
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(127), _) => "exit code 127 (command not found)".into(),
+        (Some(127), _) => NOT_FOUND.into(),
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => "an unknown status".into(),

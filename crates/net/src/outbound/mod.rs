@@ -4,4 +4,4 @@ mod child;
 pub mod http;
 pub mod tcp;
 
-pub use child::{Child, ChildSpec, describe};
+pub use child::{Child, ChildSpec, NOT_FOUND, describe};

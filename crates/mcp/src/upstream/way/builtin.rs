@@ -107,7 +107,7 @@ impl Peer for Inside {
     }
 
     fn stop(&self, link: &Link) {
-        link.end();
+        link.end(&UpstreamFault::Died.into());
         self.session.close();
         let place = self.place().take();
         drop(place);

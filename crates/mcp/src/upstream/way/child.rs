@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gate::{PeerId, Spent};
-use net::outbound::{Child, describe};
+use net::outbound::{Child, NOT_FOUND, describe};
 use net::stdio::FrameWriter;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use wire::FrameEvent;
 
 use super::{Going, Peer, Reading};
-use crate::message::frames::UpstreamFault;
+use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::splice::Marks;
 use crate::notes::{Note, Notes};
 use crate::upstream::{Frame, Link, ServerCommand, frame_at, message_bytes_max};
@@ -30,6 +30,8 @@ const END_WAIT_MS: u64 = 1_000;
 /// The way to a child.
 pub struct Process {
     id: PeerId,
+    /// What was started, for messages.
+    program: String,
     writer: Mutex<Option<FrameWriter>>,
     /// For the driver: something is queued, or the end is wanted.
     wake: Notify,
@@ -51,6 +53,7 @@ pub(in crate::upstream) fn start(
     let mut child = Child::spawn(command, id.name())?;
     let process = Process {
         id,
+        program: command.program.to_string_lossy().into_owned(),
         writer: Mutex::new(child.take_writer()),
         wake: Notify::new(),
         room: Notify::new(),
@@ -222,8 +225,10 @@ impl Driver {
             let how = self.how_it_ended().await;
             self.link
                 .note(Note::ServerEnded.with(format!("the server ended: {how}")));
+            self.link.end(&self.died(&how));
+        } else {
+            self.link.end(&UpstreamFault::Died.into());
         }
-        self.link.end();
         self.stop().await;
     }
 
@@ -287,6 +292,18 @@ impl Driver {
         match self.child.wait_at_most(END_WAIT_MS).await {
             Some(status) => describe(status),
             None => "its input or output was closed".into(),
+        }
+    }
+
+    /// What its callers are told where it ended so: a command that is not there is named.
+    pub fn died(&self, how: &str) -> Failure {
+        if how == NOT_FOUND {
+            let program = &self.process.program;
+            UpstreamFault::Died.because(format!(
+                "there is no command {program:?}, check its spelling"
+            ))
+        } else {
+            UpstreamFault::Died.into()
         }
     }
 

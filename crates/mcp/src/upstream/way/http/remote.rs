@@ -197,7 +197,7 @@ impl Peer for Remote {
 
     /// Ends the session at the server too.
     fn stop(&self, link: &Link) {
-        link.end();
+        link.end(&UpstreamFault::Died.into());
         if let Some(listener) = self.listener().take() {
             listener.abort();
         }
