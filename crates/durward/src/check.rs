@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use models::Most;
 use serde_json::{Value, json};
 
 use crate::builtin::Configured;
@@ -260,7 +261,13 @@ fn print_models(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {:<16} -> {}", alias.name, tiers.escape_debug())?;
     }
     for budget in &models.budgets {
-        writeln!(out, "  {:<16} {} tokens", budget.name, budget.tokens)?;
+        match budget.most {
+            Most::Tokens(most) => writeln!(out, "  {:<16} {most} tokens", budget.name)?,
+            Most::Micros(most) => {
+                let (whole, part) = (most / 1_000_000, most % 1_000_000);
+                writeln!(out, "  {:<16} {whole}.{part:06} dollars", budget.name)?;
+            }
+        }
     }
     Ok(())
 }
@@ -352,7 +359,11 @@ fn models(settings: &Settings) -> Value {
         json!({ "name": alias.name, "tiers": alias.tiers, "deadline_ms": alias.deadline_ms })
     });
     let budgets = models.budgets.iter().map(|budget| {
-        json!({ "name": budget.name, "tokens": budget.tokens, "window_ms": budget.window_ms })
+        let (tokens, cost_micros) = match budget.most {
+            Most::Tokens(most) => (Some(most), None),
+            Most::Micros(most) => (None, Some(most)),
+        };
+        json!({ "name": budget.name, "tokens": tokens, "cost_micros": cost_micros, "window_ms": budget.window_ms })
     });
     json!({
         "providers": providers.collect::<Vec<_>>(),

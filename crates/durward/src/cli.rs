@@ -110,6 +110,8 @@ pub enum Command {
     Demo,
     /// Write, check, explain and test rules before they apply
     Policy(crate::policy::PolicyArgs),
+    /// Say where the names of models lead
+    Models(crate::route::ModelsArgs),
     /// Review and approve changed tool definitions
     #[command(after_help = crate::pins::HELP)]
     Pins(crate::pins::PinsArgs),

@@ -32,6 +32,7 @@ mod program;
 mod providers;
 mod reference;
 mod reload;
+mod route;
 mod run;
 mod sandbox;
 mod screening;
@@ -94,6 +95,7 @@ fn main() -> ExitCode {
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }
         Command::Keys(args) => keys::run(&args, &places, &mut out, &mut err),
+        Command::Models(args) => route::run(&args, &settings, &mut out, &mut err),
         Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &settings, &places, &mut out, &mut err),
@@ -175,6 +177,7 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Serve(_)
         | Command::Keys(_)
         | Command::Check(_)
+        | Command::Models(_)
         | Command::Policy(_)
         | Command::Pins(_)
         | Command::Audit(_)

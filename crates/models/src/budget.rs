@@ -1,4 +1,4 @@
-//! Token budgets: which accounts a call is on, and what is reserved for it.
+//! Budgets of tokens and of money: which accounts a call is on, and what is reserved for it.
 //!
 //! A token is at least one byte of the request, so the request's length and the most that the model may write
 //! together are never less than what a call of text uses. An image that is named by its URL can cost more.
@@ -7,9 +7,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use gate::Caller;
-use state::counter::{Budget, Counter, Reservation, Stop};
-use wire::model::{Endpoint, Tokens};
+use state::counter::{Budget, Counter, Reservation, Spend, Stop, Unit};
+use wire::model::Tokens;
 
+use crate::catalogue::Route;
+use crate::prices::{Prices, most};
 use crate::request::ModelRequest;
 
 /// Whose use one budget counts.
@@ -24,13 +26,22 @@ pub enum Per {
     All,
 }
 
-/// A budget of tokens.
+/// How much may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Most {
+    /// Tokens read and written.
+    Tokens(u64),
+    /// Millionths of a dollar.
+    Micros(u64),
+}
+
+/// A budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetRule {
     /// Its name.
     pub name: String,
-    /// Tokens read and written within a window.
-    pub tokens: u64,
+    /// What may be used within a window.
+    pub most: Most,
     /// The length of a window, in milliseconds; 0 where it never ends.
     pub window_ms: u64,
     /// Whose use is counted.
@@ -67,6 +78,7 @@ pub struct Budgets {
     counter: Arc<dyn Counter>,
     /// What is reserved for a reply where the request names no most, in tokens.
     reply_tokens: u64,
+    prices: Arc<Prices>,
 }
 
 impl fmt::Debug for Budgets {
@@ -80,11 +92,17 @@ impl fmt::Debug for Budgets {
 impl Budgets {
     /// These rules, counted here.
     #[must_use]
-    pub fn new(rules: Vec<BudgetRule>, counter: Arc<dyn Counter>, reply_tokens: u64) -> Self {
+    pub fn new(
+        rules: Vec<BudgetRule>,
+        counter: Arc<dyn Counter>,
+        reply_tokens: u64,
+        prices: Arc<Prices>,
+    ) -> Self {
         Self {
             rules,
             counter,
             reply_tokens,
+            prices,
         }
     }
 
@@ -92,6 +110,7 @@ impl Budgets {
     pub(crate) fn reserve(
         &self,
         request: &ModelRequest,
+        route: &Route,
         caller: &Caller,
         now_ms: i64,
     ) -> Result<Reservation, Stop> {
@@ -99,49 +118,57 @@ impl Budgets {
             let accounts = rule.accounts(caller).into_iter();
             accounts.map(|account| Budget {
                 account,
-                most: rule.tokens,
+                unit: match rule.most {
+                    Most::Tokens(_) => Unit::Tokens,
+                    Most::Micros(_) => Unit::Micros,
+                },
+                most: match rule.most {
+                    Most::Tokens(most) | Most::Micros(most) => most,
+                },
                 window_ms: rule.window_ms,
             })
         });
         let budgets: Vec<Budget> = budgets.collect();
-        self.counter.reserve(&budgets, self.cost(request), now_ms)
+        self.counter
+            .reserve(&budgets, self.cost(request, route), now_ms)
     }
 
-    fn cost(&self, request: &ModelRequest) -> u64 {
-        let body = request.body();
-        let read = u64::try_from(body.as_str().len()).unwrap_or(u64::MAX);
-        let wrote = match request.endpoint() {
-            Endpoint::CountTokens => return 0,
-            Endpoint::Embeddings => 0,
-            endpoint @ (Endpoint::Chat | Endpoint::Responses | Endpoint::Messages) => {
-                let most = endpoint.max_tokens(body).unwrap_or(self.reply_tokens);
-                most.saturating_mul(body.number("n").unwrap_or(1).max(1))
-            }
-        };
-        read.saturating_add(wrote)
+    /// The most that a call can use. Whichever target serves it, it costs no more than at the dearest.
+    fn cost(&self, request: &ModelRequest, route: &Route) -> Spend {
+        let (read, wrote) = most(request, self.reply_tokens);
+        let prices = route
+            .targets()
+            .filter_map(|target| self.prices.estimate(request, target));
+        Spend {
+            tokens: read.saturating_add(wrote),
+            micros: prices.max().unwrap_or(0),
+        }
     }
 }
 
-/// Puts what was used in the place of what was reserved.
-pub(crate) fn settle(reservation: Option<Reservation>, tokens: Tokens) {
+/// Puts what was used, and what it cost, in the place of what was reserved.
+pub(crate) fn settle(reservation: Option<Reservation>, tokens: Tokens, cost: Option<u64>) {
     if let Some(reservation) = reservation {
         let used = tokens
             .input
             .unwrap_or(0)
             .saturating_add(tokens.output.unwrap_or(0));
-        reservation.settle(used);
+        reservation.settle(Spend {
+            tokens: used,
+            micros: cost.unwrap_or(0),
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use state::MemoryCounter;
+    use wire::model::Endpoint;
 
     fn rule(per: Per, groups: &[&str]) -> BudgetRule {
         BudgetRule {
             name: "b".into(),
-            tokens: 1_000,
+            most: Most::Tokens(1_000),
             window_ms: 0,
             per,
             groups: groups.iter().map(ToString::to_string).collect(),
@@ -173,20 +200,22 @@ mod tests {
 
     #[test]
     fn what_is_reserved_is_the_request_and_the_longest_reply() {
-        let budgets = Budgets::new(Vec::new(), Arc::new(MemoryCounter::default()), 50);
         let cost = |endpoint, text: &str| {
             let request = ModelRequest::read(endpoint, text.as_bytes(), &http::HeaderMap::new());
-            budgets.cost(&request.unwrap()) - u64::try_from(text.len()).unwrap()
+            let (read, wrote) = most(&request.unwrap(), 50);
+            assert!(read == 0 || read == u64::try_from(text.len()).unwrap());
+            (read > 0, wrote)
         };
-        assert_eq!(cost(Endpoint::Chat, r#"{"model":"m"}"#), 50);
+        assert_eq!(cost(Endpoint::Chat, r#"{"model":"m"}"#), (true, 50));
         assert_eq!(
             cost(Endpoint::Chat, r#"{"model":"m","max_tokens":7,"n":3}"#),
-            21
+            (true, 21)
         );
         assert_eq!(
             cost(Endpoint::Messages, r#"{"model":"m","max_tokens":7}"#),
-            7
+            (true, 7)
         );
-        assert_eq!(cost(Endpoint::Embeddings, r#"{"model":"m"}"#), 0);
+        assert_eq!(cost(Endpoint::Embeddings, r#"{"model":"m"}"#), (true, 0));
+        assert_eq!(cost(Endpoint::CountTokens, r#"{"model":"m"}"#), (false, 0));
     }
 }

@@ -15,14 +15,16 @@ pub mod budget;
 mod call;
 pub mod catalogue;
 mod face;
+pub mod prices;
 mod provider;
 mod request;
 mod tally;
 pub mod upstream;
 
-pub use budget::{BudgetRule, Budgets, Per};
-pub use catalogue::{Alias, Catalogue, CatalogueFault, Rotation};
+pub use budget::{BudgetRule, Budgets, Most, Per};
+pub use catalogue::{Alias, Catalogue, CatalogueFault, Rotation, Route, Target};
 pub use face::{Face, FaceOptions};
+pub use prices::{Price, Prices};
 pub use provider::{Address, Fault, Offer, Provider, Remedy, Reply, ReplyBody, Sent, Trouble};
 pub use request::ModelRequest;
 pub use tally::Counted;

@@ -275,9 +275,15 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "models.aliases.*.rotate",
-        "none or round_robin",
+        "none, round_robin, weighted, least_latency, cheapest or least_busy",
         "none",
         "where each call begins within a tier",
+    ),
+    key(
+        "models.aliases.*.weights",
+        "a map of targets to whole numbers",
+        "1 each",
+        "of `rotate: weighted`: how many of so many calls begin with each target; 0 where it is only for when others fail",
     ),
     key(
         "models.aliases.*.deadline",
@@ -302,6 +308,42 @@ pub const KEYS: &[Key] = &[
         "span of time",
         "1h",
         "how long a stream may last",
+    ),
+    key(
+        "models.prices.*.input",
+        "dollars",
+        "",
+        "of a model (PROVIDER/MODEL, or its name at every provider): dollars for a million tokens that it reads",
+    ),
+    key(
+        "models.prices.*.output",
+        "dollars",
+        "",
+        "dollars for a million tokens that it writes",
+    ),
+    key(
+        "models.prices.*.cached",
+        "dollars",
+        "that of `input`",
+        "dollars for a million tokens that it reads from the provider's cache",
+    ),
+    key(
+        "models.prices.*.written",
+        "dollars",
+        "that of `input`",
+        "dollars for a million tokens that are put into the provider's cache",
+    ),
+    key(
+        "models.prices.*.reasoning",
+        "dollars",
+        "that of `output`",
+        "dollars for a million tokens that it thinks with",
+    ),
+    key(
+        "models.budgets.*.cost",
+        "dollars",
+        "",
+        "instead of `tokens`: what calls may cost within a window, by `models.prices`",
     ),
     key(
         "models.budgets.*.tokens",

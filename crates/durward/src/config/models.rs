@@ -1,8 +1,9 @@
 //! Model providers and aliases in the file.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ::models::{Alias, BudgetRule, Per, Rotation};
+use ::models::{Alias, BudgetRule, Most, Per, Price, Rotation};
 
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
@@ -17,6 +18,8 @@ const DEADLINE_MS: std::ops::RangeInclusive<Span> = Span(100)..=Span(3_600_000);
 const STREAM_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(86_400_000);
 /// The length of a budget's window, in milliseconds.
 const WINDOW_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(366 * 86_400_000);
+/// Largest weight of a target.
+const WEIGHT_MAX: u64 = 1_000;
 /// Most tokens of a budget.
 const TOKENS_MAX: u64 = 1_000_000_000_000_000;
 /// The time before a mock's tokens, in milliseconds.
@@ -28,6 +31,8 @@ pub struct Models {
     pub providers: Vec<Provider>,
     pub aliases: Vec<Alias>,
     pub budgets: Vec<BudgetRule>,
+    /// What models cost.
+    pub prices: BTreeMap<String, Price>,
     /// Tokens that are reserved for a reply of unknown length.
     pub reserve: Setting<u64>,
     /// How long all attempts of a call may take.
@@ -83,6 +88,7 @@ impl Default for Models {
             providers: Vec::new(),
             aliases: Vec::new(),
             budgets: Vec::new(),
+            prices: BTreeMap::new(),
             reserve: Setting::default(16_384),
             deadline: Setting::default(Span(600_000)),
             stall: Setting::default(Span(face.stall_ms_max)),
@@ -116,6 +122,7 @@ impl Models {
         let all = [
             ("models.providers", self.providers != other.providers),
             ("models.aliases", self.aliases != other.aliases),
+            ("models.prices", self.prices != other.prices),
             ("models.budgets", self.budgets != other.budgets),
         ];
         let differ = all.into_iter().filter(|(_, differ)| *differ);
@@ -161,6 +168,7 @@ pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fa
                 .map(|tier| tier.into_iter().map(text).collect())
                 .collect(),
             rotate: rotate.map(|found| found.value).unwrap_or_default(),
+            weights: weights(&section)?,
             deadline_ms: deadline
                 .map_or(models.deadline.value, |found| found.value)
                 .0,
@@ -168,6 +176,9 @@ pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fa
     }
     if let Some(reserve) = section.number("reserve", 1..=TOKENS_MAX)? {
         models.reserve = reserve;
+    }
+    for (member, section) in section.each("prices", "models.prices.*")? {
+        models.prices.insert(member.name.clone(), price(&section)?);
     }
     for (member, section) in section.each("budgets", "models.budgets.*")? {
         models.budgets.push(budget(&member.name, &section)?);
@@ -180,15 +191,55 @@ pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fa
     Ok(models)
 }
 
+/// The shares of targets.
+fn weights(section: &Section<'_>) -> Result<BTreeMap<String, u64>, Fault> {
+    let read = |(target, text, at): (String, Text, Position)| match text.value.parse::<u64>() {
+        Ok(weight) if weight <= WEIGHT_MAX => Ok((target, weight)),
+        Ok(_) | Err(_) => Err(Fault::new(
+            at,
+            format!("the weight of \"{target}\" is no whole number from 0 to {WEIGHT_MAX}"),
+        )),
+    };
+    section.map("weights")?.into_iter().map(read).collect()
+}
+
+/// What a model costs, in dollars for a million tokens.
+fn price(section: &Section<'_>) -> Result<Price, Fault> {
+    let read = |name: &str| Ok(section.dollars(name)?.map(|found| found.value));
+    let (Some(input), Some(output)) = (read("input")?, read("output")?) else {
+        return Err(section
+            .own_fault("has to have input and output")
+            .hint("write input: and output: with the dollars for a million tokens"));
+    };
+    Ok(Price {
+        input,
+        output,
+        cached: read("cached")?,
+        written: read("written")?,
+        reasoning: read("reasoning")?,
+    })
+}
+
 fn budget(name: &str, section: &Section<'_>) -> Result<BudgetRule, Fault> {
     if !::models::catalogue::is_name(name) {
         let why = "cannot be a name here; use letters, digits and . _ - :";
         return Err(section.own_fault(why));
     }
-    let Some(tokens) = section.number("tokens", 1..=TOKENS_MAX)? else {
-        return Err(section
-            .own_fault("has no tokens")
-            .hint("write tokens: with how many may be used"));
+    let tokens = section.number("tokens", 1..=TOKENS_MAX)?;
+    let cost = section.dollars("cost")?;
+    let most = match (tokens, cost) {
+        (Some(tokens), None) => Most::Tokens(tokens.value),
+        (None, Some(cost)) => Most::Micros(cost.value),
+        (None, None) => {
+            return Err(section
+                .own_fault("has neither tokens nor cost")
+                .hint("write tokens: or cost: with how much may be used"));
+        }
+        (Some(_), Some(_)) => {
+            return Err(section
+                .own_fault("has both tokens and cost")
+                .hint("write two budgets: every call is on both"));
+        }
     };
     let window = section.within("window", WINDOW_MS)?;
     let per = section.choice::<Per>("per")?;
@@ -197,7 +248,7 @@ fn budget(name: &str, section: &Section<'_>) -> Result<BudgetRule, Fault> {
         .map_or_else(Vec::new, |list| list.value);
     Ok(BudgetRule {
         name: name.to_owned(),
-        tokens: tokens.value,
+        most,
         window_ms: window.map_or(0, |found| found.value.0),
         per: per.map(|found| found.value).unwrap_or_default(),
         groups: groups.into_iter().map(|text| text.value).collect(),

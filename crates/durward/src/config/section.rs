@@ -349,6 +349,14 @@ impl<'r> Section<'r> {
         })
     }
 
+    /// An amount of dollars, in millionths of one.
+    pub fn dollars(&self, name: &str) -> Result<Option<Setting<u64>>, Fault> {
+        self.read(name, |text| {
+            micros(text)
+                .ok_or("is no amount of dollars such as 1.25, with at most six decimals".to_owned())
+        })
+    }
+
     /// One word of a closed set.
     pub fn choice<T: Choice>(&self, name: &str) -> Result<Option<Setting<T>>, Fault> {
         let words: Vec<&'static str> = T::WORDS.iter().map(|(word, _)| *word).collect();
@@ -519,4 +527,21 @@ impl<T> Setting<T> {
             origin: Origin::File(at),
         }
     }
+}
+
+/// Largest amount that is read, in millionths of a dollar.
+const MICROS_MAX: u64 = 1_000_000_000_000_000;
+
+/// An amount of dollars, in millionths of one.
+fn micros(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(part) || part.len() > 6 {
+        return None;
+    }
+    let part: u64 = format!("{part:0<6}").parse().ok()?;
+    let micros = whole.parse::<u64>().ok()?.checked_mul(1_000_000)?;
+    micros
+        .checked_add(part)
+        .filter(|micros| *micros <= MICROS_MAX)
 }

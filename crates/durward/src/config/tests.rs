@@ -468,8 +468,9 @@ models:
     far: { kind: openai, base_url: "https://far.example/v1", api_keys: ["${TOKEN}"], ca: ca.pem, models: [big] }
     near: { kind: mock, latency: 5ms }
     azure: { kind: azure, base_url: "https://own.openai.azure.com", api_version: 2025-01-01-preview }
-  aliases: { smart: { tiers: [far/big, [near/a, near/b]], rotate: round_robin, deadline: 9s } }
-  budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] } }
+  aliases: { smart: { tiers: [far/big, [near/a, near/b]], rotate: weighted, weights: { near/a: 3 }, deadline: 9s } }
+  prices: { far/big: { input: 1.25, output: 10, cached: 0.125, written: 1.5625, reasoning: 12.000001 } }
+  budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] }, money: { cost: 2.50 } }
   deadline: 30s
   stall: 20s
   stream_max: 2h
@@ -577,13 +578,23 @@ fn models_are_read_with_all_they_say() {
     assert_eq!(smart.tiers, [vec!["far/big"], vec!["near/a", "near/b"]]);
     assert_eq!(
         (smart.rotate, smart.deadline_ms),
-        (models::Rotation::RoundRobin, 9_000)
+        (models::Rotation::Weighted, 9_000)
     );
+    assert_eq!(smart.weights.get("near/a"), Some(&3));
     let own = &read.budgets[0];
     assert_eq!(
-        (own.tokens, own.window_ms, own.per),
-        (1_000, 86_400_000, models::Per::Group)
+        (own.most, own.window_ms, own.per),
+        (models::Most::Tokens(1_000), 86_400_000, models::Per::Group)
     );
+    assert_eq!(read.budgets[1].most, models::Most::Micros(2_500_000));
+    let price = models::Price {
+        input: 1_250_000,
+        output: 10_000_000,
+        cached: Some(125_000),
+        written: Some(1_562_500),
+        reasoning: Some(12_000_001),
+    };
+    assert_eq!(read.prices.get("far/big"), Some(&price));
     let moved = settings(&format!("# moved\n{EVERYTHING}")).unwrap().models;
     assert!(read.differ(&moved).is_empty());
     let other = EVERYTHING

@@ -262,8 +262,14 @@ impl Choice for models::Per {
 }
 
 impl Choice for models::Rotation {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("none", Self::None), ("round_robin", Self::RoundRobin)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("none", Self::None),
+        ("round_robin", Self::RoundRobin),
+        ("weighted", Self::Weighted),
+        ("least_latency", Self::LeastLatency),
+        ("cheapest", Self::Cheapest),
+        ("least_busy", Self::LeastBusy),
+    ];
 }
 
 choice! {

@@ -12,7 +12,7 @@ use ::models::{
 use bytes::Bytes;
 use gate::{PeerId, Spent};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use mocks::model::{Api, Options, Step, answer};
+use mocks::model::{Api, Manner, Options, Step, answer};
 use tokio::time::{Instant, Sleep, sleep_until};
 use toolkit::server::BoxFuture;
 use wire::model::Endpoint;
@@ -33,7 +33,9 @@ impl Mock {
             peer: PeerId::server(own.name.as_str()),
             offer: Offer {
                 models: own.models.clone(),
+                examples: Manner::names().map(str::to_owned).collect(),
                 endpoints: Endpoint::ALL.to_vec(),
+                translated: Vec::new(),
             },
             options: Options {
                 token_ms: own.latency.0,

@@ -5,7 +5,7 @@ mod mock;
 use std::sync::Arc;
 
 use ::models::upstream::{Api, HttpProvider, HttpProviderOptions, Key};
-use ::models::{Budgets, Catalogue, FaceOptions, Provider};
+use ::models::{Budgets, Catalogue, FaceOptions, Prices, Provider};
 use state::FileCounter;
 
 use crate::config::Settings;
@@ -60,7 +60,19 @@ pub fn budgets(settings: &Settings, places: &Places) -> Result<Option<Budgets>, 
         .map_err(|error| Failure::other(format!("the budgets cannot be kept: {error}")))?;
     let rules = models.budgets.clone();
     let reserve = models.reserve.value;
-    Ok(Some(Budgets::new(rules, Arc::new(counter), reserve)))
+    let prices = prices(settings);
+    Ok(Some(Budgets::new(
+        rules,
+        Arc::new(counter),
+        reserve,
+        prices,
+    )))
+}
+
+/// What models cost.
+pub fn prices(settings: &Settings) -> Arc<Prices> {
+    let models = &settings.models;
+    Arc::new(Prices::new(models.prices.clone(), models.reserve.value))
 }
 
 /// The bounds of the face.

@@ -386,6 +386,7 @@ fn models(
         Arc::clone(&gate.gate),
         own.catalogue,
         budgets,
+        providers::prices(settings),
         own.options,
         salt,
     );

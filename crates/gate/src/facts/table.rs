@@ -125,6 +125,7 @@ facts! {
     Provider "provider": Text, Plain, "the model provider that the call goes to; null where no model is called";
     Stream "stream": Text, Plain, "yes where a model's reply is streamed, else no; null where no model is called";
     MaxTokens "max_tokens": Number, Plain, "the most tokens that a model may write, where the call says so, else null";
+    EstimatedPrice "estimated_price": Number, Plain, "the most that a call to a model can cost, in millionths of a dollar: `estimated_price > 1000000` is more than a dollar; null where the model has no price";
     ToolsOffered "tools_offered": Texts, Plain, "list of the names of the tools that a model is offered; null where there are none";
     SendsOutward "sends_outward": Text, Plain, "yes where the call may send something beyond this machine: its side effects say so, its definition (`openWorldHint`) or its URI; no where they say otherwise or it only reads; unknown where nothing is known";
     SessionLabels "session_labels": Texts, Plain, "list of the labels that earlier results have given the caller's session: untrusted, private, and untrusted+private where it has both; null where it has none";

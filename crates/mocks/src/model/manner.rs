@@ -35,6 +35,7 @@ pub enum Manner {
 
 /// Names of models and what they do.
 const TABLE: &[(&str, Manner)] = &[
+    ("plain", Manner::Plain),
     ("parallel-tools", Manner::ParallelTools),
     ("echo", Manner::Echo),
     ("fault-429", Manner::RateLimited),
@@ -53,6 +54,11 @@ const TABLE: &[(&str, Manner)] = &[
 const HUGE: (usize, usize) = (100_000_000, 1_000_000);
 
 impl Manner {
+    /// The names that have a manner of their own.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        TABLE.iter().map(|(name, _)| *name)
+    }
+
     /// That of a model of this name.
     #[must_use]
     pub fn of(model: &str) -> Self {

@@ -9,6 +9,7 @@ use toolkit::Trace;
 
 use super::describe;
 use crate::catalogue::{Leg, Route};
+use crate::prices::Prices;
 use crate::request::ModelRequest;
 
 /// How much of a caller's header is written down, in bytes.
@@ -30,14 +31,16 @@ pub(crate) async fn admit(
     route: &Route,
     request: ModelRequest,
     origin: Origin,
+    prices: &Prices,
 ) -> Result<Admitted, Refusal> {
-    let legs = eligible(gate, route.turn(), |leg| {
-        describe(&request, &leg.target, &caller)
+    let turn = route.turn(|target| prices.estimate(&request, target));
+    let legs = eligible(gate, turn, |leg| {
+        describe(&request, &leg.target, &caller, prices)
     });
     let Some(first) = legs.first() else {
         return Err(nowhere());
     };
-    let facts = describe(&request, &first.target, &caller);
+    let facts = describe(&request, &first.target, &caller, prices);
     let peers: Vec<PeerId> = legs
         .iter()
         .map(|leg| leg.target.provider().peer().clone())

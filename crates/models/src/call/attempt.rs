@@ -141,7 +141,8 @@ impl<'t> Tries<'t> {
 
     /// Whether the rules let the call go to a further target without asking anybody.
     fn may_go_to(&self, leg: &Leg, request: &ModelRequest) -> bool {
-        let facts = describe(request, &leg.target, self.caller);
+        let prices = &self.terms.prices;
+        let facts = describe(request, &leg.target, self.caller, prices);
         let world = self.terms.gate.world();
         facts.quarantine.is_none() && world.policy.judge(&facts).verdict().effect == Effect::Allow
     }
@@ -171,6 +172,7 @@ impl<'t> Tries<'t> {
         pass: BreakerPass,
     ) -> Result<Served, Failed<'t>> {
         let began = Instant::now();
+        let answering = leg.load.begin();
         self.trail.attempts += 1;
         let to = Address {
             model: leg.target.model(),
@@ -182,9 +184,17 @@ impl<'t> Tries<'t> {
                 self.trail.left_out = std::mem::take(&mut reply.left_out);
                 match Relay::begin(self.terms, reply, self.until).await {
                     Ok(mut relay) => {
+                        leg.load.took(began.elapsed());
                         let peer = leg.target.provider().peer().clone();
                         let door = self.terms.doors.open(&self.caller.subject);
-                        relay.take_over(self.flight, (pass, door), self.reservation, (peer, began));
+                        let price = self.terms.prices.find(&leg.target).copied();
+                        relay.take_over(
+                            self.flight,
+                            (pass, door),
+                            (self.reservation, price),
+                            (peer, began),
+                            answering,
+                        );
                         return Ok(Served::Stream(relay, self.trail));
                     }
                     Err((spent, trouble)) => (spent, Fault::of(trouble, Remedy::Again)),
@@ -202,13 +212,16 @@ impl<'t> Tries<'t> {
                 let said = (request.endpoint(), format, request.id());
                 match read(self.terms, said, body.as_mut(), self.until).await {
                     Ok((body, tokens)) => {
+                        leg.load.took(began.elapsed());
                         self.noted(leg, Status::Success, None, began);
                         let peer = leg.target.provider().peer();
                         self.terms.tally.used(peer.name(), tokens);
                         pass.settle(Verdict::Success, self.terms.gate.mono_ns());
                         let whole = Whole { body, headers };
+                        let cost = self.terms.prices.cost(&leg.target, tokens);
+                        self.trail.cost = cost;
                         return Ok(Served::Whole(
-                            whole.of(self.terms, self.flight, self.reservation, tokens),
+                            whole.of(self.terms, self.flight, self.reservation, (tokens, cost)),
                             self.trail,
                         ));
                     }

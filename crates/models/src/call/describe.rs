@@ -6,6 +6,7 @@ use gate::Caller;
 use gate::facts::{Fact, FactId, Facts, ResourceType, Stated, Unfit};
 
 use crate::catalogue::Target;
+use crate::prices::Prices;
 use crate::request::ModelRequest;
 
 /// Most names of tools that are stated; of more nobody knows which they are.
@@ -14,11 +15,18 @@ const TOOLS_MAX: usize = 256;
 const TOOLS_BYTES_MAX: usize = 16 * 1024;
 
 /// States the facts of a request to one target.
-pub(crate) fn describe(request: &ModelRequest, target: &Target, caller: &Caller) -> Facts {
+pub(crate) fn describe(
+    request: &ModelRequest,
+    target: &Target,
+    caller: &Caller,
+    prices: &Prices,
+) -> Facts {
     let mut facts = of_target(request.model(), target, caller);
     request.endpoint().path().clone_into(&mut facts.method);
     // Each fact here has the kind of its row, which a test of this module rules.
-    let stated = state(&mut facts, request);
+    let price = prices.estimate(request, target).map(Stated::from);
+    let stated =
+        state(&mut facts, request).and_then(|()| facts.set(FactId::EstimatedPrice, price.into()));
     debug_assert_eq!(stated, Ok(()));
     facts
 }

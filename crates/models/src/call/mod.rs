@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use wire::model::Tokens;
 
 use crate::budget::Budgets;
+use crate::prices::Prices;
 use crate::provider::{Fault, Trouble};
 use crate::tally::Tally;
 use state::counter::Left;
@@ -40,6 +41,7 @@ pub(crate) struct Terms {
     /// How much callers may use, where that is bounded.
     pub budgets: Option<Budgets>,
     pub tally: Arc<Tally>,
+    pub prices: Arc<Prices>,
     /// What is open.
     pub doors: Arc<Doors>,
 }
@@ -57,6 +59,8 @@ pub(crate) struct Trail {
     pub left: Option<Left>,
     /// Hints of the request that the target was not told of.
     pub left_out: Vec<&'static str>,
+    /// What the reply has cost, in millionths of a dollar, where that is known already.
+    pub cost: Option<u64>,
 }
 
 /// A call that no target has served.
@@ -66,14 +70,14 @@ pub(crate) struct Unserved {
     pub trail: Trail,
 }
 
-/// The tokens as the journal has them.
-fn usage(tokens: Tokens) -> Usage {
+/// What was used as the journal has it.
+fn usage(tokens: Tokens, cost: Option<u64>) -> Usage {
     Usage {
         input_tokens: tokens.input,
         output_tokens: tokens.output,
         cached_tokens: tokens.cached,
         reasoning_tokens: tokens.reasoning,
-        cost_micros: None,
+        cost_micros: cost,
     }
 }
 

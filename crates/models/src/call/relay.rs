@@ -25,6 +25,8 @@ use super::doors::Door;
 use super::reader::Reader;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;
+use crate::catalogue::Answering;
+use crate::prices::Price;
 use crate::provider::{Reply, ReplyBody, Trouble};
 use crate::request::ModelRequest;
 use crate::tally::Tally;
@@ -64,8 +66,11 @@ struct Open {
     pass: BreakerPass,
     door: Arc<Door>,
     reservation: Option<Reservation>,
+    price: Option<Price>,
     peer: PeerId,
     began: Instant,
+    /// The target counts as busy until then.
+    _answering: Answering,
 }
 
 impl Relay {
@@ -121,16 +126,19 @@ impl Relay {
         &mut self,
         flight: InFlight,
         (pass, door): (BreakerPass, Arc<Door>),
-        reservation: Option<Reservation>,
+        (reservation, price): (Option<Reservation>, Option<Price>),
         (peer, began): (PeerId, Instant),
+        answering: Answering,
     ) {
         self.open = Some(Open {
             flight,
             pass,
             door,
             reservation,
+            price,
             peer,
             began,
+            _answering: answering,
         });
     }
 
@@ -230,18 +238,21 @@ impl Relay {
             pass,
             door: _,
             reservation,
+            price,
             peer,
             began,
+            _answering,
         }) = self.open.take()
         else {
             return;
         };
         flight.reply_arrived();
         let tokens = self.watch.used();
-        settle(reservation, tokens);
+        let cost = price.map(|price| price.of(tokens));
+        settle(reservation, tokens, cost);
         self.tally.used(peer.name(), tokens);
         self.tally.attempt(peer.name(), end.err());
-        flight.used(usage(tokens));
+        flight.used(usage(tokens, cost));
         let (status, verdict) = match end {
             Ok(()) => (Status::Success, Verdict::Success),
             Err(trouble @ (Trouble::ClientGone | Trouble::Expelled)) => {

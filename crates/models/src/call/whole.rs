@@ -29,11 +29,11 @@ impl Whole {
         terms: &Terms,
         mut flight: InFlight,
         reservation: Option<Reservation>,
-        tokens: Tokens,
+        (tokens, cost): (Tokens, Option<u64>),
     ) -> Self {
-        settle(reservation, tokens);
+        settle(reservation, tokens, cost);
         flight.reply_arrived();
-        flight.used(usage(tokens));
+        flight.used(usage(tokens, cost));
         flight.finish(Outcome {
             status: Status::Success,
             response: Some(ResponseSummary {

@@ -1,15 +1,17 @@
 //! The names that callers know models by, and where each leads.
 
+mod load;
 mod rotate;
 mod route;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
 use toolkit::breaker;
 
 use crate::provider::Provider;
+pub(crate) use load::Answering;
 pub use rotate::Rotation;
 pub(crate) use route::Leg;
 pub use route::{Route, Target};
@@ -28,6 +30,8 @@ pub struct Alias {
     pub tiers: Vec<Vec<String>>,
     /// Where each call begins within a tier.
     pub rotate: Rotation,
+    /// The share of each target where calls are spread by weight; 1 where it is not named.
+    pub weights: BTreeMap<String, u64>,
     /// How long all attempts together may take until the first byte, in milliseconds.
     pub deadline_ms: u64,
 }
@@ -59,6 +63,13 @@ pub enum CatalogueFault {
     Cycle(Vec<String>),
     /// An alias with more targets than [`TARGETS_MAX`].
     TooMany(String),
+    /// A weight of something that is none of the alias's targets.
+    Weight {
+        /// The alias.
+        alias: String,
+        /// What has the weight.
+        target: String,
+    },
 }
 
 impl fmt::Display for CatalogueFault {
@@ -85,6 +96,11 @@ impl fmt::Display for CatalogueFault {
                 target.escape_debug()
             ),
             Self::Cycle(names) => write!(f, "aliases lead in a circle: {}", names.join(" -> ")),
+            Self::Weight { alias, target } => write!(
+                f,
+                "the alias \"{alias}\" has a weight for \"{}\", which is none of its targets",
+                target.escape_debug()
+            ),
             Self::TooMany(name) => {
                 write!(
                     f,
@@ -158,6 +174,16 @@ impl Catalogue {
         for alias in aliases {
             let mut above = Vec::new();
             let tiers = catalogue.tiers(alias, aliases, &mut above)?;
+            let is_target = |name: &String| {
+                let mut targets = tiers.iter().flatten();
+                targets.any(|target| target.name() == *name)
+            };
+            if let Some(target) = alias.weights.keys().find(|name| !is_target(name)) {
+                return Err(CatalogueFault::Weight {
+                    alias: alias.name.clone(),
+                    target: target.clone(),
+                });
+            }
             catalogue
                 .aliases
                 .push(Arc::new(Route::new(alias, tiers, breaker)));
@@ -184,7 +210,12 @@ impl Catalogue {
             }
             if provider.offer().models.is_empty() {
                 // One breaker for all models that nobody has listed.
-                self.open.insert(own.to_owned(), single(""));
+                let open = single("");
+                for model in &provider.offer().examples {
+                    let route = Arc::new(open.for_model(model));
+                    self.listed.insert(format!("{own}/{model}"), route);
+                }
+                self.open.insert(own.to_owned(), open);
             }
         }
         for model in twice {
@@ -276,6 +307,17 @@ impl Catalogue {
         let (provider, model) = name.split_once('/')?;
         let open = self.open.get(provider).filter(|_| !model.is_empty())?;
         Some(Arc::new(open.for_model(model)))
+    }
+
+    /// Models that are only named in lists, with their routes: their providers take any name.
+    pub fn examples(&self) -> impl Iterator<Item = (String, &Arc<Route>)> {
+        self.providers.iter().flat_map(move |provider| {
+            provider.offer().examples.iter().filter_map(move |model| {
+                let name = format!("{}/{model}", provider.peer().name());
+                let route = self.listed.get(&name)?;
+                Some((name, route))
+            })
+        })
     }
 
     /// Every name that can be listed, with its route: aliases first, then the models of each provider.

@@ -1,11 +1,13 @@
 //! Where one name leads.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolkit::breaker::{self, Breaker};
 
 use super::Alias;
-use super::rotate::{Rotation, Wheel};
+use super::load::Load;
+use super::rotate::{Rotation, Standing, Wheel};
 use crate::provider::Provider;
 
 /// A model of a provider.
@@ -53,6 +55,8 @@ impl std::fmt::Debug for Target {
 pub(crate) struct Leg {
     pub target: Target,
     pub breaker: Arc<Breaker>,
+    pub load: Arc<Load>,
+    weight: u64,
 }
 
 #[derive(Debug)]
@@ -72,9 +76,11 @@ pub struct Route {
 
 impl Route {
     pub(super) fn new(alias: &Alias, tiers: Vec<Vec<Target>>, settings: breaker::Settings) -> Self {
-        let leg = |target| Leg {
-            target,
+        let leg = |target: Target| Leg {
             breaker: Breaker::new(settings),
+            load: Arc::default(),
+            weight: alias.weights.get(&target.name()).copied().unwrap_or(1),
+            target,
         };
         let tier = |targets: Vec<Target>| Tier {
             legs: targets.into_iter().map(leg).collect(),
@@ -93,6 +99,7 @@ impl Route {
             name: target.name(),
             tiers: Vec::new(),
             rotate: Rotation::None,
+            weights: BTreeMap::new(),
             deadline_ms,
         };
         Self::new(&alias, vec![vec![target]], settings)
@@ -107,6 +114,8 @@ impl Route {
                 .map(|leg| Leg {
                     target: Target::new(&leg.target.provider, model),
                     breaker: Arc::clone(&leg.breaker),
+                    load: Arc::clone(&leg.load),
+                    weight: leg.weight,
                 })
                 .collect(),
             wheel: Arc::clone(&tier.wheel),
@@ -132,14 +141,38 @@ impl Route {
         self.deadline_ms
     }
 
-    /// The targets in the order in which this call tries them.
-    pub(crate) fn turn(&self) -> Vec<Leg> {
+    /// The targets in the order in which this call tries them; `price` says what it can cost at each.
+    pub(crate) fn turn(&self, price: impl Fn(&Target) -> Option<u64>) -> Vec<Leg> {
+        let standing = |leg: &Leg| Standing {
+            weight: leg.weight,
+            latency_us: leg.load.latency_us(),
+            busy: leg.load.busy(),
+            price: match self.rotate {
+                Rotation::Cheapest => price(&leg.target),
+                _ => None,
+            },
+        };
         let mut out = Vec::new();
         for tier in &self.tiers {
-            let order = tier.wheel.order(self.rotate, tier.legs.len());
+            let standings: Vec<Standing> = tier.legs.iter().map(standing).collect();
+            let order = tier.wheel.order(self.rotate, &standings).into_iter();
             out.extend(order.filter_map(|at| tier.legs.get(at)).cloned());
         }
         out
+    }
+
+    /// How calls are spread over the targets of a tier.
+    #[must_use]
+    pub fn rotation(&self) -> Rotation {
+        self.rotate
+    }
+
+    /// The targets of each tier, with their weights.
+    pub fn tiers(&self) -> impl Iterator<Item = Vec<(&Target, u64)>> {
+        self.tiers.iter().map(|tier| {
+            let legs = tier.legs.iter();
+            legs.map(|leg| (&leg.target, leg.weight)).collect()
+        })
     }
 
     /// All targets, in the order of the configuration.

@@ -24,6 +24,7 @@ impl Face {
         let names: Vec<String> = self
             .catalogue
             .names()
+            .chain(self.catalogue.examples())
             .filter(|(name, route)| self.may_use(caller, name, route))
             .map(|(name, _)| name)
             .collect();

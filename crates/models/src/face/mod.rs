@@ -21,6 +21,7 @@ use wire::model::{Dialect, Endpoint};
 use crate::budget::Budgets;
 use crate::call::{self, Admitted, Served, Terms};
 use crate::catalogue::{Catalogue, Route, Target};
+use crate::prices::Prices;
 use crate::request::ModelRequest;
 use crate::tally::{Counted, Tally};
 use answer::{Answer, Told};
@@ -67,6 +68,7 @@ impl Face {
         gate: Arc<Gate>,
         catalogue: Catalogue,
         budgets: Option<Budgets>,
+        prices: Arc<Prices>,
         options: FaceOptions,
         salt: u64,
     ) -> Self {
@@ -78,6 +80,7 @@ impl Face {
                 stall_ms_max: options.stall_ms_max,
                 stream_ms_max: options.stream_ms_max,
                 budgets,
+                prices,
                 doors: Arc::default(),
                 tally: Arc::new(Tally::of(catalogue.provider_names())),
             },
@@ -189,7 +192,7 @@ impl Face {
             Ok(reservation) => reservation,
             Err(refusal) => return answer.refused(&refusal),
         };
-        let admitted = call::admit(gate, caller, &route, asked, origin).await;
+        let admitted = call::admit(gate, caller, &route, asked, origin, &self.terms.prices).await;
         let Admitted {
             permit,
             caller,
@@ -219,7 +222,7 @@ impl Face {
             return Ok(None);
         };
         let gate = &self.terms.gate;
-        let stop = match budgets.reserve(asked, caller, gate.wall_ms()) {
+        let stop = match budgets.reserve(asked, route, caller, gate.wall_ms()) {
             Ok(reservation) => return Ok(Some(reservation)),
             Err(stop) => stop,
         };
@@ -230,7 +233,7 @@ impl Face {
         };
         tracing::debug!("nothing was reserved: {stop}");
         let target = route.targets().next();
-        let facts = target.map(|target| call::describe(asked, target, caller));
+        let facts = target.map(|target| call::describe(asked, target, caller, &self.terms.prices));
         let facts = facts.unwrap_or_else(|| Facts::of(caller));
         Err(gate.refuse(&facts, origin, reason, retry_after_ms))
     }

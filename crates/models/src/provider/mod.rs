@@ -46,8 +46,12 @@ pub trait Provider: Send + Sync {
 pub struct Offer {
     /// Its models; where the list is empty, any name is passed on.
     pub models: Vec<String>,
-    /// The endpoints that it speaks.
+    /// Models that are named in lists where any name is passed on.
+    pub examples: Vec<String>,
+    /// The endpoints that it serves.
     pub endpoints: Vec<Endpoint>,
+    /// Those of them whose requests are translated for it.
+    pub translated: Vec<Endpoint>,
 }
 
 /// What became of a request.

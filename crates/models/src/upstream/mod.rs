@@ -127,6 +127,12 @@ impl HttpProvider {
             api_version: options.api_version,
             offer: Offer {
                 models: options.models,
+                examples: Vec::new(),
+                translated: spoken
+                    .iter()
+                    .copied()
+                    .filter(|endpoint| !options.api.has(*endpoint))
+                    .collect(),
                 endpoints: spoken,
             },
             api: options.api,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ledger::Ledger;
-use super::{Budget, Counter, Held, Reservation, Settle, Stop};
+use super::{Budget, Counter, Held, Reservation, Settle, Spend, Stop};
 use crate::directory;
 use crate::log::{FileLog, Log as _, LogError, SyncPolicy};
 
@@ -176,18 +176,24 @@ impl Shared {
 }
 
 impl Settle for Shared {
-    fn settle(&self, held: &[Held], cost: u64, used: u64) {
+    fn settle(&self, held: &[Held], cost: Spend, used: Spend) {
         let mut kept = self.lock();
         kept.ledger.settle(held, cost, used);
-        if used == 0 {
+        if used == Spend::default() {
             return;
         }
         let Some(log) = &kept.log else {
             return;
         };
         let mut lines = String::new();
-        for (account, window) in held {
-            lines.push_str(&format!("{account}\t{window}\t{used}\n"));
+        for (account, window, unit) in held {
+            let used = used.of(*unit);
+            if used > 0 {
+                lines.push_str(&format!("{account}\t{window}\t{used}\n"));
+            }
+        }
+        if lines.is_empty() {
+            return;
         }
         match log.append(lines.as_bytes()) {
             // What cannot be written down is the last that is given out.
@@ -202,7 +208,7 @@ impl Settle for Shared {
 }
 
 impl Counter for FileCounter {
-    fn reserve(&self, budgets: &[Budget], cost: u64, now_ms: i64) -> Result<Reservation, Stop> {
+    fn reserve(&self, budgets: &[Budget], cost: Spend, now_ms: i64) -> Result<Reservation, Stop> {
         let mut kept = self.0.lock();
         if kept.log.is_none() && !budgets.is_empty() {
             return Err(Stop::Failed);
@@ -245,6 +251,7 @@ mod tests {
     fn own() -> [Budget; 1] {
         [Budget {
             account: "each key:a".into(),
+            unit: super::super::Unit::Tokens,
             most: 100,
             window_ms: 1_000,
         }]
@@ -254,9 +261,15 @@ mod tests {
     fn what_was_settled_is_there_after_a_restart_and_what_was_open_is_not() {
         let scratch = Scratch::new("restart");
         let counter = FileCounter::open(&scratch.file()).unwrap();
-        counter.reserve(&own(), 50, 0).unwrap().settle(30);
-        counter.reserve(&own(), 50, 0).unwrap().settle(12);
-        std::mem::forget(counter.reserve(&own(), 50, 0).unwrap());
+        counter
+            .reserve(&own(), Spend::tokens(50), 0)
+            .unwrap()
+            .settle(Spend::tokens(30));
+        counter
+            .reserve(&own(), Spend::tokens(50), 0)
+            .unwrap()
+            .settle(Spend::tokens(12));
+        std::mem::forget(counter.reserve(&own(), Spend::tokens(50), 0).unwrap());
         assert_eq!(counter.used(&own()[0], 0), 92);
         drop(counter);
         // The forgotten reservation still holds the first file open; a killed process would not.
@@ -288,11 +301,14 @@ mod tests {
     fn where_nothing_can_be_written_down_nothing_is_given_out() {
         let scratch = Scratch::new("failed");
         let counter = FileCounter::open(&scratch.file()).unwrap();
-        let held = counter.reserve(&own(), 10, 0).unwrap();
+        let held = counter.reserve(&own(), Spend::tokens(10), 0).unwrap();
         fs::remove_file(scratch.file()).unwrap();
-        held.settle(5);
-        assert_eq!(counter.reserve(&own(), 1, 0).unwrap_err(), Stop::Failed);
-        assert!(counter.reserve(&[], 1, 0).is_ok());
+        held.settle(Spend::tokens(5));
+        assert_eq!(
+            counter.reserve(&own(), Spend::tokens(1), 0).unwrap_err(),
+            Stop::Failed
+        );
+        assert!(counter.reserve(&[], Spend::tokens(1), 0).is_ok());
     }
 
     #[test]
@@ -304,7 +320,10 @@ mod tests {
             matches!(second, CounterError::Log(_, LogError::Locked)),
             "{second}"
         );
-        first.reserve(&own(), 50, 0).unwrap().settle(30);
+        first
+            .reserve(&own(), Spend::tokens(50), 0)
+            .unwrap()
+            .settle(Spend::tokens(30));
         drop(first);
         let next = FileCounter::open(&scratch.file()).unwrap();
         assert_eq!(next.used(&own()[0], 0), 30);

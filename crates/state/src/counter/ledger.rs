@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
-    ACCOUNT_BYTES_MAX, ACCOUNTS_MAX, Budget, Counter, Held, Left, Reservation, Settle, Stop,
+    ACCOUNT_BYTES_MAX, ACCOUNTS_MAX, Budget, Counter, Held, Left, Reservation, Settle, Spend, Stop,
+    Unit,
 };
 
 /// One account.
@@ -41,7 +42,7 @@ impl Ledger {
     pub fn reserve(
         &mut self,
         budgets: &[Budget],
-        cost: u64,
+        cost: Spend,
         now_ms: i64,
     ) -> Result<(Vec<Held>, Option<Left>), Stop> {
         let mut least: Option<Left> = None;
@@ -52,14 +53,14 @@ impl Ledger {
             let taken = self.taken(budget, now_ms);
             let left = budget.most.saturating_sub(taken);
             let ends_in_ms = budget.ends_in_ms(now_ms);
-            let Some(rest) = left.checked_sub(cost) else {
+            let Some(rest) = left.checked_sub(cost.of(budget.unit)) else {
                 return Err(Stop::Spent {
                     account: Arc::clone(&budget.account),
                     left,
                     ends_in_ms,
                 });
             };
-            if least.is_none_or(|least| rest < least.left) {
+            if budget.unit == Unit::Tokens && least.is_none_or(|least| rest < least.left) {
                 least = Some(Left {
                     most: budget.most,
                     left: rest,
@@ -73,8 +74,8 @@ impl Ledger {
             let window = budget.window(now_ms);
             let account = self.0.entry(Arc::clone(&budget.account)).or_default();
             *account = account.at(window);
-            account.reserved = account.reserved.saturating_add(cost);
-            held.push((Arc::clone(&budget.account), window));
+            account.reserved = account.reserved.saturating_add(cost.of(budget.unit));
+            held.push((Arc::clone(&budget.account), window, budget.unit));
         }
         Ok((held, least))
     }
@@ -99,13 +100,13 @@ impl Ledger {
     }
 
     /// Puts what was used in the place of what was reserved. A window that is over keeps its own.
-    pub fn settle(&mut self, held: &[Held], cost: u64, used: u64) {
-        for (name, window) in held {
+    pub fn settle(&mut self, held: &[Held], cost: Spend, used: Spend) {
+        for (name, window, unit) in held {
             if let Some(account) = self.0.get_mut(name)
                 && account.window == *window
             {
-                account.reserved = account.reserved.saturating_sub(cost);
-                account.used = account.used.saturating_add(used);
+                account.reserved = account.reserved.saturating_sub(cost.of(*unit));
+                account.used = account.used.saturating_add(used.of(*unit));
             }
         }
     }
@@ -149,13 +150,13 @@ impl Shared {
 }
 
 impl Settle for Shared {
-    fn settle(&self, held: &[Held], cost: u64, used: u64) {
+    fn settle(&self, held: &[Held], cost: Spend, used: Spend) {
         self.lock().settle(held, cost, used);
     }
 }
 
 impl Counter for MemoryCounter {
-    fn reserve(&self, budgets: &[Budget], cost: u64, now_ms: i64) -> Result<Reservation, Stop> {
+    fn reserve(&self, budgets: &[Budget], cost: Spend, now_ms: i64) -> Result<Reservation, Stop> {
         let (held, left) = self.0.lock().reserve(budgets, cost, now_ms)?;
         let settle = Arc::clone(&self.0) as Arc<dyn Settle>;
         Ok(Reservation::new(settle, held, cost, left))
@@ -175,6 +176,7 @@ mod tests {
     fn budget(account: &str, most: u64, window_ms: u64) -> Budget {
         Budget {
             account: account.into(),
+            unit: Unit::Tokens,
             most,
             window_ms,
         }
@@ -184,26 +186,42 @@ mod tests {
     fn what_is_reserved_is_settled_or_given_back() {
         let counter = MemoryCounter::default();
         let own = budget("a", 100, 0);
-        let first = counter.reserve(std::slice::from_ref(&own), 60, 0).unwrap();
+        let first = counter
+            .reserve(std::slice::from_ref(&own), Spend::tokens(60), 0)
+            .unwrap();
         assert_eq!(first.left().unwrap().left, 40);
         let stop = counter
-            .reserve(std::slice::from_ref(&own), 41, 0)
+            .reserve(std::slice::from_ref(&own), Spend::tokens(41), 0)
             .unwrap_err();
         assert!(matches!(stop, Stop::Spent { left: 40, .. }), "{stop:?}");
-        drop(counter.reserve(std::slice::from_ref(&own), 40, 0).unwrap());
-        first.settle(10);
+        drop(
+            counter
+                .reserve(std::slice::from_ref(&own), Spend::tokens(40), 0)
+                .unwrap(),
+        );
+        first.settle(Spend::tokens(10));
         assert_eq!(counter.used(&own, 0), 10);
         counter
-            .reserve(std::slice::from_ref(&own), 90, 0)
+            .reserve(std::slice::from_ref(&own), Spend::tokens(90), 0)
             .unwrap()
-            .settle(200);
+            .settle(Spend::tokens(200));
         assert_eq!(
             counter.used(&own, 0),
             210,
             "more than was reserved counts as well"
         );
-        assert!(counter.reserve(std::slice::from_ref(&own), 1, 0).is_err());
-        assert!(counter.reserve(&[], 7, 0).unwrap().left().is_none());
+        assert!(
+            counter
+                .reserve(std::slice::from_ref(&own), Spend::tokens(1), 0)
+                .is_err()
+        );
+        assert!(
+            counter
+                .reserve(&[], Spend::tokens(7), 0)
+                .unwrap()
+                .left()
+                .is_none()
+        );
     }
 
     #[test]
@@ -211,7 +229,7 @@ mod tests {
         let counter = MemoryCounter::default();
         let (key, team) = (budget("key", 100, 0), budget("team", 50, 0));
         let both = [key.clone(), team.clone()];
-        let held = counter.reserve(&both, 30, 0).unwrap();
+        let held = counter.reserve(&both, Spend::tokens(30), 0).unwrap();
         assert_eq!(
             held.left().unwrap(),
             Left {
@@ -220,18 +238,45 @@ mod tests {
                 ends_in_ms: None
             }
         );
-        assert!(counter.reserve(&both, 30, 0).is_err());
+        assert!(counter.reserve(&both, Spend::tokens(30), 0).is_err());
         assert_eq!((counter.used(&key, 0), counter.used(&team, 0)), (30, 30));
-        held.settle(5);
+        held.settle(Spend::tokens(5));
         assert_eq!((counter.used(&key, 0), counter.used(&team, 0)), (5, 5));
+    }
+
+    #[test]
+    fn tokens_and_money_are_reserved_in_one_step_each_on_its_own_accounts() {
+        let counter = MemoryCounter::default();
+        let money = Budget {
+            unit: Unit::Micros,
+            ..budget("dollars", 100, 0)
+        };
+        let both = [budget("tokens", 50, 0), money.clone()];
+        let cost = Spend {
+            tokens: 10,
+            micros: 90,
+        };
+        let held = counter.reserve(&both, cost, 0).unwrap();
+        assert_eq!(held.left().unwrap().left, 40, "headers tell of tokens");
+        let stop = counter.reserve(&both, cost, 0).unwrap_err();
+        assert!(
+            matches!(stop, Stop::Spent { left: 10, .. }),
+            "the money is short: {stop:?}"
+        );
+        assert_eq!(counter.used(&both[0], 0), 10, "and no token was reserved");
+        held.settle(Spend {
+            tokens: 3,
+            micros: 7,
+        });
+        assert_eq!((counter.used(&both[0], 0), counter.used(&money, 0)), (3, 7));
     }
 
     #[test]
     fn a_window_that_is_over_is_forgotten_and_late_settlements_with_it() {
         let counter = MemoryCounter::default();
         let own = [budget("a", 100, 1_000)];
-        let late = counter.reserve(&own, 100, 999).unwrap();
-        let stop = counter.reserve(&own, 1, 999).unwrap_err();
+        let late = counter.reserve(&own, Spend::tokens(100), 999).unwrap();
+        let stop = counter.reserve(&own, Spend::tokens(1), 999).unwrap_err();
         assert!(
             matches!(
                 stop,
@@ -242,10 +287,10 @@ mod tests {
             ),
             "{stop:?}"
         );
-        let next = counter.reserve(&own, 100, 1_000).unwrap();
-        late.settle(100);
+        let next = counter.reserve(&own, Spend::tokens(100), 1_000).unwrap();
+        late.settle(Spend::tokens(100));
         assert_eq!(counter.used(&own[0], 1_000), 100);
-        next.settle(1);
+        next.settle(Spend::tokens(1));
         assert_eq!(counter.used(&own[0], 1_000), 1);
         assert_eq!(counter.used(&own[0], -1), 0);
     }
@@ -261,13 +306,15 @@ mod tests {
                 let (used, most) = (Arc::clone(&used), Arc::clone(&most));
                 std::thread::spawn(move || {
                     for call in 0..200 {
-                        let Ok(held) = counter.reserve(std::slice::from_ref(&own), 20, 0) else {
+                        let Ok(held) =
+                            counter.reserve(std::slice::from_ref(&own), Spend::tokens(20), 0)
+                        else {
                             continue;
                         };
                         most.fetch_max(counter.used(&own, 0), Ordering::SeqCst);
                         let spends = (caller + call) % 7;
                         used.fetch_add(spends, Ordering::SeqCst);
-                        held.settle(spends);
+                        held.settle(Spend::tokens(spends));
                     }
                 })
             })
@@ -296,12 +343,12 @@ mod tests {
             for (what, cost, spends) in steps {
                 if what > 0 {
                     let room = 200 - settled - open.iter().map(|(_, cost)| cost).sum::<u64>();
-                    let reserved = counter.reserve(&own, cost, 0);
+                    let reserved = counter.reserve(&own, Spend::tokens(cost), 0);
                     prop_assert_eq!(reserved.is_ok(), cost <= room);
                     open.extend(reserved.ok().map(|held| (held, cost)));
                 } else if let Some((held, cost)) = open.pop() {
                     settled += spends.min(cost);
-                    held.settle(spends.min(cost));
+                    held.settle(Spend::tokens(spends.min(cost)));
                 }
                 let taken = settled + open.iter().map(|(_, cost)| cost).sum::<u64>();
                 prop_assert_eq!(counter.used(&own[0], 0), taken);

@@ -19,11 +19,49 @@ pub const ACCOUNTS_MAX: usize = 65_536;
 /// Longest name of an account, in bytes.
 pub const ACCOUNT_BYTES_MAX: usize = 512;
 
+/// What an account counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unit {
+    /// Tokens of a model.
+    #[default]
+    Tokens,
+    /// Millionths of a dollar.
+    Micros,
+}
+
+/// How much is used, in each unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spend {
+    /// Tokens of a model.
+    pub tokens: u64,
+    /// Millionths of a dollar.
+    pub micros: u64,
+}
+
+impl Spend {
+    /// So many tokens, and no money.
+    #[must_use]
+    pub fn tokens(tokens: u64) -> Self {
+        Self { tokens, micros: 0 }
+    }
+
+    /// How much of a unit.
+    #[must_use]
+    pub fn of(self, unit: Unit) -> u64 {
+        match unit {
+            Unit::Tokens => self.tokens,
+            Unit::Micros => self.micros,
+        }
+    }
+}
+
 /// What may be used of one account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     /// The account.
     pub account: Arc<str>,
+    /// What it counts.
+    pub unit: Unit,
     /// How much may be used within a window.
     pub most: u64,
     /// The length of a window, in milliseconds; windows begin at its multiples since 1970. 0: there is one
@@ -80,7 +118,7 @@ impl fmt::Display for Stop {
 
 impl std::error::Error for Stop {}
 
-/// What is left of the budget that has the least left.
+/// What is left of the budget of tokens that has the least left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left {
     /// The whole budget.
@@ -97,19 +135,19 @@ pub trait Counter: Send + Sync {
     ///
     /// # Errors
     /// [`Stop`]; nothing is reserved then.
-    fn reserve(&self, budgets: &[Budget], cost: u64, now_ms: i64) -> Result<Reservation, Stop>;
+    fn reserve(&self, budgets: &[Budget], cost: Spend, now_ms: i64) -> Result<Reservation, Stop>;
 
     /// What is used of an account in the window at a time, reservations included.
     fn used(&self, budget: &Budget, now_ms: i64) -> u64;
 }
 
-/// One account of a reservation: its name and the window.
-pub(crate) type Held = (Arc<str>, i64);
+/// One account of a reservation: its name, the window, and what it counts.
+pub(crate) type Held = (Arc<str>, i64, Unit);
 
 /// Settles reservations.
 pub(crate) trait Settle: Send + Sync {
     /// Gives `cost` back to the accounts and puts `used` in its place.
-    fn settle(&self, held: &[Held], cost: u64, used: u64);
+    fn settle(&self, held: &[Held], cost: Spend, used: Spend);
 }
 
 /// A reservation. Dropped without being settled, it gives everything back.
@@ -117,7 +155,7 @@ pub(crate) trait Settle: Send + Sync {
 pub struct Reservation {
     counter: Arc<dyn Settle>,
     held: Vec<Held>,
-    cost: u64,
+    cost: Spend,
     left: Option<Left>,
 }
 
@@ -125,7 +163,7 @@ impl Reservation {
     pub(crate) fn new(
         counter: Arc<dyn Settle>,
         held: Vec<Held>,
-        cost: u64,
+        cost: Spend,
         left: Option<Left>,
     ) -> Self {
         Self {
@@ -136,14 +174,14 @@ impl Reservation {
         }
     }
 
-    /// What was left when it was made; `None` where it is on no account.
+    /// What was left when it was made; `None` where it is on no account of tokens.
     #[must_use]
     pub fn left(&self) -> Option<Left> {
         self.left
     }
 
     /// Puts what was used in its place: less gives the rest back, more counts as well.
-    pub fn settle(mut self, used: u64) {
+    pub fn settle(mut self, used: Spend) {
         let held = std::mem::take(&mut self.held);
         if !held.is_empty() {
             self.counter.settle(&held, self.cost, used);
@@ -154,7 +192,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if !self.held.is_empty() {
-            self.counter.settle(&self.held, self.cost, 0);
+            self.counter.settle(&self.held, self.cost, Spend::default());
         }
     }
 }

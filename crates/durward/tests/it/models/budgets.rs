@@ -145,7 +145,10 @@ fn accounts_and_journal_agree_after_a_kill_in_the_middle_of_streams() {
 #[test]
 fn wrong_budgets_are_refused_by_name() {
     for (budget, says) in [
-        ("{}", "has no tokens"),
+        ("{}", "has neither tokens nor cost"),
+        ("{ tokens: 1, cost: 1 }", "has both tokens and cost"),
+        ("{ cost: 1.1234567 }", "is no amount of dollars"),
+        ("{ cost: -1 }", "is no amount of dollars"),
         ("{ tokens: -1 }", "is not a whole number"),
         ("{ tokens: 0 }", "is outside of"),
         ("{ tokens: 1, window: 1ms }", "is outside of"),

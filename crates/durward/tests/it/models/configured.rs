@@ -59,9 +59,17 @@ fn wrong_configurations_are_refused_with_the_place() {
         (with("s: { tiers: a/x }"), "has to be a list"),
         (
             with("s: { tiers: [a/x], rotate: dice }"),
-            "is none of none, round_robin",
+            "is none of none, round_robin, weighted",
         ),
         (with("s: { tiers: [a/x], deadline: 1ms }"), "is outside of"),
+        (
+            with("s: { tiers: [a/x], weights: { a/y: 2 } }"),
+            "none of its targets",
+        ),
+        (
+            with("s: { tiers: [a/x], weights: { a/x: -1 } }"),
+            "no whole number",
+        ),
     ];
     for (yaml, says) in cases {
         let place = place(&yaml, &[]);
