@@ -8,6 +8,7 @@ use gate::policy::{CONDITIONS, Operation, effects, when};
 use gate::{ControlKind, Reason};
 use mcp::http::refused::Refused;
 use mcp::message::frames::{UPSTREAM_CODE, UpstreamFault};
+use mcp::message::refusal::META_REFUSAL;
 use net::http::server::BodyFault;
 
 use crate::cli::Cli;
@@ -167,24 +168,37 @@ fn requests(out: &mut dyn Write) -> io::Result<()> {
 fn refusals(out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "## Refusals by the gate\n\nAn MCP client is refused with a JSON-RPC error, label in `data.reason`; a built-in tool that is refused inside its call answers"
+        "## Refusals by the gate\n\nA refused `tools/call` is answered with a tool result that has `isError`: a text for the model (message and advice), and"
     )?;
     writeln!(
         out,
-        "with `isError` and the label as `code` of its failure; a client over plain HTTP sees the status.\n"
+        "`structuredContent` with the label as `reason`, `final_rule`, `retryable` and, where it is known, `retry_after_ms`. Where the tool"
     )?;
     writeln!(
         out,
-        "| reason | retry can help | MCP error | MCP tool result | HTTP status | message |\n|---|---|---|---|---|---|"
+        "declares an output schema the same members are in `_meta`, under `{META_REFUSAL}`, because clients hold `structuredContent` against"
+    )?;
+    writeln!(
+        out,
+        "that schema. With `refusals: error`, and for every other method, the answer is a JSON-RPC error with the same members in `data`."
+    )?;
+    writeln!(
+        out,
+        "A built-in tool that is refused inside its call has the label as `code` of its failure; a client over plain HTTP sees the status.\n"
+    )?;
+    writeln!(
+        out,
+        "| reason | retry can help | MCP error | HTTP status | message | advice |\n|---|---|---|---|---|---|"
     )?;
     for reason in Reason::ALL {
         writeln!(
             out,
-            "| `{label}` | {} | {} | `isError`, `{label}` | {} | {} |",
+            "| `{label}` | {} | {} | {} | {} | {} |",
             yes(reason.is_retryable()),
             toolkit::reasons::mcp_error(reason),
             toolkit::reasons::http_status(reason).as_u16(),
             reason.sentence("RULE"),
+            reason.advice(),
             label = reason.label(),
         )?;
     }

@@ -92,6 +92,7 @@ fn guard(
         limits: plan.limits,
         approval: plan.approval,
         inspect: settings.inspect.for_gate(),
+        flow: settings.flow(&Arc::default()),
     };
     let mut socket = bind_control(places, &plan.name).inspect_err(|_| {
         // The journal was opened for nothing; a failure here is the lesser one.
@@ -158,6 +159,7 @@ fn open(
         roles: plan.reads.arguments.clone(),
         descriptions: plan.descriptions.clone(),
         pins: plan.pins.clone(),
+        refusals: plan.refusals,
     };
     let options = StdioOptions {
         caller: gate::Caller::local(&places.user),

@@ -14,6 +14,16 @@ impl Label {
     /// All, in the order of the reference page.
     pub const ALL: [Self; 2] = [Self::Untrusted, Self::Private];
 
+    /// The word for a session that has all of them, in policies and in records.
+    pub const BOTH: &str = "untrusted+private";
+
+    /// The words that a rule may ask for.
+    pub(crate) fn asked() -> Vec<&'static str> {
+        let mut words = Self::ALL.map(Self::word).to_vec();
+        words.push(Self::BOTH);
+        words
+    }
+
     /// The word in the configuration, in policies and in records.
     #[must_use]
     pub fn word(self) -> &'static str {

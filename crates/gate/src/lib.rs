@@ -12,6 +12,7 @@ pub mod channel;
 pub mod clock;
 pub mod effect;
 pub mod facts;
+pub mod flow;
 pub mod identity;
 pub mod inspect;
 pub mod journal;

@@ -21,6 +21,8 @@ closed_set! {
         ClientNotificationDropped "client_notification_dropped": "a notification of an unknown kind was not passed on";
         ClientParamsUnusable "client_params_unusable": "a request was refused whose params do not fit its method";
         ElicitationUnanswered "elicitation_unanswered": "the client did not answer a question about approval; other channels still may";
+        InspectionDenied "inspection_denied": "a notification of the server was held back by a rule of inspect";
+        InspectionMasked "inspection_masked": "something was masked in a notification of the server";
         ModernRequestRefused "modern_request_refused": "the headers of a request do not fit its body, or say what is not known here";
         RequestStateUnusable "request_state_unusable": "a client came back with a requestState that is unknown, used, too old or of another request";
         ServerAnsweredAgain "server_answered_again": "a second or late answer to a call was dropped";
@@ -34,6 +36,7 @@ closed_set! {
         ServerNotificationDropped "server_notification_dropped": "a notification of the server had no reader and was dropped";
         ServerRefusesAgain "server_refuses_again": "the server that was started again refuses a log level or subscription that it had taken before";
         ServerRequestUnplaced "server_request_unplaced": "a request of the server had no reader and was refused";
+        ServerSessionReopened "server_session_reopened": "the server had lost its session, which was opened again; log level and subscriptions are asked for again";
         ServerRestarted "server_restarted": "the server had ended and was started again";
         SubscriptionsNotRenewed "subscriptions_not_renewed": "the policy has changed since the server was subscribed to, and it was started again; clients have to subscribe again";
     }

@@ -17,6 +17,9 @@ const FORWARDED: [HeaderName; 3] = [
     HeaderName::from_static("openai-beta"),
 ];
 
+/// The header that names a request.
+const ID: HeaderName = HeaderName::from_static("x-request-id");
+
 /// A request to a model.
 #[derive(Debug)]
 pub struct ModelRequest {
@@ -130,10 +133,24 @@ impl ModelRequest {
         &self.headers
     }
 
+    /// The same for a provider of another dialect, which knows nothing of a dialect's own headers.
+    pub(crate) fn common_headers(&self) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        for name in FORWARDED {
+            headers.remove(name);
+        }
+        headers
+    }
+
     /// Names the request for the provider.
     pub(crate) fn set_id(&mut self, id: HeaderValue) {
-        let name = HeaderName::from_static("x-request-id");
-        self.headers.insert(name, id);
+        self.headers.insert(ID, id);
+    }
+
+    /// Its id; empty where it has none.
+    pub(crate) fn id(&self) -> &str {
+        let id = self.headers.get(ID).and_then(|id| id.to_str().ok());
+        id.unwrap_or_default()
     }
 
     /// Whether the caller wants to be told in the stream what was used.

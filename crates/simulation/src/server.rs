@@ -52,7 +52,16 @@ fn answer(
     }
     service.sessions.sweep(service.now_ms());
     let context = Context::new(service, caller, reply);
-    Ok(told((tool.run)(&context, args)?))
+    let mut answer = told((tool.run)(&context, args)?);
+    if let Some(shown) = tool.shown {
+        let result = Value::Object(answer.structured.take().unwrap_or_default());
+        answer.content = shown(&result)?;
+        answer.structured = match result {
+            Value::Object(members) => Some(members),
+            _ => None,
+        };
+    }
+    Ok(answer)
 }
 
 /// A result as clients get it: as data, and as text for those that read only text.

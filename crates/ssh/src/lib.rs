@@ -9,6 +9,7 @@
 //!   (`upstream`). Only `upstream` names the SSH library.
 
 pub mod command;
+pub mod config;
 mod environment;
 pub mod hosts;
 mod metrics;

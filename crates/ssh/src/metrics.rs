@@ -109,36 +109,43 @@ impl Metrics {
             ));
         }
         out.extend(pool.measures());
-        type Level = fn(&LaneState) -> usize;
-        let levels: [(&str, &str, Level); 2] = [
-            (
-                "mcp_pool_connections_active",
-                "Connections with a command",
-                |lane| lane.total.saturating_sub(lane.idle),
-            ),
-            (
-                "mcp_pool_connections_idle",
-                "Connections without a command",
-                |lane| lane.idle,
-            ),
-        ];
-        for (name, about, level) in levels {
-            let mut by_host: BTreeMap<&str, u64> = BTreeMap::new();
-            for lane in lanes {
-                let count = u64::try_from(level(lane)).unwrap_or(u64::MAX);
-                *by_host.entry(&lane.host).or_default() += count;
-            }
-            for (host, count) in by_host {
-                out.push(Measure::new(
-                    name,
-                    about,
-                    &[("host", host)],
-                    Measured::Level(count),
-                ));
-            }
-        }
+        out.extend(of_lanes(lanes));
         out
     }
+}
+
+/// How the connections stand, by host.
+fn of_lanes(lanes: &[LaneState]) -> Vec<Measure> {
+    let mut out = Vec::new();
+    type Level = fn(&LaneState) -> usize;
+    let levels: [(&str, &str, Level); 2] = [
+        (
+            "mcp_pool_connections_active",
+            "Connections with a command",
+            |lane| lane.total.saturating_sub(lane.idle),
+        ),
+        (
+            "mcp_pool_connections_idle",
+            "Connections without a command",
+            |lane| lane.idle,
+        ),
+    ];
+    for (name, about, level) in levels {
+        let mut by_host: BTreeMap<&str, u64> = BTreeMap::new();
+        for lane in lanes {
+            let count = u64::try_from(level(lane)).unwrap_or(u64::MAX);
+            *by_host.entry(&lane.host).or_default() += count;
+        }
+        for (host, count) in by_host {
+            out.push(Measure::new(
+                name,
+                about,
+                &[("host", host)],
+                Measured::Level(count),
+            ));
+        }
+    }
+    out
 }
 
 fn add(counts: &mut [u64], at: usize) {

@@ -4,15 +4,16 @@
 //! judged again with those places, and what runs names them instead of the links: who changes a link after that
 //! changes nothing. Directories on the way may still be replaced; `docs/security.md` says what that leaves.
 
+use std::time::Duration;
+
 use gate::paths::{PathArgument, Role, meanings};
 use serde_json::{Map, Value};
 use toolkit::cancel::Cancel;
 use toolkit::server::{Failure, ReplySink};
 
-use crate::command::{Command, Operand, Part};
+use crate::command::{Command, Part};
 use crate::hosts::{Host, Links};
-use crate::server::Ssh;
-use crate::sessions::Session;
+use crate::pool::Slot;
 use crate::tools::normalised;
 
 /// Opens a file, and reads it where what was opened is what was judged.
@@ -40,21 +41,29 @@ pub(crate) fn argument(text: &str) -> PathArgument {
     }
 }
 
-impl Ssh {
+/// The host that is asked, and how long that may take.
+pub(crate) struct Asking<'a, F> {
+    pub host: &'a Host,
+    /// A channel to it, which is only waited for where it is needed.
+    pub slot: F,
+    pub wait: Duration,
+}
+
+impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
     /// The commands with every path as the place that it leads to; judged again where one leads elsewhere.
-    pub(crate) async fn opened(
-        &self,
-        session: &Session,
+    pub async fn opened(
+        self,
         commands: Vec<Command>,
         reply: &ReplySink,
     ) -> Result<Opened, Failure> {
         let uses: Vec<_> = commands.iter().map(Command::uses).collect();
         let operands = uses.iter().flat_map(|uses| &uses.operands);
-        let operands: Vec<&Operand<'_>> = operands
+        let paths: Vec<&str> = operands
             .filter(|operand| operand.part == Part::Path)
+            .map(|operand| operand.text)
             .collect();
         let mut elsewhere = Map::new();
-        if operands.is_empty() || session.host.links == Links::Trusted {
+        if paths.is_empty() || self.host.links == Links::Trusted {
             drop(uses);
             return Ok(Opened {
                 commands,
@@ -62,8 +71,7 @@ impl Ssh {
                 is_checked: false,
             });
         }
-        let paths: Vec<&str> = operands.iter().map(|operand| operand.text).collect();
-        let places = self.led(session, &paths, reply.cancel()).await?;
+        let places = self.led(&paths, reply.cancel()).await?;
         let mut found = Vec::new();
         for (path, place) in paths.iter().zip(&places) {
             if *place != normalised(path) && elsewhere.get(*path).is_none() {
@@ -88,23 +96,16 @@ impl Ssh {
     }
 
     /// Where each of these paths leads.
-    async fn led(
-        &self,
-        session: &Session,
-        paths: &[&str],
-        cancel: &Cancel,
-    ) -> Result<Vec<String>, Failure> {
+    async fn led(self, paths: &[&str], cancel: &Cancel) -> Result<Vec<String>, Failure> {
+        let Self { host, slot, wait } = self;
         let asking = async {
-            self.slot(session)
-                .await
-                .map(|slot| slot.lead(paths))?
-                .await
-                .map_err(|error| unled(&session.host, &error))
+            let slot = slot.await?;
+            slot.lead(paths).await.map_err(|error| unled(host, &error))
         };
         let late = "the host did not say in time where the paths lead; the command did not run";
         let gone = "the command was cancelled before it was sent; it did not run";
         let (led, _) = tokio::select! {
-            led = tokio::time::timeout(self.limits().queue_wait(), asking) => {
+            led = tokio::time::timeout(wait, asking) => {
                 led.map_err(|_| Failure::new("paths_unchecked", late).retryable())??
             }
             () = cancel.cancelled() => return Err(Failure::new("cancelled", gone)),

@@ -18,6 +18,7 @@ use toolkit::server::{
 
 use crate::Environment;
 use crate::command::{Command, Part};
+use crate::config::Person;
 use crate::hosts::{Host, Hosts, Limits, Secret};
 use crate::metrics::Metrics;
 use crate::outputs::Kept;
@@ -87,7 +88,15 @@ impl Ssh {
                 "{HOSTS} is not given: name the file with the hosts"
             ));
         };
-        let hosts = Hosts::read(path).map_err(|fault| fault.to_string())?;
+        let home = variable("HOME").map(PathBuf::from);
+        let person = Person {
+            home: home.unwrap_or_default(),
+            user: variable("USER")
+                .or_else(|| variable("LOGNAME"))
+                .unwrap_or_default(),
+            agent: variable("SSH_AUTH_SOCK").map(PathBuf::from),
+        };
+        let hosts = Hosts::read(path, &person).map_err(|fault| fault.to_string())?;
         let values = hosts.variables().into_iter().filter_map(|name| {
             let value = variable(&name)?;
             Some((name, value))
@@ -97,7 +106,7 @@ impl Ssh {
         Ok(server.keeping(setup.state.clone()))
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    fn limits(&self) -> &Limits {
         &self.hosts.limits
     }
 
@@ -112,6 +121,10 @@ impl Ssh {
     async fn connect(&self, args: Args<'_>, by: &SessionRef) -> Result<Answer, Failure> {
         let name = args.text("host")?;
         let Some(host) = self.hosts.named(name) else {
+            if let Some(why) = self.hosts.unusable.get(name) {
+                let wrong = format!("{name} cannot be used: {why}");
+                return Err(Failure::new("unusable_host", wrong));
+            }
             let wrong = format!("there is no host \"{name}\" in the operator's list");
             return Err(Failure::new("unknown_host", wrong));
         };
@@ -156,7 +169,7 @@ impl Ssh {
         Ok(Answer::data(json!({"session_id": &*session.id})))
     }
 
-    pub(crate) async fn slot(&self, session: &Session) -> Result<crate::pool::Slot, Failure> {
+    async fn slot(&self, session: &Session) -> Result<crate::pool::Slot, Failure> {
         let given = session
             .password
             .as_ref()
@@ -165,6 +178,18 @@ impl Ssh {
             .slot(&session.host, given)
             .await
             .map_err(|fault| failure(&session.host, fault))
+    }
+
+    /// The host of a session, to be asked where paths lead.
+    fn asking<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> paths::Asking<'a, impl Future<Output = Result<crate::pool::Slot, Failure>>> {
+        paths::Asking {
+            host: &session.host,
+            slot: self.slot(session),
+            wait: self.limits().queue_wait(),
+        }
     }
 
     /// Runs one command. What runs is stopped where this is dropped.
@@ -215,7 +240,7 @@ impl Ssh {
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(tool, args)?;
-        let opened = self.opened(&session, commands, reply).await?;
+        let opened = self.asking(&session).opened(commands, reply).await?;
         let Some(command) = opened.commands.first() else {
             return Err(Failure::new("unfit_arguments", "there is no command"));
         };
@@ -251,7 +276,7 @@ impl Ssh {
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let asked = tools::FileAsked::read(args)?;
         let commands = tools::commands(Tool::CatFile, args)?;
-        let opened = self.opened(&session, commands, reply).await?;
+        let opened = self.asking(&session).opened(commands, reply).await?;
         let argv = opened.commands.first().map_or(&[][..], Command::argv);
         let Some(place) = argv.last() else {
             return Err(Failure::new("unfit_arguments", "there is no path"));
@@ -294,7 +319,10 @@ impl Ssh {
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(Tool::Batch, args)?;
-        let opened = self.opened(&session, commands.clone(), reply).await?;
+        let opened = self
+            .asking(&session)
+            .opened(commands.clone(), reply)
+            .await?;
         let orders: Result<Vec<_>, Failure> = opened
             .commands
             .iter()

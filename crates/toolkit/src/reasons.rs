@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::server::Failure;
 
-/// The code of JSON-RPC for a refusal by the gate.
-const REFUSED: i32 = -32_001;
+/// The code of JSON-RPC for a refusal by the gate: outside of −32768 to −32000, which JSON-RPC reserves, as
+/// SDKs give codes in there meanings of their own (−32001 is a request that timed out).
+const REFUSED: i32 = -31_001;
 
 /// The error code of JSON-RPC under which MCP clients are refused.
 #[must_use]

@@ -120,6 +120,7 @@ impl Trial {
             limits,
             approval: gate::approval::Options::default(),
             inspect: Arc::default(),
+            flow: Arc::default(),
         };
         let id = PeerId::server(server.identity().name);
         Ok(Self {
@@ -166,6 +167,21 @@ impl Trial {
         sent.map_err(|unsent: Unsent<Raw>| format!("{:?}", unsent.why))
     }
 
+    /// A call as a Modern client writes it.
+    fn frame(&self, tool: &str, arguments: &Value) -> Value {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        json!({
+            "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {
+                "name": tool, "arguments": arguments,
+                "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {}
+                }
+            }
+        })
+    }
+
     /// Calls a tool as a Modern client does; gives the result of the reply. `Err` is a refusal of the gate,
     /// or an error of the protocol.
     ///
@@ -178,17 +194,7 @@ impl Trial {
         tool: &str,
         arguments: Value,
     ) -> Result<Value, String> {
-        let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let frame = json!({
-            "jsonrpc": "2.0", "id": id, "method": "tools/call",
-            "params": {
-                "name": tool, "arguments": arguments,
-                "_meta": {
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientCapabilities": {}
-                }
-            }
-        });
+        let frame = self.frame(tool, &arguments);
         let mut facts = Facts {
             method: "tools/call".into(),
             tool_name: Fact::Known(tool.to_owned()),

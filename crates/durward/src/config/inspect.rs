@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gate::flow::OfServer;
 use gate::inspect::secrets::{self, SECRETS, Secret};
 use gate::inspect::{Action, Finds, Inspection, PATTERNS_MAX, RULES_MAX, Rule, pattern};
 use gate::labels::{Label, Labels};
@@ -125,6 +126,11 @@ fn rule(name: &str, section: &Section<'_>) -> Result<Rule, Fault> {
         return Err(section.own_fault("does not say what to do").hint(hint));
     };
     let on = section.choice::<On>("on")?.map_or(On::Both, |on| on.value);
+    if action.value == Action::Ask && on != On::Requests {
+        let message = "is ask, and results cannot wait for a person yet";
+        let hint = "write on: requests beside it, or another action";
+        return Err(section.fault("action", message).hint(hint));
+    }
     let labels = labels(section, "labels")?;
     if action.value == Action::Label && labels.is_empty() {
         let message = "is label, and there are no labels beside it";
@@ -199,6 +205,32 @@ fn patterns(section: &Section<'_>) -> Result<Vec<gate::inspect::Regex>, Fault> {
         })
     };
     list.iter().map(one).collect()
+}
+
+/// The labels that a server's results get.
+pub fn labels_of(section: &Section<'_>) -> Result<OfServer, Fault> {
+    let one = |(tool, text, at): (String, Text, Position)| {
+        let read = |word: &str| match word.trim() {
+            "none" => Some(None),
+            word => Label::parse(word).map(Some),
+        };
+        let labels: Option<Vec<_>> = text.value.split('+').map(read).collect();
+        let shown: String = text.written.chars().take(64).collect();
+        let labels = labels.ok_or_else(|| {
+            let (tool, shown) = (tool.escape_debug(), shown.escape_debug());
+            let message = format!("tool_labels: \"{tool}\" is \"{shown}\", which is no label");
+            Fault::new(at, message).hint("write untrusted, private, untrusted+private or none")
+        })?;
+        Ok((tool, labels.into_iter().flatten().collect()))
+    };
+    Ok(OfServer {
+        all: labels(section, "labels")?,
+        tools: section
+            .map("tool_labels")?
+            .into_iter()
+            .map(one)
+            .collect::<Result<_, Fault>>()?,
+    })
 }
 
 /// A list of labels.
@@ -281,6 +313,14 @@ mod tests {
             (
                 "a: { secrets: all, action: mask, labels: [secret] }",
                 "inspect.a.labels holds \"secret\", which is no label\n  hint: labels are untrusted and private",
+            ),
+            (
+                "a: { secrets: all, action: ask }",
+                "inspect.a.action is ask, and results cannot wait for a person yet\n  hint: write on: requests beside it, or another action",
+            ),
+            (
+                "a: { secrets: all, action: mask } }\nservers: { s: { command: x, tool_labels: { t: secret } }",
+                "tool_labels: \"t\" is \"secret\", which is no label\n  hint: write untrusted, private, untrusted+private or none",
             ),
             (
                 "\"a b\": { secrets: all, action: mask }",

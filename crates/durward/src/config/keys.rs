@@ -207,17 +207,35 @@ pub const KEYS: &[Key] = &[
         "that of `pin`",
         "for this server alone",
     ),
+    live(
+        "servers.*.labels",
+        "a list of untrusted and private",
+        "none",
+        "labels that a caller's session gets with whatever the server says: rules can ask for them as `session_labels`",
+    ),
+    live(
+        "servers.*.tool_labels",
+        "a map of untrusted, private, untrusted+private or none by tool",
+        "those of `labels`",
+        "the same for the results of single tools",
+    ),
     key(
         "models.providers.*.kind",
-        "openai, anthropic or mock",
+        "openai, anthropic, google, azure, mistral, deepseek, groq, cerebras, sambanova, cohere, local or mock",
         "",
-        "whose API it speaks; `mock` answers by a script, without a network",
+        "whose API it is; `openai` with a `base_url` is any API like OpenAI's, `local` is one on this machine, and `mock` answers by a script, without a network",
     ),
     key(
         "models.providers.*.base_url",
         "http or https URL",
-        "the API's own, where `kind` has one",
-        "what stands in front of `/chat/completions` or `/messages`",
+        "the API's own; `azure` has none",
+        "what stands in front of `/chat/completions`, `/messages`, `/models/NAME:generateContent` or `/openai/deployments`",
+    ),
+    key(
+        "models.providers.*.api_version",
+        "text",
+        "2024-10-21",
+        "of `azure`: the version of its API",
     ),
     key(
         "models.providers.*.api_key",
@@ -453,6 +471,12 @@ pub const KEYS: &[Key] = &[
         "a map of spans of time by tool",
         "none",
         "the same for single tools, of whichever server",
+    ),
+    key(
+        "refusals",
+        "result or error",
+        "result",
+        "what a refused tool call is answered with: a tool result with `isError`, after which agents go on, or a JSON-RPC error",
     ),
     key(
         "breaker.failures",

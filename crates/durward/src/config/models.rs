@@ -51,6 +51,8 @@ pub struct Provider {
     pub models: Vec<String>,
     /// Of a mock: milliseconds before each token.
     pub latency: Span,
+    /// Of Azure's API.
+    pub api_version: Option<String>,
 }
 
 impl PartialEq for Provider {
@@ -67,6 +69,7 @@ impl PartialEq for Provider {
                 own.ca.clone(),
                 models,
                 own.latency,
+                own.api_version.clone(),
             )
         };
         said(self) == said(other)
@@ -220,9 +223,15 @@ fn provider(
     };
     let keys = keys(section, at, secure, warnings)?;
     let others: &[&str] = match kind.value {
-        ProviderKind::Mock => &["base_url", "api_key", "api_keys", "ca"],
-        ProviderKind::Openai | ProviderKind::Anthropic => &["latency"],
+        ProviderKind::Mock => &["base_url", "api_key", "api_keys", "ca", "api_version"],
+        ProviderKind::Azure => &["latency"],
+        _ => &["latency", "api_version"],
     };
+    if kind.value == ProviderKind::Azure && base_url.is_none() {
+        return Err(section
+            .own_fault("has no base_url")
+            .hint("write base_url: https://RESOURCE.openai.azure.com"));
+    }
     if let Some(other) = others.iter().find(|name| section.member(name).is_some()) {
         return Err(section.fault(
             other,
@@ -242,6 +251,7 @@ fn provider(
         ca: section.path("ca")?.map(|path| path.value),
         models: listed.into_iter().map(|text| text.value).collect(),
         latency: latency.map_or(Span(10), |found| found.value),
+        api_version: section.text("api_version")?.map(|found| found.value.value),
     })
 }
 

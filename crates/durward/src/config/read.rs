@@ -55,6 +55,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
             origin: Origin::File(member.node.at),
         };
     }
+    replace(&mut settings.refusals, top.choice("refusals")?);
     let breaker = top.section("breaker")?;
     let span = || Span(BREAKER_OPEN_MS.0)..=Span(BREAKER_OPEN_MS.1);
     let failures = breaker.number("failures", 1..=BREAKER_FAILURES_MAX)?;

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use gate::flow::OfServer;
 use mcp::describe::{ArgumentRoles, Said};
 use mcp::upstream::http::{Target, TargetFault};
 use net::confine::Sandbox;
 
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
+use super::inspect;
 use super::node::Member;
 use super::options;
 use super::section::Section;
@@ -54,6 +56,8 @@ pub struct Server {
     /// Most processes of it at once.
     pub processes_max: Option<Setting<u64>>,
     pub pin: Option<Setting<Pin>>,
+    /// The labels that its results get.
+    pub labels: OfServer,
     /// How it reads its arguments.
     pub reads: Reads,
 }
@@ -117,6 +121,7 @@ pub fn read(
         tool_timeout: tool_timeouts(&section)?,
         processes_max: section.number("processes_max", 1..=PROCESSES_MAX)?,
         pin: section.choice("pin")?,
+        labels: inspect::labels_of(&section)?,
         reads,
     })
 }

@@ -467,6 +467,7 @@ models:
   providers:
     far: { kind: openai, base_url: "https://far.example/v1", api_keys: ["${TOKEN}"], ca: ca.pem, models: [big] }
     near: { kind: mock, latency: 5ms }
+    azure: { kind: azure, base_url: "https://own.openai.azure.com", api_version: 2025-01-01-preview }
   aliases: { smart: { tiers: [far/big, [near/a, near/b]], rotate: round_robin, deadline: 9s } }
   budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] } }
   deadline: 30s

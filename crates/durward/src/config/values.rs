@@ -161,6 +161,12 @@ pub trait Choice: Copy + 'static {
     const WORDS: &'static [(&'static str, Self)];
 }
 
+/// The value of a word.
+pub fn of_word<T: Choice>(word: &str) -> Option<T> {
+    let found = T::WORDS.iter().find(|(known, _)| *known == word);
+    found.map(|(_, value)| *value)
+}
+
 /// The word for a value.
 pub fn word<T: Choice + PartialEq>(value: T) -> &'static str {
     T::WORDS
@@ -224,6 +230,24 @@ choice! {
         Openai = "openai",
         /// Anthropic's.
         Anthropic = "anthropic",
+        /// Gemini's.
+        Google = "google",
+        /// OpenAI's models on Azure.
+        Azure = "azure",
+        /// Like OpenAI's, at Mistral.
+        Mistral = "mistral",
+        /// Like OpenAI's, at DeepSeek.
+        Deepseek = "deepseek",
+        /// Like OpenAI's, at Groq.
+        Groq = "groq",
+        /// Like OpenAI's, at Cerebras.
+        Cerebras = "cerebras",
+        /// Like OpenAI's, at SambaNova.
+        Sambanova = "sambanova",
+        /// Like OpenAI's, at Cohere.
+        Cohere = "cohere",
+        /// Like OpenAI's, on this machine.
+        Local = "local",
         /// None: it answers by a script.
         Mock = "mock",
     }
@@ -265,6 +289,11 @@ choice! {
 }
 
 /// The word of the configuration.
+impl Choice for mcp::message::refusal::Refusals {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("result", Self::Result), ("error", Self::Error)];
+}
+
 impl Choice for net::confine::Confine {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("auto", Self::Auto),

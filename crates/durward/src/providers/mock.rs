@@ -68,6 +68,8 @@ impl Mock {
             return Sent::Reply(Reply {
                 spent,
                 headers,
+                format: None,
+                left_out: Vec::new(),
                 body: Box::new(Play {
                     steps: reply.steps,
                     wait: None,

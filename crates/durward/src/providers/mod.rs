@@ -4,10 +4,9 @@ mod mock;
 
 use std::sync::Arc;
 
-use ::models::upstream::{HttpProvider, HttpProviderOptions, Key};
+use ::models::upstream::{Api, HttpProvider, HttpProviderOptions, Key};
 use ::models::{Budgets, Catalogue, FaceOptions, Provider};
 use state::FileCounter;
-use wire::model::Dialect;
 
 use crate::config::Settings;
 use crate::config::models::Provider as Configured;
@@ -17,6 +16,8 @@ use crate::places::Places;
 
 use mock::Mock;
 
+/// The version of Azure's API that is named where the configuration names none.
+const AZURE_VERSION: &str = "2024-10-21";
 /// Largest file of certificates, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -29,7 +30,11 @@ pub fn catalogue(settings: &Settings, insecure: bool) -> Result<Option<Catalogue
     if models.providers.is_empty() {
         return Ok(None);
     }
-    let made = models.providers.iter().map(|own| provider(own, insecure));
+    let reserve = models.reserve.value;
+    let made = models
+        .providers
+        .iter()
+        .map(|own| provider(own, reserve, insecure));
     let made = made.collect::<Result<Vec<_>, _>>()?;
     let deadline_ms = models.deadline.value.0;
     let breaker = settings.breaker.settings();
@@ -68,13 +73,27 @@ pub fn options(settings: &Settings) -> FaceOptions {
     }
 }
 
-fn provider(own: &Configured, insecure: bool) -> Result<Arc<dyn Provider>, Failure> {
+fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Provider>, Failure> {
     let wrong =
         |why: String| Failure::configuration(format!("the model provider \"{}\": {why}", own.name));
-    let (dialect, usual) = match own.kind {
+    let (api, usual) = match own.kind {
         ProviderKind::Mock => return Ok(Arc::new(Mock::new(own))),
-        ProviderKind::Openai => (Dialect::OpenAi, "https://api.openai.com/v1"),
-        ProviderKind::Anthropic => (Dialect::Anthropic, "https://api.anthropic.com/v1"),
+        ProviderKind::Openai if own.base_url.is_some() => (Api::Compatible, ""),
+        ProviderKind::Openai => (Api::OpenAi, "https://api.openai.com/v1"),
+        ProviderKind::Anthropic => (Api::Anthropic, "https://api.anthropic.com/v1"),
+        ProviderKind::Google => (
+            Api::Gemini,
+            "https://generativelanguage.googleapis.com/v1beta",
+        ),
+        // It has a base of its own, without which the configuration is refused.
+        ProviderKind::Azure => (Api::Azure, ""),
+        ProviderKind::Mistral => (Api::Compatible, "https://api.mistral.ai/v1"),
+        ProviderKind::Deepseek => (Api::Compatible, "https://api.deepseek.com/v1"),
+        ProviderKind::Groq => (Api::Compatible, "https://api.groq.com/openai/v1"),
+        ProviderKind::Cerebras => (Api::Compatible, "https://api.cerebras.ai/v1"),
+        ProviderKind::Sambanova => (Api::Compatible, "https://api.sambanova.ai/v1"),
+        ProviderKind::Cohere => (Api::Compatible, "https://api.cohere.ai/compatibility/v1"),
+        ProviderKind::Local => (Api::Compatible, "http://127.0.0.1:11434/v1"),
     };
     let url = own
         .base_url
@@ -92,7 +111,12 @@ fn provider(own: &Configured, insecure: bool) -> Result<Arc<dyn Provider>, Failu
         name: own.name.clone(),
         base_url: url.to_owned(),
         insecure,
-        dialect,
+        api,
+        api_version: own
+            .api_version
+            .clone()
+            .unwrap_or_else(|| AZURE_VERSION.to_owned()),
+        max_tokens: reserve,
         keys: own
             .keys
             .iter()

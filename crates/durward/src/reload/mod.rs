@@ -348,23 +348,7 @@ impl Reloader {
         }
         let digest = policy.digest().to_owned();
         if new_config {
-            let file = settings
-                .file
-                .as_ref()
-                .map(|file| file.display().to_string());
-            let versions = (
-                self.in_force.config_version,
-                self.in_force.config_version + 1,
-            );
-            let checksum = settings.checksum.as_deref();
-            self.record_update(
-                change,
-                Component::Configuration,
-                versions,
-                file.as_deref(),
-                checksum,
-            );
-            self.in_force.config_version = versions.1;
+            self.record_configuration(change, &settings);
         }
         if new_policy {
             let file = policy_file.as_ref().map(|file| file.display().to_string());
@@ -389,6 +373,7 @@ impl Reloader {
             limits,
             approval,
             inspect: settings.inspect.for_gate(),
+            flow: settings.flow(self.gate.world().flow.sessions()),
         });
         let restart = needs_restart(&self.asked, &self.in_force.started, &settings);
         self.in_force.policy_digest.clone_from(&digest);
@@ -400,6 +385,16 @@ impl Reloader {
             digest,
             restart,
         }
+    }
+
+    fn record_configuration(&mut self, change: Change, settings: &Settings) {
+        let file = settings.file.as_ref();
+        let file = file.map(|file| file.display().to_string());
+        let version = self.in_force.config_version;
+        let checksum = settings.checksum.as_deref();
+        let (component, versions) = (Component::Configuration, (version, version + 1));
+        self.record_update(change, component, versions, file.as_deref(), checksum);
+        self.in_force.config_version = versions.1;
     }
 
     fn record_update(

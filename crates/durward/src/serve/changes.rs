@@ -61,6 +61,7 @@ pub fn options(
         roles: planned.reads.arguments.clone(),
         descriptions: plan.descriptions.clone(),
         pins: planned.pins.clone(),
+        refusals: plan.refusals,
     }
 }
 

@@ -28,7 +28,9 @@ use crate::config::{self, Settings};
 use crate::control::directory::Socket;
 use crate::control::server as control;
 use crate::failure::Failure;
-use crate::flags::{ApprovalArgs, Given, ScreeningArgs, Sync, sync_policy, tool_timeout};
+use crate::flags::{
+    ApprovalArgs, Given, RefusalArgs, ScreeningArgs, Sync, sync_policy, tool_timeout,
+};
 use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, SystemClock};
 use crate::names::server_name;
@@ -118,6 +120,9 @@ pub struct ServeArgs {
     /// How calls wait for a person
     #[command(flatten)]
     pub approval: ApprovalArgs,
+    /// How refused calls are answered
+    #[command(flatten)]
+    pub refusals: RefusalArgs,
     /// How much callers may
     #[command(flatten)]
     pub limits: crate::limits::LimitArgs,
@@ -336,6 +341,7 @@ impl Ruled {
             limits: plan.limits,
             approval: plan.approval,
             inspect: Arc::clone(&plan.inspect),
+            flow: Arc::clone(&plan.flow),
         };
         let salt = u64::from_le_bytes(random);
         let gate = Gate::new(world, Arc::clone(journal), Arc::clone(clock) as _, salt);

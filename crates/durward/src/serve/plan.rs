@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp::http::FaceOptions;
+use mcp::message::refusal::Refusals;
 use net::http::server::{Listener, Names, Options, server_config};
 
 use super::{Further, ServeArgs, descriptors};
@@ -35,9 +36,12 @@ pub struct Plan {
     pub options: Options,
     pub face: FaceOptions,
     pub descriptions: mcp::descriptions::Options,
+    pub refusals: Refusals,
     pub limits: gate::limits::Limits,
     pub approval: gate::approval::Options,
     pub inspect: Arc<gate::inspect::Inspection>,
+    /// One for all sets of rules: what one server says can be sent to another.
+    pub flow: Arc<gate::flow::Flow>,
     pub breaker: toolkit::breaker::Settings,
     /// Where there are model providers.
     pub models: Option<Models>,
@@ -125,8 +129,10 @@ impl Plan {
             face: face(args),
             approval: args.approval.options(&settings.approval),
             inspect: settings.inspect.for_gate(),
+            flow: settings.flow(&Arc::default()),
             breaker: settings.breaker.settings(),
             descriptions: screening::descriptions(&args.screening, settings),
+            refusals: args.refusals.over(settings),
             limits: args
                 .limits
                 .over(settings.limits.for_gate())

@@ -5,6 +5,7 @@ mod serve;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use ::ssh::config::Person;
 use ::ssh::hosts::Hosts;
 use ::ssh::rules;
 use clap::{Args, Subcommand};
@@ -109,7 +110,7 @@ pub fn run(args: &SshArgs, places: &Places, out: &mut dyn Write, err: &mut dyn W
             .map(|()| Ok(EXIT_ALLOWED)),
         Command::Hosts(HostsArgs {
             command: HostsCommand::Check { file },
-        }) => hosts(file, out),
+        }) => hosts(file, places, out),
     };
     match done {
         Ok(Ok(code)) => code,
@@ -165,8 +166,13 @@ fn check(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> io::Result<R
     Ok(Ok(code))
 }
 
-fn hosts(file: &Path, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
-    let hosts = match Hosts::read(file) {
+fn hosts(file: &Path, places: &Places, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
+    let person = Person {
+        home: places.home.clone().unwrap_or_default(),
+        user: places.user.clone(),
+        agent: crate::places::named_by("SSH_AUTH_SOCK"),
+    };
+    let hosts = match Hosts::read(file, &person) {
         Ok(hosts) => hosts,
         Err(fault) => return Ok(Err(fault.to_string())),
     };
@@ -186,6 +192,9 @@ fn hosts(file: &Path, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
             host.port,
             host.credential.proof.kind(),
         )?;
+    }
+    for (name, why) in hosts.unusable() {
+        writeln!(out, "{name}  cannot be used: {why}")?;
     }
     Ok(Ok(EXIT_ALLOWED))
 }

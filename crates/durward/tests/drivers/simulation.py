@@ -188,6 +188,7 @@ class Curl:
 
     def __init__(self, golden, base):
         self.golden, self.base = golden, base
+        self.document, self.held = None, set()
 
     def ask(self, method, path, body=None, headers=(), raw=False):
         words = ["curl", "-sS", "-i", "--max-time", "120", "-X", method, self.base + path]
@@ -208,7 +209,20 @@ class Curl:
         assert status == self.golden[key]["status"], (path, status, told)
         assert fields["x-correlation-id"], fields
         fits(self.golden[key]["body"], told, key)
+        self.stated(method, path.split("?")[0], status, told)
         return told
+
+    def stated(self, method, path, status, told):
+        """Holds an answer against the server's own OpenAPI document."""
+        from jsonschema import Draft202012Validator
+
+        if not self.document:
+            self.document = self.ask("GET", "/openapi.json")[2]
+        operation = self.document["paths"].get(path, {}).get(method.lower())
+        if operation is not None:
+            schema = operation["responses"][str(status)]["content"]["application/json"]["schema"]
+            Draft202012Validator(schema).validate(told)
+            self.held.add(path)
 
     def bad(self, status, code, method, path, body=None, **more):
         found, fields, told = self.ask(method, path, body, headers=["X-Correlation-Id: mine"], **more)
@@ -292,6 +306,9 @@ def rest(golden, base):
     bad(404, "NotFound", "GET", f"/population_results/{results}/chunks/none")
     bad(400, "InvalidInput", "GET", f"/population_results/{results}/chunks/{'x' * 200}")
     facade(curl)
+    # Every path of one tool was answered as the document has it.
+    of_tools = {path for path in curl.document["paths"] if path.count("/") == 1}
+    assert of_tools <= curl.held, of_tools - curl.held
 
 
 def chunks(curl, results, told):

@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::support::guarded::{Place, most_resident_kib};
+use crate::support::refusals::told;
 use crate::support::serving::{self, Answer, Served, modern, modern_headers};
 use serde_json::Value;
 
@@ -44,7 +45,8 @@ fn modern_call(served: &Served, key: &str, id: &str) -> Answer {
 }
 
 fn reason(answer: &Answer) -> Option<String> {
-    let reason = &answer.json()["error"]["data"]["reason"];
+    let answer = answer.json();
+    let reason = &told(&answer)["reason"];
     reason.as_str().map(str::to_owned)
 }
 

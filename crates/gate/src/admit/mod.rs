@@ -5,6 +5,7 @@ mod call;
 mod control;
 mod decide;
 mod flight;
+mod labelled;
 mod limited;
 mod narrow;
 mod pass;
@@ -24,6 +25,7 @@ use crate::approval::{self, Approvals, Shown};
 use crate::clock::Clock;
 use crate::effect::Effect;
 use crate::facts::Facts;
+use crate::flow::Flow;
 use crate::inspect::Inspection;
 use crate::journal::{Digest, Journal, JournalError, Record, Stages, Usage};
 use crate::limits::{Counters, Limits};
@@ -71,6 +73,8 @@ pub struct World {
     pub approval: approval::Options,
     /// What is looked for in what is sent and answered.
     pub inspect: Arc<Inspection>,
+    /// Which results label the sessions of those who received them.
+    pub flow: Arc<Flow>,
 }
 
 impl World {
@@ -146,6 +150,7 @@ impl Gate {
         };
         // identity: an authenticator has found the caller; nobody else says whose call it is.
         call.facts.state_caller(&call.caller);
+        self.state_labels(&world, &mut call.facts, &call.caller);
         let standing = match self.within_limits(&world, &call.facts, &call.origin, arrived) {
             Ok(standing) => standing,
             Err(stop) => {

@@ -126,6 +126,7 @@ facts! {
     Stream "stream": Text, Plain, "yes where a model's reply is streamed, else no; null where no model is called";
     MaxTokens "max_tokens": Number, Plain, "the most tokens that a model may write, where the call says so, else null";
     ToolsOffered "tools_offered": Texts, Plain, "list of the names of the tools that a model is offered; null where there are none";
+    SendsOutward "sends_outward": Text, Plain, "yes where the call may send something beyond this machine: its side effects say so, its definition (`openWorldHint`) or its URI; no where they say otherwise or it only reads; unknown where nothing is known";
     SessionLabels "session_labels": Texts, Plain, "list of the labels that earlier results have given the caller's session: untrusted, private, and untrusted+private where it has both; null where it has none";
     LabelledBy "labelled_by": Texts, Plain, "list of the calls that gave the session its labels, as `LABEL by TOOL on SERVER, op OP`; null where there are none";
     Inspected "inspected": Texts, Plain, "list of the `inspect:` rules that found something in the call, as RULE:COUNT; null where none did";

@@ -64,6 +64,7 @@ fn world(policy: &str, version: &str) -> World {
         },
         approval: Options::default(),
         inspect: Arc::default(),
+        flow: Arc::default(),
     }
 }
 

@@ -57,6 +57,7 @@ impl Scene {
             limits,
             approval: gate::approval::Options::default(),
             inspect: Arc::default(),
+            flow: Arc::default(),
         };
         let clock: Arc<dyn Clock> = time.clone();
         Self {

@@ -77,6 +77,7 @@ impl Scene {
             limits: gate::limits::Limits::default(),
             approval: gate::approval::Options::default(),
             inspect: Arc::default(),
+            flow: Arc::default(),
         };
         let clock: Arc<dyn Clock> = time.clone();
         Self {

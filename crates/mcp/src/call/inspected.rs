@@ -5,6 +5,7 @@ use gate::Outcome;
 use gate::Reason;
 use gate::inspect::{Finding, RULE_PREFIX, Way};
 use gate::journal::Status;
+use gate::labels::Labels;
 use wire::jsonrpc::Kind;
 use wire::{Bounds, Canonical, WireError, scan_request};
 
@@ -17,6 +18,7 @@ use crate::message::method::{self, Class};
 use crate::message::reply::{self, Reply};
 use crate::message::shapes;
 use crate::message::splice::{self, Tie};
+use crate::notes::Note;
 use crate::upstream::News;
 use toolkit::reasons::mcp_error;
 
@@ -93,7 +95,9 @@ impl Asker {
     /// News of the server as the inspection leaves them; `false` where they may not go on. Nobody can be
     /// asked about news, so a rule that asks refuses them.
     pub(super) fn inspect_news(&self, news: &mut News) -> bool {
-        let Some(inspection) = self.server.gate.inspection() else {
+        let gate = &self.server.gate;
+        let Some(inspection) = gate.inspection() else {
+            gate.heard(&self.caller.subject, &self.server.name, Labels::default());
             return true;
         };
         let Ok(scan) = scan_request(&news.frame, &Bounds::default()) else {
@@ -106,23 +110,19 @@ impl Asker {
         let server = &self.server.name;
         let (text, finding) =
             inspection.value(Way::Result, server, raw, &["_meta", "progressToken"]);
+        let labels = finding.as_ref().map(Finding::labels).unwrap_or_default();
+        gate.heard(&self.caller.subject, server, labels);
         let Some(finding) = finding else {
             return true;
         };
         if finding.denied_by().or(finding.asked_by()).is_some() {
-            self.client.note(
-                "inspection_denied",
-                "a notification of the server was held back by a rule of inspect",
-            );
+            self.client.note(Note::InspectionDenied.into());
             return false;
         }
         if finding.masked() == 0 {
             return true;
         }
-        self.client.note(
-            "inspection_masked",
-            "something was masked in a notification of the server",
-        );
+        self.client.note(Note::InspectionMasked.into());
         let Some(place) = reply::place(&news.frame, raw) else {
             return false;
         };
@@ -143,7 +143,9 @@ impl Asker {
 
     /// A request of the server to its client as the inspection leaves it, and what was found in it.
     pub(super) fn inspect_question(&self, frame: Vec<u8>) -> (Vec<u8>, Option<Finding>) {
-        let Some(inspection) = self.server.gate.inspection() else {
+        let gate = &self.server.gate;
+        let Some(inspection) = gate.inspection() else {
+            gate.heard(&self.caller.subject, &self.server.name, Labels::default());
             return (frame, None);
         };
         let changed = {
@@ -155,6 +157,8 @@ impl Asker {
             };
             let server = &self.server.name;
             let (text, finding) = inspection.value(Way::Result, server, raw, &["_meta"]);
+            let labels = finding.as_ref().map(Finding::labels).unwrap_or_default();
+            gate.heard(&self.caller.subject, server, labels);
             let place = reply::place(&frame, raw).filter(|_| finding.is_some());
             let changed =
                 place.map(|place| splice::edited(&frame, &mut [(place, text.as_bytes())]));
@@ -173,20 +177,23 @@ impl Run {
     /// # Errors
     /// What the client is told where a rule does not let it pass.
     pub(super) fn inspected(&mut self, reply: Reply) -> Result<Reply, Said> {
-        let Some(inspection) = self.asker.server.gate.inspection() else {
+        let Some(After::Call(flight)) = &mut self.after else {
             return Ok(reply);
         };
-        let Some(After::Call(flight)) = &mut self.after else {
+        let Some(inspection) = self.asker.server.gate.inspection() else {
+            flight.came_back(Labels::default());
             return Ok(reply);
         };
         let server = &self.asker.server.name;
         let (text, finding) =
             inspection.value(Way::Result, server, reply.payload(), &["requestState"]);
+        flight.came_back(finding.as_ref().map(Finding::labels).unwrap_or_default());
         let Some(finding) = finding else {
             return Ok(reply);
         };
         flight.found(&finding);
-        if let Some(rule) = finding.denied_by() {
+        // The configuration has no rule that asks about results.
+        if let Some(rule) = finding.denied_by().or(finding.asked_by()) {
             let answer = withheld(&self.names.id, rule);
             let code = i64::from(mcp_error(Reason::Inspected));
             if let Some(After::Call(mut flight)) = self.take_after() {

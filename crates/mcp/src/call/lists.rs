@@ -173,6 +173,7 @@ mod tests {
             limits: gate::limits::Limits::default(),
             approval: gate::approval::Options::default(),
             inspect: Arc::default(),
+            flow: Arc::default(),
         })
     }
 

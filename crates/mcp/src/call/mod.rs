@@ -15,6 +15,7 @@ mod lists;
 mod parked;
 mod questions;
 mod read;
+mod refused;
 mod run;
 mod server;
 mod under_way;

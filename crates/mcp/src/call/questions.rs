@@ -21,6 +21,7 @@ use super::wait::{Asking, End, Next};
 use crate::describe;
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, Class};
+use crate::message::refusal;
 use crate::message::reply::Reply;
 use crate::message::splice::Marks;
 use crate::notes::Note;
@@ -172,7 +173,7 @@ impl Asker {
             Admission::Refused(refusal) => refusal,
         };
         drop(place);
-        link.refuse(frames::refused(id, &refusal));
+        link.refuse(refusal::as_error(id, &refusal));
         None
     }
 }
@@ -370,15 +371,16 @@ impl Run {
 
     /// The answer to a call whose result asks for something that may not pass.
     fn refused_inside(&mut self, refusal: &Refusal) -> Said {
+        let by_result = self.asker.refuses_by_result(&self.names);
         if let Some(After::Call(flight)) = self.take_after() {
             flight.finish(Outcome {
                 status: Status::Failure,
-                error_code: Some(i64::from(mcp_error(refusal.reason))),
+                error_code: (!by_result).then(|| mcp_error(refusal.reason).into()),
                 reason: Some(refusal.reason.into()),
                 ..Outcome::default()
             });
         }
-        Said::Done(frames::refused(self.id(), refusal), None)
+        Said::Done(self.asker.refused(&self.names, refusal), None)
     }
 
     /// Goes on when no question about a result is open any more.

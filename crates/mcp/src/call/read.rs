@@ -23,6 +23,9 @@ use crate::notes::{Note, Noted};
 use crate::upstream::{Lasting, Subscription};
 use toolkit::trace::{TRACEPARENT, Trace};
 
+/// The method that calls a tool.
+const TOOLS_CALL: &str = "tools/call";
+
 /// A request as its edge has read it.
 pub(crate) struct ToRead<'m> {
     pub canonical: &'m Canonical,
@@ -52,6 +55,8 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct Names {
     pub id: String,
+    /// Whether it calls a tool.
+    pub is_tool_call: bool,
     /// The progress token.
     pub token: Option<String>,
     /// How long the server may take; `u64::MAX`: for as long as the client stays.
@@ -97,7 +102,7 @@ impl Asked {
 impl Asker {
     /// Whether no name among a call's arguments can be read as another.
     fn arguments_are_plain(&self, method: &str, canonical: &Canonical) -> Result<(), WireError> {
-        if method != "tools/call" {
+        if method != TOOLS_CALL {
             return Ok(());
         }
         let tool = canonical.param("name").and_then(string);
@@ -119,11 +124,12 @@ impl Asker {
         let frame = canonical.text().as_bytes();
         let message = self.message(scan);
         let step = self.step(asked, message.as_deref(), true);
+        let is_tool_call = method == TOOLS_CALL;
         let timeout_ns = if method::of(method).is_endless {
             // A subscription lasts as long as its client stays.
             u64::MAX
         } else {
-            let tool = (method == "tools/call").then(|| member(&scan.params, "name"));
+            let tool = is_tool_call.then(|| member(&scan.params, "name"));
             let tool = tool.flatten().and_then(string);
             self.server.timeout_ns(tool.as_deref())
         };
@@ -137,6 +143,7 @@ impl Asker {
             marks,
             names: Names {
                 id: id.raw().to_owned(),
+                is_tool_call,
                 token,
                 timeout_ns,
                 listens: match method::of(method).is_endless {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gate::Outcome;
 use gate::journal::{ResponseSummary, Status};
+use gate::labels::Labels;
 
 use toolkit::server::Found;
 
@@ -137,6 +138,9 @@ impl Run {
             }
             Incoming::Found(found) => self.found(found),
             Incoming::Notification(mut news) => {
+                if let Some(After::Call(flight)) = &self.after {
+                    flight.came_back(Labels::default());
+                }
                 let frame = self.asker.news(&mut news)?;
                 Some(Said::Emit(self.respelled(frame, news.tie)))
             }
@@ -167,7 +171,7 @@ impl Run {
             }
             Err(refusal) => {
                 self.after = None;
-                let refused = frames::refused(&self.names.id, &refusal);
+                let refused = self.asker.refused(&self.names, &refusal);
                 Some(Said::Done(refused, None))
             }
         }

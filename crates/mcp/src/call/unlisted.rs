@@ -93,7 +93,7 @@ impl Asker {
         let failure = match listed {
             Some(Ok(failure)) => failure,
             Some(Err(refusal)) => {
-                return Err(Begun::Answered(frames::refused(asked.id(), &refusal)));
+                return Err(Begun::Answered(self.refused(&asked.names, &refusal)));
             }
             None => return Ok(Listed::Withdrawn),
         };

@@ -20,7 +20,7 @@ use crate::message::frames::{self, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::request;
 use crate::notes::Noted;
-use crate::upstream::{Incoming, Link, News, Slot};
+use crate::upstream::{Heard, Hearing, Incoming, Link, News, Slot};
 
 /// What a client says of itself in `initialize`.
 #[derive(Debug, Default)]
@@ -260,16 +260,20 @@ async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
             let Some(face) = face.upgrade() else {
                 return;
             };
-            for session in face.sessions.at(&slot) {
-                for frame in session.asker().lists_anew() {
-                    session.post(frame);
-                }
-            }
+            face.tell_of_lists_anew(&slot);
         }
+        let mut hearing = Hearing::new(&slot, &link);
         loop {
-            let incoming = link.unsolicited().await;
+            let heard = hearing.next().await;
             let Some(face) = face.upgrade() else {
                 return;
+            };
+            let incoming = match heard {
+                Heard::Said(incoming) => incoming,
+                Heard::Reopened => {
+                    face.tell_of_lists_anew(&slot);
+                    continue;
+                }
             };
             match incoming {
                 Incoming::Notification(news) => face.tell_all(&slot, news).await,
@@ -285,6 +289,15 @@ async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
 }
 
 impl Face {
+    /// Tells the clients of a server that it may have other lists than before.
+    fn tell_of_lists_anew(&self, slot: &Arc<Slot>) {
+        for session in self.sessions.at(slot) {
+            for frame in session.asker().lists_anew() {
+                session.post(frame);
+            }
+        }
+    }
+
     async fn tell_all(&self, slot: &Arc<Slot>, news: News) {
         for session in self.sessions.at(slot) {
             if let Some(frame) = session.asker().news(&mut news.clone()) {

@@ -118,17 +118,19 @@ impl Face {
                 answer::accepted()
             }
             Message::Stray => answer::accepted(),
-            Message::Answer(session, key) => {
-                if !session.under_way.answer(&session.asker(), &key, frame) {
-                    self.note(Note::ClientAnswerUnknown.into());
-                }
-                answer::accepted()
-            }
+            Message::Answer(session, key) => self.answered(&session, &key, frame),
             Message::Batch(session, elements) => {
                 let trace = Trace::of(headers);
                 self.batch(&session, elements, (received_ns, trace)).await
             }
         }
+    }
+
+    fn answered(&self, session: &Arc<Session>, key: &wire::id::IdKey, frame: Vec<u8>) -> Response {
+        if !session.under_way.answer(&session.asker(), key, frame) {
+            self.note(Note::ClientAnswerUnknown.into());
+        }
+        answer::accepted()
     }
 
     fn era_mismatch(&self, id: &str) -> Response {

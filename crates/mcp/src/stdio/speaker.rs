@@ -17,7 +17,7 @@ use crate::call::{
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::{method, request};
 use crate::notes::Note;
-use crate::upstream::{IN_FLIGHT_MAX, Incoming, Link, Slot};
+use crate::upstream::{Heard, Hearing, IN_FLIGHT_MAX, Incoming, Link, Slot};
 use toolkit::Trace;
 
 /// What a client has said of itself.
@@ -205,8 +205,18 @@ impl Speaker {
 
     /// Passes on what the server says that belongs to no exchange, until it ends.
     pub async fn attend(self: Arc<Self>, link: Arc<Link>) {
+        let mut hearing = Hearing::new(&self.slot, &link);
         loop {
-            match link.unsolicited().await {
+            let incoming = match hearing.next().await {
+                Heard::Said(incoming) => incoming,
+                Heard::Reopened => {
+                    for frame in self.asker().lists_anew() {
+                        self.outbox.post(frame);
+                    }
+                    continue;
+                }
+            };
+            match incoming {
                 Incoming::Notification(mut news) => {
                     if let Some(frame) = self.asker().news(&mut news) {
                         self.outbox.post(frame);

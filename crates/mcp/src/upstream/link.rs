@@ -179,6 +179,11 @@ impl Link {
         self.made.peer.epoch()
     }
 
+    /// Ready when the epoch is another than this one; gives it.
+    pub(super) async fn reopened(&self, since: u64) -> u64 {
+        self.made.peer.reopened(since).await
+    }
+
     /// Asks for its end; what is under way is answered with an error.
     pub fn stop(&self) {
         self.made.peer.stop(self);

@@ -211,8 +211,8 @@ impl Slot {
         }
     }
 
-    /// Asks a restarted server again for what lasts.
-    async fn ask_again(&self, link: &Arc<Link>) -> Result<(), Failure> {
+    /// Asks a server again for what lasts: one that was started again, or that had lost its session.
+    pub(super) async fn ask_again(&self, link: &Arc<Link>) -> Result<(), Failure> {
         let world = link.gate().world();
         let (frames, forgotten) = {
             let mut standing = self.standing();

@@ -178,7 +178,8 @@ impl<'t> Tries<'t> {
         };
         let (spent, fault) = match leg.target.provider().send(spent, to).await {
             Sent::Unserved(spent, fault) => (spent, fault),
-            Sent::Reply(reply) if reply.spent.request().streams() => {
+            Sent::Reply(mut reply) if reply.spent.request().streams() => {
+                self.trail.left_out = std::mem::take(&mut reply.left_out);
                 match Relay::begin(self.terms, reply, self.until).await {
                     Ok(mut relay) => {
                         let peer = leg.target.provider().peer().clone();
@@ -192,10 +193,14 @@ impl<'t> Tries<'t> {
             Sent::Reply(Reply {
                 spent,
                 headers,
+                format,
+                left_out,
                 mut body,
             }) => {
-                let endpoint = spent.request().endpoint();
-                match read(self.terms, endpoint, body.as_mut(), self.until).await {
+                self.trail.left_out = left_out;
+                let request = spent.request();
+                let said = (request.endpoint(), format, request.id());
+                match read(self.terms, said, body.as_mut(), self.until).await {
                     Ok((body, tokens)) => {
                         self.noted(leg, Status::Success, None, began);
                         let peer = leg.target.provider().peer();

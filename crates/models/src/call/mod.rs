@@ -4,6 +4,7 @@ mod admit;
 mod attempt;
 mod describe;
 mod doors;
+mod reader;
 mod relay;
 mod whole;
 
@@ -54,6 +55,8 @@ pub(crate) struct Trail {
     pub spared: u32,
     /// What is left of the caller's budget.
     pub left: Option<Left>,
+    /// Hints of the request that the target was not told of.
+    pub left_out: Vec<&'static str>,
 }
 
 /// A call that no target has served.

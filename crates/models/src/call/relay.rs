@@ -19,10 +19,10 @@ use state::Reservation;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use toolkit::breaker::{BreakerPass, Verdict};
 use wire::SseParser;
-use wire::model::{Endpoint, ErrorText, Said, Watch, error_event};
-use wire::sse::push_named_event;
+use wire::model::{Endpoint, ErrorText, Said, error_event};
 
 use super::doors::Door;
+use super::reader::Reader;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;
 use crate::provider::{Reply, ReplyBody, Trouble};
@@ -41,7 +41,7 @@ pub(crate) struct Relay {
     /// Absent once the stream has ended.
     body: Option<Box<dyn ReplyBody>>,
     parser: SseParser,
-    watch: Watch,
+    watch: Reader,
     /// What is ready to be passed on.
     ready: Vec<u8>,
     /// How the stream has ended: well, or with some trouble.
@@ -78,6 +78,8 @@ impl Relay {
         let Reply {
             spent,
             headers,
+            format,
+            left_out: _,
             body,
         } = reply;
         let request = spent.request();
@@ -91,7 +93,7 @@ impl Relay {
             headers,
             body: Some(body),
             parser: SseParser::new(terms.reply_bytes_max),
-            watch: Watch::new(request.endpoint()),
+            watch: Reader::new(terms, request, format),
             ready: Vec::new(),
             end: None,
             has_said: false,
@@ -178,7 +180,7 @@ impl Relay {
     /// The body has ended without its mark. Where the model has said why it stopped, only that is missing.
     fn ended_early(&mut self) {
         self.end = Some(if self.watch.has_finished() {
-            self.ready.extend_from_slice(self.watch.end_mark());
+            self.watch.end(&mut self.ready);
             Ok(())
         } else {
             Err(Trouble::Cut)
@@ -197,29 +199,21 @@ impl Relay {
                     return;
                 }
             };
-            let said = self.watch.see(event.data);
+            let said = self.watch.see(&event, self.wants_usage, &mut self.ready);
             match said {
                 Said::Malformed => self.end = Some(Err(Trouble::Malformed)),
                 Said::Failed => self.end = Some(Err(Trouble::Failed)),
                 Said::End => self.end = Some(Ok(())),
                 Said::UsageOnly | Said::Part => {}
             }
-            let passes = match said {
-                Said::Malformed => false,
-                Said::UsageOnly => self.wants_usage,
-                Said::Part | Said::End | Said::Failed => true,
-            };
-            self.has_said |= said == Said::Failed;
-            if passes {
-                push_named_event(&mut self.ready, event.name, event.data);
-            }
+            self.has_said |= said == Said::Failed && self.watch.passes_on();
         }
     }
 
     /// Says in the dialect's own words that the stream ends here, where it does not end well.
     fn say_trouble(&mut self, trouble: Trouble) {
         let error = ErrorText {
-            message: trouble.sentence(),
+            message: self.watch.failure().unwrap_or(trouble.sentence()),
             kind: "api_error",
             code: trouble.label(),
             param: None,

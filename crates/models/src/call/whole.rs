@@ -8,6 +8,7 @@ use gate::{InFlight, Outcome};
 use http::HeaderMap;
 use state::Reservation;
 use tokio::time::{Instant, timeout_at};
+use wire::model::translate::{self, Format, Front, Stamp};
 use wire::model::{Endpoint, Tokens, members, of_reply};
 
 use super::{Terms, usage};
@@ -48,7 +49,7 @@ impl Whole {
 /// Reads a reply to its end: what it says, and what was used.
 pub(super) async fn read(
     terms: &Terms,
-    endpoint: Endpoint,
+    (endpoint, format, id): (Endpoint, Option<Format>, &str),
     body: &mut dyn ReplyBody,
     until: Instant,
 ) -> Result<(Bytes, Tokens), Trouble> {
@@ -58,8 +59,21 @@ pub(super) async fn read(
     if members(text).is_empty() {
         return Err(Trouble::Malformed);
     }
-    let tokens = of_reply(endpoint, text);
-    Ok((all, tokens))
+    let (Some(from), Some(to)) = (format, Front::of(endpoint)) else {
+        let tokens = of_reply(endpoint, text);
+        return Ok((all, tokens));
+    };
+    let said = translate::reply(from, to, text, stamp(terms, id));
+    let (body, tokens) = said.ok_or(Trouble::Malformed)?;
+    Ok((body.into(), tokens))
+}
+
+/// What a translated reply is given that its provider may not have given it.
+pub(super) fn stamp<'i>(terms: &Terms, id: &'i str) -> Stamp<'i> {
+    Stamp {
+        created: u64::try_from(terms.gate.wall_ms() / 1_000).unwrap_or(0),
+        id,
+    }
 }
 
 async fn collect(body: &mut dyn ReplyBody, bytes_max: usize) -> Result<Bytes, Trouble> {

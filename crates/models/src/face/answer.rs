@@ -17,6 +17,7 @@ const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 const TARGET: HeaderName = HeaderName::from_static("x-durward-target");
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-durward-attempts");
+const LEFT_OUT: HeaderName = HeaderName::from_static("x-durward-left-out");
 const SPARED: HeaderName = HeaderName::from_static("x-durward-spared");
 
 const LIMIT_TOKENS: HeaderName = HeaderName::from_static("x-ratelimit-limit-tokens");
@@ -172,6 +173,10 @@ impl Answer {
     /// No target serves the call.
     pub fn unserved(&self, unserved: Unserved) -> Response {
         let Unserved { fault, trail } = unserved;
+        let told = Told {
+            retry_after_ms: fault.retry_after_ms,
+            ..Told::new(fault.trouble.label(), fault.trouble.sentence())
+        };
         let mut response = match fault.answer {
             // The provider speaks the caller's own words about the caller's own mistake.
             Some((status, body)) => {
@@ -180,13 +185,10 @@ impl Answer {
                 response.headers_mut().insert(SHOULD_RETRY, never);
                 response
             }
-            None => {
-                let told = Told {
-                    retry_after_ms: fault.retry_after_ms,
-                    ..Told::new(fault.trouble.label(), fault.trouble.sentence())
-                };
-                self.error(fault.trouble.status(), told)
-            }
+            None => match &fault.told {
+                Some((status, message)) => self.error(*status, Told { message, ..told }),
+                None => self.error(fault.trouble.status(), told),
+            },
         };
         trace(response.headers_mut(), &trail);
         response
@@ -265,6 +267,11 @@ fn trace(headers: &mut HeaderMap, trail: &Trail) {
         headers.insert(TARGET, target);
     }
     headers.insert(ATTEMPTS, HeaderValue::from(trail.attempts));
+    if !trail.left_out.is_empty()
+        && let Ok(names) = HeaderValue::try_from(trail.left_out.join(", "))
+    {
+        headers.insert(LEFT_OUT, names);
+    }
     if trail.spared > 0 {
         headers.insert(SPARED, HeaderValue::from(trail.spared));
     }

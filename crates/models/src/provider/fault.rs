@@ -44,6 +44,8 @@ pub enum Trouble {
     Denied,
     /// The target does not speak this endpoint.
     NotSpoken,
+    /// The target speaks another dialect, in which the request cannot be said.
+    Inexpressible,
     /// The caller has gone.
     ClientGone,
     /// The key that the call was made with is good no longer.
@@ -52,7 +54,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Unreachable,
         Self::Busy,
         Self::TooSlow,
@@ -70,6 +72,7 @@ impl Trouble {
         Self::Spared,
         Self::Denied,
         Self::NotSpoken,
+        Self::Inexpressible,
         Self::ClientGone,
         Self::Expelled,
     ];
@@ -95,6 +98,7 @@ impl Trouble {
             Self::Spared => "circuit_open",
             Self::Denied => "target_denied",
             Self::NotSpoken => "endpoint_not_spoken",
+            Self::Inexpressible => "not_expressible",
             Self::ClientGone => "client_gone",
             Self::Expelled => "key_not_good",
         }
@@ -123,6 +127,9 @@ impl Trouble {
             Self::Spared => "the model provider failed too often and is spared for a while",
             Self::Denied => "the policy lets this call go to no further target",
             Self::NotSpoken => "the model provider does not serve this endpoint",
+            Self::Inexpressible => {
+                "the request cannot be expressed in the dialect of this model's provider"
+            }
             Self::ClientGone => "the caller has gone",
             Self::Expelled => "the key that the call was made with is good no longer",
         }
@@ -136,7 +143,7 @@ impl Trouble {
             Self::RateLimited | Self::Quota => StatusCode::TOO_MANY_REQUESTS,
             Self::Busy | Self::Spared => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoModel | Self::NotSpoken => StatusCode::NOT_FOUND,
-            Self::Refused | Self::ClientGone => StatusCode::BAD_REQUEST,
+            Self::Refused | Self::Inexpressible | Self::ClientGone => StatusCode::BAD_REQUEST,
             Self::Denied => StatusCode::FORBIDDEN,
             Self::Expelled => StatusCode::UNAUTHORIZED,
             Self::Unreachable
@@ -164,7 +171,11 @@ impl Trouble {
             | Self::Credentials => Verdict::Failure {
                 retry_after_ms: None,
             },
-            Self::NoModel | Self::Refused | Self::Denied | Self::NotSpoken => Verdict::ClientFault,
+            Self::NoModel
+            | Self::Refused
+            | Self::Denied
+            | Self::NotSpoken
+            | Self::Inexpressible => Verdict::ClientFault,
             Self::RateLimited | Self::Busy | Self::Spared | Self::ClientGone | Self::Expelled => {
                 Verdict::Cancelled
             }
@@ -204,6 +215,8 @@ pub struct Fault {
     pub retry_after_ms: Option<u64>,
     /// The provider's own answer, where the caller is to read it: status and body.
     pub answer: Option<(StatusCode, Bytes)>,
+    /// What the caller is told in its own dialect instead of the trouble's sentence: status and sentence.
+    pub told: Option<(StatusCode, String)>,
 }
 
 impl Fault {
@@ -215,6 +228,7 @@ impl Fault {
             remedy,
             retry_after_ms: None,
             answer: None,
+            told: None,
         }
     }
 
@@ -232,6 +246,8 @@ fn classify(status: StatusCode, retry_after_ms: Option<u64>, body: Bytes) -> Fau
     let mentions = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let (trouble, remedy) = match status.as_u16() {
         401 | 403 => (Trouble::Credentials, Remedy::NextTarget),
+        // Gemini says so.
+        400 if mentions(&["API_KEY_INVALID"]) => (Trouble::Credentials, Remedy::NextTarget),
         402 => (Trouble::Quota, Remedy::NextTarget),
         429 if mentions(&["insufficient_quota", "billing_hard_limit"]) => {
             (Trouble::Quota, Remedy::NextTarget)
@@ -251,6 +267,7 @@ fn classify(status: StatusCode, retry_after_ms: Option<u64>, body: Bytes) -> Fau
         remedy,
         retry_after_ms,
         answer: told.then_some((status, body)),
+        told: None,
     }
 }
 
@@ -279,9 +296,11 @@ mod tests {
     fn each_status_has_its_remedy() {
         let quota = r#"{"error":{"code":"insufficient_quota","message":"x"}}"#;
         let long = r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#;
+        let gemini = r#"{"error":{"code":400,"message":"API key not valid","details":[{"reason":"API_KEY_INVALID"}]}}"#;
         let cases = [
             (401, "", Trouble::Credentials, Remedy::NextTarget, false),
             (403, quota, Trouble::Credentials, Remedy::NextTarget, false),
+            (400, gemini, Trouble::Credentials, Remedy::NextTarget, false),
             (402, "", Trouble::Quota, Remedy::NextTarget, false),
             (429, "", Trouble::RateLimited, Remedy::NextTarget, false),
             (429, quota, Trouble::Quota, Remedy::NextTarget, false),

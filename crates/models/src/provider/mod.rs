@@ -11,6 +11,7 @@ use http::HeaderMap;
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
 use wire::model::Endpoint;
+use wire::model::translate::Format;
 
 use crate::request::ModelRequest;
 pub use fault::{Fault, Remedy, Trouble};
@@ -64,6 +65,10 @@ pub struct Reply {
     pub spent: Spent<ModelRequest>,
     /// Its headers.
     pub headers: HeaderMap,
+    /// The form that it has, where that is not the form in which the caller asks.
+    pub format: Option<Format>,
+    /// Hints of the request that the provider was not told of.
+    pub left_out: Vec<&'static str>,
     /// Its body. Dropped before the end, it ends the provider's work.
     pub body: Box<dyn ReplyBody>,
 }

@@ -12,7 +12,6 @@ use std::time::Duration;
 use http::HeaderValue;
 use net::outbound::http::Credential;
 use tokio::time::Instant;
-use wire::model::Dialect;
 
 use crate::provider::{Fault, Remedy, Trouble};
 
@@ -45,11 +44,14 @@ impl Key {
         })
     }
 
-    pub(super) fn header(&self, dialect: Dialect) -> HeaderValue {
-        match dialect {
-            Dialect::OpenAi => self.bearer.clone(),
-            Dialect::Anthropic => self.plain.clone(),
-        }
+    /// As `Authorization` wants it.
+    pub(super) fn bearer(&self) -> HeaderValue {
+        self.bearer.clone()
+    }
+
+    /// By itself.
+    pub(super) fn plain(&self) -> HeaderValue {
+        self.plain.clone()
     }
 }
 

@@ -1,23 +1,28 @@
 //! Providers over HTTP.
 
+mod api;
 mod keys;
 mod replies;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
+use bytes::Bytes;
 use gate::{PeerId, Spent};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use net::outbound::http::{
     HttpClient, HttpFault, HttpOptions, Lane, Method, Outgoing, Target, TargetFault, TlsFault,
     TlsOptions,
 };
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
-use wire::model::{Dialect, Endpoint};
+use wire::model::translate::{self, Format, Front};
+use wire::model::{Endpoint, message_of};
 
+pub use api::Api;
 pub use keys::{KEYS_MAX, Key};
 
 use crate::provider::{Address, Fault, Offer, Provider, Remedy, Sent, Trouble};
@@ -26,8 +31,6 @@ use keys::Keys;
 
 /// Most connections to one provider.
 const CONNECTIONS_MAX: usize = 4_096;
-/// The version of Anthropic's API that is named where the caller names none.
-const ANTHROPIC_VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
 
 /// A provider over HTTP.
 #[derive(Debug)]
@@ -38,14 +41,27 @@ pub struct HttpProviderOptions {
     pub base_url: String,
     /// Whether that may be `http` on another machine.
     pub insecure: bool,
-    /// Whose words it speaks.
-    pub dialect: Dialect,
+    /// Whose API it speaks.
+    pub api: Api,
+    /// The version of the API, where it stands in the URL.
+    pub api_version: String,
+    /// The most tokens of a reply where the caller names none, and the API wants a number.
+    pub max_tokens: u64,
     /// Its keys; none where it wants none.
     pub keys: Vec<Key>,
     /// Its models; where the list is empty, any name is passed on.
     pub models: Vec<String>,
     /// Authorities that its certificate is checked against, as PEM; the system's where absent.
     pub authorities: Option<Vec<u8>>,
+}
+
+/// A request as it is sent.
+struct Written {
+    body: Bytes,
+    /// Hints that the provider's dialect has no word for.
+    left_out: Vec<&'static str>,
+    /// The form of the reply, where that is not the caller's.
+    format: Option<Format>,
 }
 
 /// Why a provider cannot be used.
@@ -72,9 +88,13 @@ impl std::error::Error for ProviderFault {}
 pub struct HttpProvider {
     peer: PeerId,
     offer: Offer,
-    dialect: Dialect,
+    api: Api,
+    max_tokens: u64,
     keys: Keys,
-    /// One client for each endpoint; they share connections.
+    api_version: String,
+    /// To the base. It and those of the endpoints share connections.
+    client: HttpClient,
+    /// One for each endpoint whose path is always the same.
     clients: HashMap<Endpoint, HttpClient>,
 }
 
@@ -95,28 +115,32 @@ impl HttpProvider {
         let base = Target::parse(&options.base_url, options.insecure);
         let base = base.map_err(ProviderFault::Url)?;
         let client = HttpClient::new(base, &http).map_err(ProviderFault::Tls)?;
-        let spoken = Endpoint::ALL.into_iter();
-        let spoken: Vec<Endpoint> = spoken
-            .filter(|endpoint| endpoint.dialect() == options.dialect)
-            .collect();
+        let spoken = options.api.endpoints();
         let below = |endpoint: &Endpoint| {
-            let client = client.below(&format!("/{}", endpoint.path()))?;
+            let client = client.below(&options.api.path(*endpoint)?)?;
             Some((*endpoint, client))
         };
         Ok(Self {
             peer: PeerId::server(options.name),
             clients: spoken.iter().filter_map(below).collect(),
+            client,
+            api_version: options.api_version,
             offer: Offer {
                 models: options.models,
                 endpoints: spoken,
             },
-            dialect: options.dialect,
+            api: options.api,
+            max_tokens: options.max_tokens,
             keys: Keys::new(options.keys),
         })
     }
 
     fn headers(&self, request: &ModelRequest, key: Option<&Key>) -> HeaderMap {
-        let mut headers = request.headers().clone();
+        let mut headers = if self.api.has(request.endpoint()) {
+            request.headers().clone()
+        } else {
+            request.common_headers()
+        };
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let accept = if request.streams() {
             "text/event-stream"
@@ -124,24 +148,58 @@ impl HttpProvider {
             "application/json"
         };
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        if self.dialect == Dialect::Anthropic {
-            let version = HeaderName::from_static("anthropic-version");
-            headers.entry(version).or_insert(ANTHROPIC_VERSION);
-        }
-        if let Some(key) = key {
-            let name = match self.dialect {
-                Dialect::OpenAi => AUTHORIZATION,
-                Dialect::Anthropic => HeaderName::from_static("x-api-key"),
-            };
-            headers.insert(name, key.header(self.dialect));
-        }
+        self.api.sign(&mut headers, key);
         headers
+    }
+
+    /// The client for a request; `None` where the provider does not serve its endpoint.
+    fn client_for(&self, request: &ModelRequest, model: &str) -> Option<Cow<'_, HttpClient>> {
+        let endpoint = request.endpoint();
+        if let Some(client) = self.clients.get(&endpoint) {
+            return Some(Cow::Borrowed(client));
+        }
+        if !self.offer.endpoints.contains(&endpoint) {
+            return None;
+        }
+        let (api, version) = (self.api, &self.api_version);
+        let path = api.path_of(endpoint, model, request.streams(), version);
+        self.client.below(&path).map(Cow::Owned)
+    }
+
+    /// The request as it is sent.
+    fn write(&self, request: &ModelRequest, model: &str) -> Result<Written, Fault> {
+        if self.api.has(request.endpoint()) {
+            return Ok(Written {
+                body: request.body_for(model),
+                left_out: Vec::new(),
+                format: None,
+            });
+        }
+        let (Some(from), to) = (Front::of(request.endpoint()), self.api.format()) else {
+            return Err(Fault::of(Trouble::NotSpoken, Remedy::NextTarget));
+        };
+        let manner = self.api.manner(model, self.max_tokens);
+        match translate::request(from, to, request.body().as_str(), &manner) {
+            Ok(said) => Ok(Written {
+                body: said.body.into(),
+                left_out: said.left_out,
+                format: Some(to),
+            }),
+            Err(fault) => Err(Fault {
+                told: Some((StatusCode::BAD_REQUEST, fault.to_string())),
+                ..Fault::of(Trouble::Inexpressible, Remedy::NextTarget)
+            }),
+        }
     }
 
     async fn sent(&self, spent: Spent<ModelRequest>, to: Address<'_>) -> Sent {
         let request = spent.request();
-        let Some(client) = self.clients.get(&request.endpoint()) else {
+        let Some(client) = self.client_for(request, to.model) else {
             return Sent::Unserved(spent, Fault::of(Trouble::NotSpoken, Remedy::NextTarget));
+        };
+        let written = match self.write(request, to.model) {
+            Ok(written) => written,
+            Err(fault) => return Sent::Unserved(spent, fault),
         };
         let (number, key) = match self.keys.take(to.model, Instant::now()) {
             Ok(taken) => taken,
@@ -151,7 +209,7 @@ impl HttpProvider {
         let outgoing = Outgoing {
             method: Method::POST,
             headers: self.headers(request, key),
-            body: request.body_for(to.model),
+            body: written.body,
             lane: Lane::Call,
             head_ms_max: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
         };
@@ -163,12 +221,23 @@ impl HttpProvider {
             }
         };
         if reply.status().is_success() {
-            return replies::success(spent, reply);
+            return replies::success(spent, reply, written.format, written.left_out);
         }
         let until = to
             .until
             .min(Instant::now() + Duration::from_millis(replies::ERROR_WAIT_MS_MAX));
         let mut fault = replies::error(reply, until).await;
+        if written.format.is_some() {
+            // The provider's words are not the caller's, so only its sentence goes on.
+            let told = fault.answer.take();
+            fault.told = told.map(|(status, body)| {
+                let said = std::str::from_utf8(&body).ok().and_then(message_of);
+                (
+                    status,
+                    said.unwrap_or_else(|| fault.trouble.sentence().to_owned()),
+                )
+            });
+        }
         self.keys
             .learn(number, to.model, &mut fault, Instant::now());
         Sent::Unserved(spent, fault)
@@ -190,9 +259,7 @@ impl Provider for HttpProvider {
 
     fn tick(&self) {
         // Connections are shared, so one client stands for all.
-        if let Some(client) = self.clients.values().next() {
-            client.reap();
-        }
+        self.client.reap();
     }
 }
 

@@ -7,6 +7,7 @@ use gate::Spent;
 use http::header::CONTENT_TYPE;
 use net::outbound::http::{HttpFault, Reply as HttpReply};
 use tokio::time::{Instant, timeout_at};
+use wire::model::translate::Format;
 
 use crate::provider::{Fault, Remedy, Reply, ReplyBody, Sent, Trouble};
 use crate::request::ModelRequest;
@@ -35,7 +36,12 @@ pub(super) fn of_http(fault: &HttpFault) -> Fault {
 }
 
 /// A reply with a good status: good where it is of the kind that was asked for.
-pub(super) fn success(spent: Spent<ModelRequest>, reply: HttpReply) -> Sent {
+pub(super) fn success(
+    spent: Spent<ModelRequest>,
+    reply: HttpReply,
+    format: Option<Format>,
+    left_out: Vec<&'static str>,
+) -> Sent {
     let kind = reply.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_stream = kind
@@ -48,6 +54,8 @@ pub(super) fn success(spent: Spent<ModelRequest>, reply: HttpReply) -> Sent {
     Sent::Reply(Reply {
         spent,
         headers,
+        format,
+        left_out,
         body: Box::new(Body(reply)),
     })
 }

@@ -285,7 +285,7 @@ fn style(index: usize) -> String {
     format!("class=\"c{}\"{dashed}", index % COLOURS.len())
 }
 
-/// Appends a piece as path commands; a lone point becomes a dot.
+/// Appends a piece as path commands; a lone point becomes a small circle.
 fn trace(path: &mut String, piece: &[(f64, f64)], top: f64) {
     for (i, point) in piece.iter().enumerate() {
         let (x, y) = on_page(*point, top);
@@ -295,7 +295,7 @@ fn trace(path: &mut String, piece: &[(f64, f64)], top: f64) {
         );
     }
     if piece.len() == 1 {
-        path.push_str("h.01");
+        path.push_str("m-2.2 0a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0-4.4 0");
     }
 }
 

@@ -228,14 +228,16 @@ impl Keeper {
         let piece = Piece { work, rows: None };
         let computed = self.engine.compute(&piece, stop, progress)?;
         let stored = self.store(&claimed.job.caller, &computed.bytes)?;
+        let about = computed.about;
         let work = piece.work;
+        let metadata = work.solved(about.states, about.steps);
         let kept = Kept {
             results_id: work.results_id.clone(),
             handles: vec![stored.handle],
             job_id: claimed.job.id.as_str().to_owned(),
             simulation_id: work.simulation_id,
             generated_ms: self.now_ms(),
-            metadata: work.metadata,
+            metadata,
             population: serde_json::Value::Null,
         };
         self.index.put(&claimed.job.caller, &kept)?;

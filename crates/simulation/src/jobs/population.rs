@@ -180,6 +180,8 @@ impl Run<'_> {
             } else {
                 serde_json::Value::Null
             },
+            states: computed.about.states,
+            steps: computed.about.steps,
         };
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.insert(number, chunk);
@@ -241,7 +243,10 @@ fn keep(
         job_id: claimed.job.id.as_str().to_owned(),
         simulation_id: work.simulation_id.clone(),
         generated_ms: keeper.now_ms(),
-        metadata: work.metadata.clone(),
+        metadata: work.solved(
+            chunks.first().map_or(0, |chunk| chunk.states),
+            chunks.iter().map(|chunk| chunk.steps).sum(),
+        ),
         population: json!({"cohort": cohort, "aggregates": aggregates, "chunks": chunks}),
     };
     keeper.index.put(caller, &kept)?;

@@ -33,6 +33,12 @@ pub struct Chunk {
     pub failed: BTreeMap<i64, String>,
     /// The first individuals at a glance.
     pub preview: Value,
+    /// States of the model.
+    #[serde(default)]
+    pub states: usize,
+    /// Steps of the solver, all individuals together.
+    #[serde(default)]
+    pub steps: usize,
 }
 
 /// At most five individuals, and the first curve.

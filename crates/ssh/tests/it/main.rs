@@ -9,6 +9,7 @@
 )]
 
 mod access;
+mod client_config;
 mod commands;
 mod load;
 mod paths;

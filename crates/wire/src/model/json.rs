@@ -14,6 +14,12 @@ pub fn members(raw: &str) -> Vec<Member<'_>> {
     scan_reply(raw.as_bytes(), &Bounds::default()).map_or_else(|_| Vec::new(), |scan| scan.members)
 }
 
+/// Whether this is an object.
+#[must_use]
+pub(super) fn is_object(raw: &str) -> bool {
+    raw.trim_start().starts_with('{') && scan_reply(raw.as_bytes(), &Bounds::default()).is_ok()
+}
+
 /// The elements of an array; empty where it is none or is no JSON.
 #[must_use]
 pub fn elements(raw: &str) -> Vec<&str> {

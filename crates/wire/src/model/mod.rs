@@ -2,6 +2,7 @@
 //!
 //! A body is looked at and never written anew: [`Body`] finds the members of the top, refuses names that
 //! stand twice or can be read as one that matters, and replaces single members; every other byte stays.
+//! Only where a provider speaks another dialect than the caller is a body written anew ([`translate`]).
 //! What comes from a provider is read leniently: every field may be missing.
 
 mod anthropic;
@@ -11,8 +12,10 @@ mod error;
 mod json;
 mod openai;
 mod responses;
+pub mod translate;
 mod usage;
 mod watch;
+mod write;
 
 pub use body::{Body, BodyFault};
 pub use endpoint::{Dialect, Endpoint};

@@ -12,6 +12,8 @@ pub struct Tokens {
     pub output: Option<u64>,
     /// How much of the input came from the provider's cache.
     pub cached: Option<u64>,
+    /// How much of the input was put into the provider's cache.
+    pub written: Option<u64>,
     /// How much of the output was reasoning.
     pub reasoning: Option<u64>,
 }
@@ -22,6 +24,7 @@ impl Tokens {
         self.input = later.input.or(self.input);
         self.output = later.output.or(self.output);
         self.cached = later.cached.or(self.cached);
+        self.written = later.written.or(self.written);
         self.reasoning = later.reasoning.or(self.reasoning);
     }
 
@@ -44,22 +47,23 @@ impl Tokens {
                     input: number("prompt_tokens").or_else(|| number("input_tokens")),
                     output: number("completion_tokens").or_else(|| number("output_tokens")),
                     cached: below(input, "cached_tokens"),
+                    written: below(input, "cache_write_tokens"),
                     reasoning: below(output, "reasoning_tokens"),
                 }
             }
             Dialect::Anthropic => {
                 let cached = number("cache_read_input_tokens");
-                let parts = [
-                    number("input_tokens"),
-                    cached,
-                    number("cache_creation_input_tokens"),
-                ];
+                let written = number("cache_creation_input_tokens");
+                let parts = [number("input_tokens"), cached, written];
+                let details = json::member(&members, "output_tokens_details");
+                let details = json::members(details.unwrap_or_default());
                 let input = parts.into_iter().flatten();
                 Self {
                     input: parts.iter().any(Option::is_some).then(|| input.sum()),
                     output: number("output_tokens"),
                     cached,
-                    reasoning: None,
+                    written,
+                    reasoning: json::member(&details, "thinking_tokens").and_then(json::number),
                 }
             }
         }
@@ -89,6 +93,7 @@ mod tests {
             output,
             cached,
             reasoning,
+            ..Tokens::default()
         };
         let cases = [
             (
@@ -109,7 +114,10 @@ mod tests {
             (
                 Endpoint::Messages,
                 r#"{"usage":{"input_tokens":3,"cache_read_input_tokens":10,"cache_creation_input_tokens":100,"output_tokens":4}}"#,
-                told(Some(113), Some(4), Some(10), None),
+                Tokens {
+                    written: Some(100),
+                    ..told(Some(113), Some(4), Some(10), None)
+                },
             ),
             (
                 Endpoint::Messages,

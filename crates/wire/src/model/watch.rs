@@ -81,13 +81,17 @@ impl Watch {
     /// part seen.
     #[must_use]
     pub fn used(&self) -> Tokens {
-        let told = self.state.tokens;
-        let is_whole = self.state.finished && told.output > Some(0);
-        let seen = (!is_whole && self.state.pieces > 0).then_some(self.state.pieces);
-        Tokens {
-            output: told.output.max(seen),
-            ..told
-        }
+        used(self.state.tokens, self.state.finished, self.state.pieces)
+    }
+}
+
+/// What was used: as told, and where the output was not told or told as none, one token for each part seen.
+pub(super) fn used(told: Tokens, finished: bool, pieces: u64) -> Tokens {
+    let is_whole = finished && told.output > Some(0);
+    let seen = (!is_whole && pieces > 0).then_some(pieces);
+    Tokens {
+        output: told.output.max(seen),
+        ..told
     }
 }
 

@@ -1,6 +1,6 @@
 """Drives Anthropic's own Python library, unchanged, against a base URL: one line for each thing that holds.
 
-Usage: anthropic_sdk.py BASE_URL KEY
+Usage: anthropic_sdk.py BASE_URL KEY [CHECK_TO_LEAVE_OUT]
 """
 
 import sys
@@ -13,6 +13,7 @@ TOOL = {"name": "weather", "input_schema": {"type": "object", "properties": {"ci
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 base, key = sys.argv[1:3]
+but = sys.argv[3:4]
 client = anthropic.Anthropic(base_url=base, api_key=key)
 CHECKS = []
 
@@ -151,6 +152,8 @@ def models():
 
 
 for run in CHECKS:
+    if run.__name__ in but:
+        continue
     try:
         run()
     except Exception as error:  # each is told by its name

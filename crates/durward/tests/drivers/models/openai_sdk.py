@@ -1,6 +1,6 @@
 """Drives OpenAI's own Python library, unchanged, against a base URL: one line for each thing that holds.
 
-Usage: openai_sdk.py BASE_URL KEY
+Usage: openai_sdk.py BASE_URL KEY [CHECK_TO_LEAVE_OUT]
 """
 
 import asyncio
@@ -25,6 +25,7 @@ class City(BaseModel):
 
 
 base, key = sys.argv[1:3]
+but = sys.argv[3:4]
 client = openai.OpenAI(base_url=base, api_key=key)
 CHECKS = []
 
@@ -163,7 +164,8 @@ def cut_stream():
         for chunk in client.chat.completions.create(model="local/fault-cut", messages=ASK, stream=True):
             seen.append(chunk)
     except openai.APIError as error:
-        assert error.code == "provider_cut" and seen
+        # A provider of another dialect has said it in its own words.
+        assert error.code in ("provider_cut", "provider_error") and "ended before its end" in error.message and seen
     else:
         raise AssertionError("a cut stream looked whole")
 
@@ -231,6 +233,8 @@ def asynchronous():
 
 
 for run in CHECKS:
+    if run.__name__ in but:
+        continue
     try:
         run()
     except Exception as error:  # each is told by its name

@@ -31,6 +31,14 @@ fn wrong_configurations_are_refused_with_the_place() {
             "is not for providers of kind openai",
         ),
         (
+            "models: { providers: { a: { kind: azure } } }".to_owned(),
+            "has no base_url",
+        ),
+        (
+            "models: { providers: { a: { kind: google, api_version: x } } }".to_owned(),
+            "is not for providers of kind google",
+        ),
+        (
             "models: { providers: { \"a/b\": { kind: mock } } }".to_owned(),
             "cannot be a name here",
         ),

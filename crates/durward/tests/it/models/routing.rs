@@ -148,17 +148,14 @@ fn a_failing_target_is_spared_and_the_next_one_serves() {
 #[test]
 fn an_endpoint_that_a_provider_does_not_speak_is_passed_over_or_told() {
     let upstream = Upstream::start();
-    let far = upstream.configured("far", "/v1/chat/completions");
+    let far = upstream.configured("far", "/v1/messages");
     let yaml = format!(
         "models:\n  providers:\n    {far}\n    near: {{ kind: mock, latency: 0ms }}\n  aliases: {{ any: {{ tiers: [far/x, near/y] }} }}\n"
     );
     let served = serve(&yaml, &[]);
-    assert_eq!(target(&served, "/v1/messages", "any", true), "near/y");
-    assert_eq!(
-        target(&served, "/v1/chat/completions", "any", true),
-        "far/x"
-    );
-    let answer = ask(&served, "/v1/messages", "far/x", false);
+    assert_eq!(target(&served, "/v1/responses", "any", true), "near/y");
+    assert_eq!(target(&served, "/v1/messages", "any", true), "far/x");
+    let answer = ask(&served, "/v1/responses", "far/x", false);
     assert_eq!(answer.status, 404, "{answer:?}");
     assert_eq!(code(&answer.json()), "endpoint_not_spoken");
 }

@@ -337,31 +337,6 @@ fn what_was_set_is_reset_and_what_was_loaded_is_forgotten() {
 }
 
 #[test]
-fn a_plot_shows_the_curves_that_are_chosen() {
-    let place = place();
-    let mut client = client(&place);
-    call(&mut client, "load_simulation", load());
-    let name = run(&mut client, json!({}));
-    let told = call(
-        &mut client,
-        "plot_results",
-        json!({"resultsId": name, "outputs": [CURVE], "title": "One <curve>"}),
-    );
-    let svg = told["svg"].as_str().unwrap();
-    assert!(
-        svg.starts_with("<svg") && svg.contains("One &lt;curve&gt;"),
-        "{svg}"
-    );
-    assert_eq!(told["outputs"], json!([CURVE]));
-    let none = fails(
-        &mut client,
-        "plot_results",
-        json!({"resultsId": name, "outputs": ["nothing"]}),
-    );
-    assert_eq!(none["code"], "InvalidInput");
-}
-
-#[test]
 fn defect_21_relative_is_a_factor_and_absolute_a_value() {
     let place = place();
     let mut client = client(&place);

@@ -1,5 +1,7 @@
 //! `builtin: simulation` as its clients meet it: the walks of real clients, the rules before it, and its jobs over a crash.
 
+mod bench;
+mod curves;
 mod defects;
 mod jobs;
 mod protocol;

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::{client, load, place};
 use crate::support::guarded::{LATEST, end};
+use crate::support::refusals::told;
 use crate::support::serving::Served;
 
 fn reason(client: &mut Client, tool: &str, arguments: Value) -> Option<String> {
     let reply = client.call_tool(tool, arguments).unwrap();
     let error: Value = serde_json::from_str(reply.line()).unwrap();
-    error["error"]["data"]["reason"].as_str().map(str::to_owned)
+    told(&error)["reason"].as_str().map(str::to_owned)
 }
 
 #[test]

@@ -56,6 +56,11 @@ pub fn models_python() -> Option<PathBuf> {
     component("models-venv/bin/python")
 }
 
+/// A server that plays providers of models, which others wrote.
+pub fn aimock() -> Option<PathBuf> {
+    component("foreign-npm/node_modules/@copilotkit/aimock/dist/cli.js")
+}
+
 /// The folder of the TypeScript libraries of model APIs.
 pub fn models_packages() -> Option<PathBuf> {
     component("models-npm/node_modules/openai")?;

@@ -180,6 +180,17 @@ impl Peer for Remote {
         self.session.generation()
     }
 
+    fn reopened(&self, since: u64) -> Going<'_, u64> {
+        let mut openings = self.session.openings();
+        Box::pin(async move {
+            match openings.wait_for(|count| *count != since).await {
+                Ok(count) => *count,
+                // The session holds the sender for as long as we are there.
+                Err(_) => since,
+            }
+        })
+    }
+
     fn tick(&self) {
         self.session.upstream.reap();
     }

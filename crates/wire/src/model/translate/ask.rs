@@ -1,0 +1,253 @@
+//! A conversation as no dialect words it: what a request asks, and what a reply says.
+
+use std::borrow::Cow;
+
+use super::super::usage::Tokens;
+
+/// A text.
+pub(crate) type Text<'a> = Cow<'a, str>;
+
+/// A request. Values that are numbers or schemas are JSON as it came.
+#[derive(Debug, Default)]
+pub(crate) struct Ask<'a> {
+    pub system: Vec<Text<'a>>,
+    pub turns: Vec<Turn<'a>>,
+    pub tools: Vec<Tool<'a>>,
+    pub choice: Option<Choice<'a>>,
+    /// Whether several tools may be called at once.
+    pub parallel: Option<bool>,
+    pub max_tokens: Option<&'a str>,
+    pub temperature: Option<&'a str>,
+    pub top_p: Option<&'a str>,
+    pub top_k: Option<&'a str>,
+    pub seed: Option<&'a str>,
+    pub presence_penalty: Option<&'a str>,
+    pub frequency_penalty: Option<&'a str>,
+    pub stop: Vec<Text<'a>>,
+    pub shape: Option<Shape<'a>>,
+    pub effort: Option<Effort>,
+    /// Who asks, as the caller names its own user.
+    pub user: Option<Text<'a>>,
+    pub streams: bool,
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    System,
+    User,
+    Assistant,
+}
+
+/// What one side says before the other does.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    pub role: Role,
+    pub parts: Vec<Part<'a>>,
+    /// Where it stands in the request, for refusals.
+    pub at: String,
+}
+
+/// A part of what is said.
+#[derive(Debug)]
+pub(crate) enum Part<'a> {
+    Text(Text<'a>),
+    Image(Source<'a>),
+    /// A PDF.
+    Document {
+        name: Option<Text<'a>>,
+        source: Source<'a>,
+    },
+    /// The model calls a tool.
+    Call(Call<'a>),
+    /// What a tool has said.
+    Result {
+        id: Text<'a>,
+        failed: bool,
+        parts: Vec<Part<'a>>,
+    },
+    /// What the model thought, with the signature of the provider that wrote it.
+    Thinking {
+        text: Text<'a>,
+        signature: Option<Text<'a>>,
+    },
+    /// What it thought, for the provider's eyes only.
+    Redacted(Text<'a>),
+    /// It says that it will not.
+    Refusal(Text<'a>),
+}
+
+/// A call of a tool.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub id: Text<'a>,
+    pub name: Text<'a>,
+    /// Its arguments: an object in JSON.
+    pub input: Text<'a>,
+    /// That of the thoughts behind it, for the provider that had them.
+    pub signature: Option<Text<'a>>,
+}
+
+/// Where a file's bytes are.
+#[derive(Debug)]
+pub(crate) enum Source<'a> {
+    Url(Text<'a>),
+    /// In base64.
+    Data {
+        media: Text<'a>,
+        data: Text<'a>,
+    },
+}
+
+impl<'a> Source<'a> {
+    /// Reads a URL, which may hold the bytes itself.
+    pub fn of_url(url: Text<'a>) -> Self {
+        let parted = url.strip_prefix("data:").and_then(|rest| {
+            let (media, data) = rest.split_once(";base64,")?;
+            Some((media.to_owned(), data.to_owned()))
+        });
+        match parted {
+            Some((media, data)) => Self::Data {
+                media: media.into(),
+                data: data.into(),
+            },
+            None => Self::Url(url),
+        }
+    }
+
+    /// The URL, which may hold the bytes itself.
+    pub fn url(&self) -> Text<'_> {
+        match self {
+            Self::Url(url) => Cow::Borrowed(url),
+            Self::Data { media, data } => format!("data:{media};base64,{data}").into(),
+        }
+    }
+}
+
+/// A tool that the model may call.
+#[derive(Debug)]
+pub(crate) struct Tool<'a> {
+    pub name: Text<'a>,
+    pub description: Option<Text<'a>>,
+    pub schema: Option<&'a str>,
+    pub strict: Option<bool>,
+}
+
+/// Which tool is to be called.
+#[derive(Debug)]
+pub(crate) enum Choice<'a> {
+    Auto,
+    Any,
+    None,
+    Tool(Text<'a>),
+}
+
+/// The form that the reply has to have.
+#[derive(Debug)]
+pub(crate) enum Shape<'a> {
+    Json,
+    Schema {
+        name: Option<Text<'a>>,
+        schema: &'a str,
+        strict: Option<bool>,
+    },
+}
+
+/// How much the model thinks first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    XHigh,
+    Max,
+}
+
+impl Effort {
+    pub const ALL: [(Self, &'static str); 7] = [
+        (Self::None, "none"),
+        (Self::Minimal, "minimal"),
+        (Self::Low, "low"),
+        (Self::Medium, "medium"),
+        (Self::High, "high"),
+        (Self::XHigh, "xhigh"),
+        (Self::Max, "max"),
+    ];
+
+    pub fn of(word: &str) -> Option<Self> {
+        let found = Self::ALL.into_iter().find(|(_, own)| *own == word);
+        found.map(|(effort, _)| effort)
+    }
+
+    pub fn word(self) -> &'static str {
+        let found = Self::ALL.into_iter().find(|(own, _)| *own == self);
+        found.map_or("medium", |(_, word)| word)
+    }
+
+    /// What comes nearest to a number of tokens to think with.
+    pub fn of_budget(tokens: u64) -> Self {
+        match tokens {
+            0..4_096 => Self::Low,
+            4_096..16_384 => Self::Medium,
+            _ => Self::High,
+        }
+    }
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It was done.
+    End,
+    /// It may write no more.
+    Length,
+    /// It waits for tools.
+    Calls,
+    /// It wrote what it was to stop at.
+    Sequence(String),
+    /// It, or a filter, will not.
+    Refusal,
+}
+
+/// A reply.
+#[derive(Debug)]
+pub(crate) struct Reply<'a> {
+    pub id: Text<'a>,
+    pub model: Text<'a>,
+    pub parts: Vec<Part<'a>>,
+    pub stop: Stop,
+    pub tokens: Tokens,
+}
+
+/// A piece of a stream.
+#[derive(Debug)]
+pub(crate) enum Piece<'a> {
+    Start {
+        id: Text<'a>,
+        model: Text<'a>,
+    },
+    Text(Text<'a>),
+    Refusal(Text<'a>),
+    Thinking(Text<'a>),
+    Signature(Text<'a>),
+    Redacted(Text<'a>),
+    /// A call begins, without its arguments; `at` counts the calls of the reply.
+    Call {
+        at: usize,
+        call: Call<'a>,
+    },
+    /// More of its arguments.
+    Arguments {
+        at: usize,
+        json: Text<'a>,
+    },
+    /// All of its arguments have come.
+    CallEnds(usize),
+    Usage(Tokens),
+    Stop(Stop),
+    End,
+    /// The provider gives up, for this reason.
+    Failed(Option<String>),
+}

@@ -1,0 +1,245 @@
+//! Writing a request.
+
+use super::super::ask::{Ask, Call, Choice, Part, Role, Shape, Text, Tool, Turn};
+use super::super::fields::{NO_COUNTERPART, Read, wrong};
+use super::super::{Manner, Source};
+use crate::model::write::{Object, list, quoted};
+
+/// What a result of a tool begins with where the tool failed: the dialect has no other word for it.
+const FAILED: &str = "the tool failed:";
+
+/// Writes a request.
+pub(in super::super) fn write(ask: &Ask<'_>, manner: &Manner<'_>) -> Read<Vec<u8>> {
+    if ask.top_k.is_some() {
+        return wrong("top_k", NO_COUNTERPART);
+    }
+    let mut turns = Vec::new();
+    if !ask.system.is_empty() {
+        turns.push(message("system", &texts(&ask.system)));
+    }
+    for turn in &ask.turns {
+        match turn.role {
+            Role::System => turns.push(message("system", &parts(&turn.parts, &turn.at)?)),
+            Role::User => user(turn, &mut turns)?,
+            Role::Assistant => turns.push(assistant(turn)?),
+        }
+    }
+    let most = if manner.names_completion {
+        "max_completion_tokens"
+    } else {
+        "max_tokens"
+    };
+    let stop = ask.stop.iter().map(|text| quoted(text));
+    let tools = ask.tools.iter().map(tool);
+    let usage = ask.streams.then_some("{\"include_usage\":true}");
+    let parallel = ask.parallel.filter(|_| !ask.tools.is_empty());
+    let body = Object::new()
+        .text("model", manner.model)
+        .raw("messages", list(turns))
+        .raw_if(most, ask.max_tokens)
+        .raw_if("temperature", ask.temperature)
+        .raw_if("top_p", ask.top_p)
+        .raw_if("stop", (!ask.stop.is_empty()).then(|| list(stop)))
+        .raw_if("tools", (!ask.tools.is_empty()).then(|| list(tools)))
+        .raw_if("tool_choice", ask.choice.as_ref().map(choice))
+        .raw_if(
+            "parallel_tool_calls",
+            parallel.map(|parallel| parallel.to_string()),
+        )
+        .raw_if("response_format", ask.shape.as_ref().map(shape))
+        .raw_if(
+            "reasoning_effort",
+            ask.effort.map(|effort| quoted(effort.word())),
+        )
+        .raw_if("user", ask.user.as_ref().map(|user| quoted(user)))
+        .raw_if("stream", ask.streams.then_some("true"))
+        .raw_if("stream_options", usage);
+    Ok(body.end())
+}
+
+fn message(role: &str, content: &[u8]) -> Vec<u8> {
+    let message = Object::new().text("role", role).raw("content", content);
+    message.end()
+}
+
+/// A content of texts: one stands alone, several are parts.
+fn texts(texts: &[Text<'_>]) -> Vec<u8> {
+    match texts {
+        [one] => quoted(one),
+        _ => list(texts.iter().map(|text| text_part(text))),
+    }
+}
+
+fn text_part(text: &str) -> Vec<u8> {
+    let part = Object::new().text("type", "text").text("text", text);
+    part.end()
+}
+
+/// What a user says: the results of tools are messages of their own.
+fn user(turn: &Turn<'_>, out: &mut Vec<Vec<u8>>) -> Read<()> {
+    let mut rest = turn.parts.as_slice();
+    while let Some((first, behind)) = rest.split_first() {
+        if let Part::Result {
+            id,
+            failed,
+            parts: said,
+        } = first
+        {
+            let mut content: Vec<Vec<u8>> = Vec::new();
+            if *failed {
+                content.push(text_part(FAILED));
+            }
+            for part in said {
+                match part {
+                    Part::Text(text) => content.push(text_part(text)),
+                    _ => {
+                        return wrong(
+                            &turn.at,
+                            "has the result of a tool that is not text, which this model's provider cannot be told",
+                        );
+                    }
+                }
+            }
+            let content = match (said.as_slice(), failed) {
+                ([], false) => quoted(""),
+                ([Part::Text(text)], false) => quoted(text),
+                _ => list(content),
+            };
+            let message = Object::new()
+                .text("role", "tool")
+                .text("tool_call_id", id)
+                .raw("content", content);
+            out.push(message.end());
+            rest = behind;
+            continue;
+        }
+        let count = rest
+            .iter()
+            .position(|part| matches!(part, Part::Result { .. }))
+            .unwrap_or(rest.len());
+        let (own, behind) = rest.split_at(count);
+        out.push(message("user", &parts(own, &turn.at)?));
+        rest = behind;
+    }
+    Ok(())
+}
+
+/// A content of parts.
+fn parts(own: &[Part<'_>], at: &str) -> Read<Vec<u8>> {
+    if let [Part::Text(text)] = own {
+        return Ok(quoted(text));
+    }
+    let mut out = Vec::new();
+    for part in own {
+        out.push(match part {
+            Part::Text(text) => text_part(text),
+            Part::Image(source) => {
+                let image = Object::new().text("url", &source.url());
+                let part = Object::new().text("type", "image_url");
+                part.raw("image_url", image.end()).end()
+            }
+            Part::Document { name, source } => document(name.as_deref(), source, at)?,
+            _ => return wrong(at, NO_COUNTERPART),
+        });
+    }
+    Ok(list(out))
+}
+
+fn document(name: Option<&str>, source: &Source<'_>, at: &str) -> Read<Vec<u8>> {
+    let Source::Data { .. } = source else {
+        return wrong(
+            at,
+            "has a document by its URL, which this model's provider cannot be told",
+        );
+    };
+    let file = Object::new()
+        .text("filename", name.unwrap_or("document.pdf"))
+        .text("file_data", &source.url());
+    let part = Object::new().text("type", "file").raw("file", file.end());
+    Ok(part.end())
+}
+
+/// What the assistant said.
+fn assistant(turn: &Turn<'_>) -> Read<Vec<u8>> {
+    let (mut words, mut calls, mut thoughts) = (Vec::new(), Vec::new(), String::new());
+    for part in &turn.parts {
+        match part {
+            Part::Text(text) | Part::Refusal(text) => words.push(text.clone()),
+            Part::Call(own) => calls.push(call(own, &own.input).end()),
+            // A signature is for the provider that wrote it.
+            Part::Thinking { text, .. } => thoughts.push_str(text),
+            _ => return wrong(&turn.at, NO_COUNTERPART),
+        }
+    }
+    let content = if words.is_empty() {
+        b"null".to_vec()
+    } else {
+        texts(&words)
+    };
+    let thoughts = (!thoughts.is_empty()).then(|| quoted(&thoughts));
+    let calls = (!calls.is_empty()).then(|| list(calls));
+    let message = Object::new()
+        .text("role", "assistant")
+        .raw("content", content)
+        .raw_if("reasoning_content", thoughts)
+        .raw_if("tool_calls", calls);
+    Ok(message.end())
+}
+
+/// A call of a tool, as it stands in requests and replies.
+pub(super) fn call(own: &Call<'_>, arguments: &str) -> Object {
+    let function = Object::new()
+        .text("name", &own.name)
+        .text("arguments", arguments);
+    let extra = own.signature.as_ref().map(|signature| {
+        let google = Object::new().text("thought_signature", signature);
+        Object::new().raw("google", google.end()).end()
+    });
+    Object::new()
+        .text("id", &own.id)
+        .text("type", "function")
+        .raw("function", function.end())
+        .raw_if("extra_content", extra)
+}
+
+fn tool(own: &Tool<'_>) -> Vec<u8> {
+    let description = own.description.as_ref().map(|text| quoted(text));
+    let function = Object::new()
+        .text("name", &own.name)
+        .raw_if("description", description)
+        .raw_if("parameters", own.schema)
+        .raw_if("strict", own.strict.map(|strict| strict.to_string()));
+    let tool = Object::new().text("type", "function");
+    tool.raw("function", function.end()).end()
+}
+
+fn choice(own: &Choice<'_>) -> Vec<u8> {
+    match own {
+        Choice::Auto => quoted("auto"),
+        Choice::Any => quoted("required"),
+        Choice::None => quoted("none"),
+        Choice::Tool(name) => {
+            let function = Object::new().text("name", name).end();
+            let choice = Object::new().text("type", "function");
+            choice.raw("function", function).end()
+        }
+    }
+}
+
+fn shape(own: &Shape<'_>) -> Vec<u8> {
+    match own {
+        Shape::Json => Object::new().text("type", "json_object").end(),
+        Shape::Schema {
+            name,
+            schema,
+            strict,
+        } => {
+            let inner = Object::new()
+                .text("name", name.as_deref().unwrap_or("reply"))
+                .raw("schema", schema)
+                .raw("strict", strict.unwrap_or(true).to_string());
+            let format = Object::new().text("type", "json_schema");
+            format.raw("json_schema", inner.end()).end()
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Reading the messages of a request.
+
+use std::borrow::Cow;
+
+use super::super::ask::{Call, Part, Role, Source, Text, Turn};
+use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use crate::model::json;
+
+/// Reads messages; what one side says in several messages becomes one turn.
+pub(super) fn read<'a>(
+    messages: Vec<(String, &'a str)>,
+    left_out: &mut LeftOut,
+) -> Read<Vec<Turn<'a>>> {
+    let mut turns: Vec<Turn<'a>> = Vec::new();
+    for (at, raw) in messages {
+        let mut own = Fields::of(at.clone(), raw)?;
+        let (role, parts) = match own.need("role")?.as_ref() {
+            "system" | "developer" => (Role::System, content(&mut own, left_out)?),
+            "user" => (Role::User, content(&mut own, left_out)?),
+            "tool" => (Role::User, vec![result(&mut own, left_out)?]),
+            "assistant" => (Role::Assistant, said(&mut own, left_out)?),
+            _ => return wrong(own.at("role"), NO_COUNTERPART),
+        };
+        own.end()?;
+        match turns.last_mut() {
+            Some(last) if last.role == role && role != Role::System => last.parts.extend(parts),
+            _ => turns.push(Turn { role, parts, at }),
+        }
+    }
+    Ok(turns)
+}
+
+/// The texts of a turn that has nothing else.
+pub(super) fn texts<'a>(turn: Turn<'a>) -> Read<Vec<Text<'a>>> {
+    let mut texts = Vec::new();
+    for part in turn.parts {
+        match part {
+            Part::Text(text) => texts.push(text),
+            _ => return wrong(turn.at, "has to be text alone"),
+        }
+    }
+    Ok(texts)
+}
+
+/// What an assistant has said: thoughts, words, calls of tools.
+fn said<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
+    own.neutral(&[("annotations", &["[]"])])?;
+    let mut parts = thoughts(own)?;
+    parts.extend(content(own, left_out)?);
+    if let Some(refusal) = own.text("refusal")? {
+        parts.push(Part::Refusal(refusal));
+    }
+    for (at, raw) in own.list("tool_calls")? {
+        let mut call = Fields::of(at, raw)?;
+        // Streams are put together with the index left in.
+        call.take("index");
+        parts.push(Part::Call(self::call(&mut call)?));
+        call.end()?;
+    }
+    Ok(parts)
+}
+
+/// Thoughts go back with the signature of who had them, which stands in `thinking_blocks`.
+fn thoughts<'a>(own: &mut Fields<'a>) -> Read<Vec<Part<'a>>> {
+    let mut parts = Vec::new();
+    for (at, raw) in own.list("thinking_blocks")? {
+        let mut block = Fields::of(at, raw)?;
+        parts.push(match block.need("type")?.as_ref() {
+            "thinking" => Part::Thinking {
+                text: block.need("thinking")?,
+                signature: block.text("signature")?,
+            },
+            "redacted_thinking" => Part::Redacted(block.need("data")?),
+            _ => return wrong(block.at("type"), NO_COUNTERPART),
+        });
+        block.end()?;
+    }
+    let plain = own.text("reasoning_content")?;
+    if let Some(text) = plain.filter(|text| parts.is_empty() && !text.is_empty()) {
+        parts.push(Part::Thinking {
+            text,
+            signature: None,
+        });
+    }
+    Ok(parts)
+}
+
+/// A call of a function.
+pub(super) fn call<'a>(own: &mut Fields<'a>) -> Read<Call<'a>> {
+    let kind = own.text("type")?;
+    if kind.is_some_and(|kind| kind != "function") {
+        return wrong(own.at("type"), NO_COUNTERPART);
+    }
+    let id = own.need("id")?;
+    let Some(mut function) = own.object("function")? else {
+        return wrong(own.at("function"), "is missing");
+    };
+    let name = function.need("name")?;
+    let input = function.text("arguments")?.unwrap_or_default();
+    let input = if input.trim().is_empty() {
+        Cow::Borrowed("{}")
+    } else {
+        input
+    };
+    if !json::is_object(&input) {
+        return wrong(function.at("arguments"), "has to be an object in JSON");
+    }
+    function.end()?;
+    Ok(Call {
+        id,
+        name,
+        input,
+        signature: signature(own)?,
+    })
+}
+
+/// The signature of a call, where Google's own servers of this dialect have it.
+fn signature<'a>(own: &mut Fields<'a>) -> Read<Option<Text<'a>>> {
+    let Some(mut extra) = own.object("extra_content")? else {
+        return Ok(None);
+    };
+    let signature = match extra.object("google")? {
+        None => None,
+        Some(mut google) => {
+            let signature = google.text("thought_signature")?;
+            google.end()?;
+            signature
+        }
+    };
+    extra.end()?;
+    Ok(signature)
+}
+
+fn result<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
+    Ok(Part::Result {
+        id: own.need("tool_call_id")?,
+        failed: false,
+        parts: content(own, left_out)?,
+    })
+}
+
+/// A content: a text, or parts.
+fn content<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
+    let Some(raw) = own.take("content") else {
+        return Ok(Vec::new());
+    };
+    if let Some(text) = json::text(raw) {
+        return Ok(match text.is_empty() {
+            true => Vec::new(),
+            false => vec![Part::Text(text)],
+        });
+    }
+    let at = own.at("content");
+    if !raw.trim_start().starts_with('[') {
+        return wrong(at, "has to be a text or a list of parts");
+    }
+    let mut parts = Vec::new();
+    for (number, raw) in json::elements(raw).into_iter().enumerate() {
+        let mut part = Fields::of(format!("{at}[{number}]"), raw)?;
+        part.hints(&["prompt_cache_breakpoint", "cache_control"], left_out);
+        parts.push(match part.need("type")?.as_ref() {
+            "text" => Part::Text(part.need("text")?),
+            "refusal" => Part::Refusal(part.need("refusal")?),
+            "image_url" => {
+                let Some(mut image) = part.object("image_url")? else {
+                    return wrong(part.at("image_url"), "is missing");
+                };
+                image.hints(&["detail"], left_out);
+                let source = Source::of_url(image.need("url")?);
+                image.end()?;
+                Part::Image(source)
+            }
+            "file" => document(&mut part)?,
+            _ => return wrong(part.at("type"), NO_COUNTERPART),
+        });
+        part.end()?;
+    }
+    parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+    Ok(parts)
+}
+
+fn document<'a>(part: &mut Fields<'a>) -> Read<Part<'a>> {
+    let Some(mut file) = part.object("file")? else {
+        return wrong(part.at("file"), "is missing");
+    };
+    let name = file.text("filename")?;
+    let data = file.text("file_data")?;
+    file.end()?;
+    match data.map(Source::of_url) {
+        Some(source @ Source::Data { .. }) => Ok(Part::Document { name, source }),
+        Some(Source::Url(_)) | None => wrong(part.at("file.file_data"), "has to be a data URL"),
+    }
+}

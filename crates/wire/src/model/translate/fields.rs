@@ -1,0 +1,172 @@
+//! Reading an object member by member, so that none is passed over.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::super::json;
+use super::ask::Text;
+use crate::scan::Member;
+
+/// What a request says that cannot be said in another dialect, or cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inexpressible {
+    /// The place in the request, such as `messages[2].name`.
+    pub at: String,
+    /// What is wrong with it.
+    pub why: Cow<'static, str>,
+}
+
+impl fmt::Display for Inexpressible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.at.escape_debug(), self.why)
+    }
+}
+
+impl std::error::Error for Inexpressible {}
+
+pub(crate) type Read<T> = Result<T, Inexpressible>;
+
+/// The sentence about a member that the other dialect has no word for.
+pub(crate) const NO_COUNTERPART: &str =
+    "cannot be expressed in the dialect of this model's provider";
+
+pub(crate) fn wrong<T>(at: impl Into<String>, why: impl Into<Cow<'static, str>>) -> Read<T> {
+    Err(Inexpressible {
+        at: at.into(),
+        why: why.into(),
+    })
+}
+
+/// Hints of a request that change no meaning and were left out.
+pub(crate) type LeftOut = BTreeSet<&'static str>;
+
+/// The members of one object, each of which has to be taken.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    path: String,
+    members: Vec<Member<'a>>,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads an object that stands at this place.
+    pub fn of(path: impl Into<String>, raw: &'a str) -> Read<Self> {
+        let path = path.into();
+        if !raw.trim_start().starts_with('{') {
+            return wrong(path, "has to be an object");
+        }
+        Ok(Self {
+            members: json::members(raw),
+            path,
+        })
+    }
+
+    /// The place of a member.
+    pub fn at(&self, name: &str) -> String {
+        if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        }
+    }
+
+    /// The raw value of a member, which counts as read; `null` is as good as none.
+    pub fn take(&mut self, name: &str) -> Option<&'a str> {
+        let at = self.members.iter().position(|(own, _)| own == name)?;
+        let (_, raw) = self.members.swap_remove(at);
+        (raw != "null").then_some(raw)
+    }
+
+    pub fn text(&mut self, name: &str) -> Read<Option<Text<'a>>> {
+        let Some(raw) = self.take(name) else {
+            return Ok(None);
+        };
+        match json::text(raw) {
+            Some(text) => Ok(Some(text)),
+            None => wrong(self.at(name), "has to be a text"),
+        }
+    }
+
+    /// A text without which nothing can be made of the object.
+    pub fn need(&mut self, name: &str) -> Read<Text<'a>> {
+        match self.text(name)? {
+            Some(text) => Ok(text),
+            None => wrong(self.at(name), "is missing"),
+        }
+    }
+
+    pub fn number(&mut self, name: &str) -> Read<Option<&'a str>> {
+        match self.take(name) {
+            Some(raw) if raw.trim().parse::<f64>().is_err() => {
+                wrong(self.at(name), "has to be a number")
+            }
+            taken => Ok(taken),
+        }
+    }
+
+    pub fn flag(&mut self, name: &str) -> Read<Option<bool>> {
+        match self.take(name) {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(_) => wrong(self.at(name), "has to be true or false"),
+        }
+    }
+
+    /// The elements of a list, each with its place.
+    pub fn list(&mut self, name: &str) -> Read<Vec<(String, &'a str)>> {
+        let Some(raw) = self.take(name) else {
+            return Ok(Vec::new());
+        };
+        let at = self.at(name);
+        if !raw.trim_start().starts_with('[') {
+            return wrong(at, "has to be a list");
+        }
+        let elements = json::elements(raw).into_iter().enumerate();
+        Ok(elements
+            .map(|(number, raw)| (format!("{at}[{number}]"), raw))
+            .collect())
+    }
+
+    /// The object of a member.
+    pub fn object(&mut self, name: &str) -> Read<Option<Fields<'a>>> {
+        match self.take(name) {
+            Some(raw) => Fields::of(self.at(name), raw).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes members that change nothing where they have one of these values.
+    pub fn neutral(&mut self, members: &[(&str, &[&str])]) -> Read<()> {
+        for (name, values) in members {
+            if let Some(raw) = self.take(name) {
+                let is_zero = || raw.parse::<f64>().is_ok_and(|number| number == 0.0);
+                let plain: String = raw.split_ascii_whitespace().collect();
+                let is_neutral =
+                    values.contains(&plain.as_str()) || values.contains(&"0") && is_zero();
+                if !is_neutral {
+                    return wrong(self.at(name), NO_COUNTERPART);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes members that are hints.
+    pub fn hints(&mut self, names: &[&'static str], left_out: &mut LeftOut) {
+        for name in names {
+            if self.take(name).is_some() {
+                left_out.insert(name);
+            }
+        }
+    }
+
+    /// Nothing may be left.
+    pub fn end(mut self) -> Read<()> {
+        self.members.retain(|(_, raw)| *raw != "null");
+        match self.members.first() {
+            Some((name, _)) => wrong(self.at(name), NO_COUNTERPART),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Writing a request.
+
+use std::collections::BTreeMap;
+
+use super::super::ask::{Ask, Choice, Effort, Part, Role, Shape, Source, Tool, Turn};
+use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
+use crate::model::write::{Object, list, quoted};
+
+/// Writes a request. The model and whether it streams stand in the URL.
+pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec<u8>> {
+    if ask.parallel == Some(false) && !ask.tools.is_empty() {
+        return wrong("parallel_tool_calls", NO_COUNTERPART);
+    }
+    if ask.user.is_some() {
+        left_out.insert("user");
+    }
+    if ask.tools.iter().any(|tool| tool.strict == Some(true)) {
+        left_out.insert("strict");
+    }
+    // A result names the call's function, which callers know by the call's id alone.
+    let mut called = BTreeMap::new();
+    let mut contents = Vec::new();
+    for turn in &ask.turns {
+        for part in &turn.parts {
+            if let Part::Call(call) = part {
+                called.insert(call.id.as_ref(), call.name.as_ref());
+            }
+        }
+        contents.push(content(turn, &called)?);
+    }
+    let system = (!ask.system.is_empty()).then(|| {
+        let parts = ask
+            .system
+            .iter()
+            .map(|text| Object::new().text("text", text).end());
+        Object::new().raw("parts", list(parts)).end()
+    });
+    let tools = (!ask.tools.is_empty()).then(|| {
+        let declared = list(ask.tools.iter().map(tool));
+        list([Object::new().raw("functionDeclarations", declared).end()])
+    });
+    let body = Object::new()
+        .raw("contents", list(contents))
+        .raw_if("systemInstruction", system)
+        .raw_if("tools", tools)
+        .raw_if("toolConfig", ask.choice.as_ref().map(choice))
+        .raw("generationConfig", generation(ask));
+    Ok(body.end())
+}
+
+fn generation(ask: &Ask<'_>) -> Vec<u8> {
+    let stop = ask.stop.iter().map(|text| quoted(text));
+    let schema = match &ask.shape {
+        Some(Shape::Schema { schema, .. }) => Some(schema),
+        Some(Shape::Json) | None => None,
+    };
+    let is_json = ask.shape.is_some();
+    Object::new()
+        .raw_if("maxOutputTokens", ask.max_tokens)
+        .raw_if("temperature", ask.temperature)
+        .raw_if("topP", ask.top_p)
+        .raw_if("topK", ask.top_k)
+        .raw_if("seed", ask.seed)
+        .raw_if("presencePenalty", ask.presence_penalty)
+        .raw_if("frequencyPenalty", ask.frequency_penalty)
+        .raw_if("stopSequences", (!ask.stop.is_empty()).then(|| list(stop)))
+        .raw_if(
+            "responseMimeType",
+            is_json.then(|| quoted("application/json")),
+        )
+        .raw_if("responseJsonSchema", schema)
+        .raw_if("thinkingConfig", ask.effort.map(thinking))
+        .end()
+}
+
+/// How much is thought is told in tokens.
+fn thinking(effort: Effort) -> Vec<u8> {
+    let tokens = match effort {
+        Effort::None => 0,
+        Effort::Minimal | Effort::Low => 1_024,
+        Effort::Medium => 8_192,
+        Effort::High | Effort::XHigh | Effort::Max => 24_576,
+    };
+    Object::new()
+        .raw("includeThoughts", (tokens > 0).to_string())
+        .raw("thinkingBudget", tokens.to_string())
+        .end()
+}
+
+fn content(turn: &Turn<'_>, called: &BTreeMap<&str, &str>) -> Read<Vec<u8>> {
+    let role = match turn.role {
+        Role::User => "user",
+        Role::Assistant => "model",
+        Role::System => return wrong(&turn.at, NO_COUNTERPART),
+    };
+    // The signature of a call comes back in front of it where the caller's dialect has no other place.
+    let mut before = None;
+    let mut parts = Vec::new();
+    for part in &turn.parts {
+        match part {
+            Part::Text(text) | Part::Refusal(text) => {
+                parts.push(Object::new().text("text", text).end());
+            }
+            Part::Image(source) | Part::Document { source, .. } => {
+                parts.push(inline(source, &turn.at)?);
+            }
+            Part::Call(call) => {
+                let function = Object::new()
+                    .text("id", &call.id)
+                    .text("name", &call.name)
+                    .raw("args", call.input.as_bytes())
+                    .end();
+                let signature = call.signature.as_ref().or(before.take());
+                let part = Object::new().raw("functionCall", function);
+                let signature = signature.map(|text| quoted(text));
+                parts.push(part.raw_if("thoughtSignature", signature).end());
+            }
+            Part::Result {
+                id,
+                failed,
+                parts: said,
+            } => {
+                let Some(name) = called.get(id.as_ref()) else {
+                    return wrong(
+                        &turn.at,
+                        "has the result of a call that no message before it has",
+                    );
+                };
+                parts.push(result(id, name, *failed, said, &turn.at)?);
+            }
+            Part::Thinking {
+                text,
+                signature: Some(signature),
+            } if text.is_empty() => before = Some(signature),
+            Part::Thinking { text, .. } => {
+                parts.push(
+                    Object::new()
+                        .text("text", text)
+                        .raw("thought", "true")
+                        .end(),
+                );
+            }
+            Part::Redacted(_) => return wrong(&turn.at, NO_COUNTERPART),
+        }
+    }
+    let content = Object::new().text("role", role).raw("parts", list(parts));
+    Ok(content.end())
+}
+
+fn inline(source: &Source<'_>, at: &str) -> Read<Vec<u8>> {
+    let Source::Data { media, data } = source else {
+        return wrong(
+            at,
+            "has a file by its URL, which this model's provider cannot be told",
+        );
+    };
+    let data = Object::new().text("mimeType", media).text("data", data);
+    Ok(Object::new().raw("inlineData", data.end()).end())
+}
+
+fn result(id: &str, name: &str, failed: bool, said: &[Part<'_>], at: &str) -> Read<Vec<u8>> {
+    let mut texts = Vec::new();
+    for part in said {
+        match part {
+            Part::Text(text) => texts.push(quoted(text)),
+            _ => {
+                return wrong(
+                    at,
+                    "has the result of a tool that is not text, which this model's provider cannot be told",
+                );
+            }
+        }
+    }
+    let text = match texts.as_slice() {
+        [] => quoted(""),
+        [one] => one.clone(),
+        many => list(many),
+    };
+    let outcome = if failed { "error" } else { "output" };
+    let response = Object::new()
+        .text("id", id)
+        .text("name", name)
+        .raw("response", Object::new().raw(outcome, text).end());
+    let part = Object::new().raw("functionResponse", response.end());
+    Ok(part.end())
+}
+
+fn tool(own: &Tool<'_>) -> Vec<u8> {
+    let description = own.description.as_ref().map(|text| quoted(text));
+    Object::new()
+        .text("name", &own.name)
+        .raw_if("description", description)
+        .raw_if("parametersJsonSchema", own.schema)
+        .end()
+}
+
+fn choice(own: &Choice<'_>) -> Vec<u8> {
+    let (mode, name) = match own {
+        Choice::Auto => ("AUTO", None),
+        Choice::Any => ("ANY", None),
+        Choice::None => ("NONE", None),
+        Choice::Tool(name) => ("ANY", Some(list([quoted(name)]))),
+    };
+    let config = Object::new()
+        .text("mode", mode)
+        .raw_if("allowedFunctionNames", name);
+    Object::new()
+        .raw("functionCallingConfig", config.end())
+        .end()
+}

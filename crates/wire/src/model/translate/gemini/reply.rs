@@ -1,0 +1,134 @@
+//! Replies, whole and piece by piece: both have one form.
+
+use super::super::ask::{Call, Part, Reply, Stop, Text};
+use crate::model::json::{self, member};
+use crate::model::usage::Tokens;
+use crate::scan::Member;
+
+/// What one answer of the API says.
+#[derive(Debug)]
+pub(super) struct Answer<'a> {
+    pub id: Text<'a>,
+    pub model: Text<'a>,
+    pub parts: Vec<Part<'a>>,
+    pub stop: Option<Stop>,
+    pub tokens: Option<Tokens>,
+}
+
+/// Reads an answer; `None` where it is none, or says what no other dialect can say. `id` is that of a reply that
+/// has none of its own, `calls` counts the calls of the reply so far.
+pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Option<Answer<'a>> {
+    let word = |name: &str| member(own, name).and_then(json::text).unwrap_or_default();
+    let mut read = Answer {
+        id: word("responseId"),
+        model: word("modelVersion"),
+        parts: Vec::new(),
+        stop: None,
+        tokens: member(own, "usageMetadata").map(usage),
+    };
+    let candidates = json::elements(member(own, "candidates").unwrap_or_default());
+    match candidates.as_slice() {
+        [] => {
+            let feedback = json::members(member(own, "promptFeedback").unwrap_or_default());
+            let blocked = member(&feedback, "blockReason").is_some();
+            read.stop = blocked.then_some(Stop::Refusal);
+        }
+        [one] => {
+            let one = json::members(one);
+            let content = json::members(member(&one, "content").unwrap_or_default());
+            for raw in json::elements(member(&content, "parts").unwrap_or_default()) {
+                let id = if read.id.is_empty() { id } else { &read.id };
+                part(&json::members(raw), id, calls, &mut read.parts)?;
+            }
+            if let Some(reason) = member(&one, "finishReason").and_then(json::text) {
+                read.stop = Some(stop(&reason, *calls > 0)?);
+            }
+        }
+        _ => return None,
+    }
+    Some(read)
+}
+
+/// Reads a whole reply.
+pub(in super::super) fn read<'a>(text: &'a str, id: &str) -> Option<Reply<'a>> {
+    let own = json::members(text);
+    let read = answer(&own, id, &mut 0)?;
+    Some(Reply {
+        id: read.id,
+        model: read.model,
+        parts: read.parts,
+        stop: read.stop?,
+        tokens: read.tokens.unwrap_or_default(),
+    })
+}
+
+fn part<'a>(
+    own: &[Member<'a>],
+    reply: &str,
+    calls: &mut usize,
+    out: &mut Vec<Part<'a>>,
+) -> Option<()> {
+    let word = |name: &str| member(own, name).and_then(json::text);
+    if let Some(call) = member(own, "functionCall") {
+        let call = json::members(call);
+        let text = |name: &str| member(&call, name).and_then(json::text);
+        let id = text("id").filter(|id| !id.is_empty());
+        let id = id.unwrap_or_else(|| format!("{reply}_{calls}").into());
+        *calls += 1;
+        out.push(Part::Call(Call {
+            id,
+            name: text("name")?,
+            input: member(&call, "args").unwrap_or("{}").into(),
+            signature: word("thoughtSignature"),
+        }));
+        return Some(());
+    }
+    let text = word("text");
+    if text.is_none() && member(own, "thoughtSignature").is_none() {
+        return None;
+    }
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Some(());
+    };
+    out.push(if member(own, "thought") == Some("true") {
+        Part::Thinking {
+            text,
+            signature: None,
+        }
+    } else {
+        Part::Text(text)
+    });
+    Some(())
+}
+
+fn stop(reason: &str, calls: bool) -> Option<Stop> {
+    Some(match reason {
+        "STOP" if calls => Stop::Calls,
+        "FUNCTION_CALL" => Stop::Calls,
+        "STOP" => Stop::End,
+        "MAX_TOKENS" => Stop::Length,
+        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE"
+        | "IMAGE_SAFETY" => Stop::Refusal,
+        _ => return None,
+    })
+}
+
+fn usage(raw: &str) -> Tokens {
+    let own = json::members(raw);
+    let number = |name: &str| member(&own, name).and_then(json::number);
+    let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+        (None, None) => None,
+        _ => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
+    };
+    let reasoning = number("thoughtsTokenCount");
+    Tokens {
+        input: sum(
+            number("promptTokenCount"),
+            number("toolUsePromptTokenCount"),
+        ),
+        output: sum(number("candidatesTokenCount"), reasoning),
+        cached: number("cachedContentTokenCount"),
+        reasoning,
+        ..Tokens::default()
+    }
+}

@@ -1,0 +1,137 @@
+//! Reading a request.
+
+use super::super::ask::{Ask, Choice, Effort, Part, Shape, Tool};
+use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::turns;
+use crate::model::json;
+
+/// Members that change nothing where they have one of these values.
+const NEUTRAL: &[(&str, &[&str])] = &[
+    ("service_tier", &["\"auto\""]),
+    ("speed", &["\"standard\""]),
+    ("mcp_servers", &["[]"]),
+];
+
+/// Reads a request.
+pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<Ask<'a>> {
+    let mut own = Fields::of("", body)?;
+    // The gate has read it, and it is written anew.
+    own.take("model");
+    own.neutral(NEUTRAL)?;
+    own.hints(&["cache_control"], left_out);
+    let mut ask = Ask {
+        streams: own.flag("stream")? == Some(true),
+        max_tokens: own.number("max_tokens")?,
+        temperature: own.number("temperature")?,
+        top_p: own.number("top_p")?,
+        top_k: own.number("top_k")?,
+        ..Ask::default()
+    };
+    for (at, raw) in own.list("stop_sequences")? {
+        match json::text(raw) {
+            Some(text) => ask.stop.push(text),
+            None => return wrong(at, "has to be a text"),
+        }
+    }
+    for part in turns::content(&mut own, "system", left_out)? {
+        match part {
+            Part::Text(text) => ask.system.push(text),
+            _ => return wrong("system", "has to be text alone"),
+        }
+    }
+    ask.turns = turns::read(own.list("messages")?, left_out)?;
+    for (at, raw) in own.list("tools")? {
+        ask.tools.push(tool(at, raw, left_out)?);
+    }
+    choice(&mut own, &mut ask)?;
+    if let Some(mut metadata) = own.object("metadata")? {
+        ask.user = metadata.text("user_id")?;
+        metadata.end()?;
+    }
+    ask.effort = thinking(&mut own)?;
+    if let Some(mut output) = own.object("output_config")? {
+        if let Some(word) = output.text("effort")? {
+            let Some(effort) = Effort::of(&word) else {
+                return wrong(output.at("effort"), NO_COUNTERPART);
+            };
+            ask.effort = Some(effort);
+        }
+        ask.shape = shape(&mut output)?;
+        output.end()?;
+    }
+    own.end()?;
+    Ok(ask)
+}
+
+fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> {
+    let mut own = Fields::of(at, raw)?;
+    let kind = own.text("type")?;
+    if kind.is_some_and(|kind| kind != "custom") {
+        return wrong(own.at("type"), NO_COUNTERPART);
+    }
+    own.hints(&["cache_control", "eager_input_streaming"], left_out);
+    own.neutral(&[
+        ("defer_loading", &["false"]),
+        ("allowed_callers", &["[\"direct\"]"]),
+        ("input_examples", &["[]"]),
+    ])?;
+    let tool = Tool {
+        name: own.need("name")?,
+        description: own.text("description")?,
+        schema: own.take("input_schema"),
+        strict: own.flag("strict")?,
+    };
+    own.end()?;
+    Ok(tool)
+}
+
+fn choice<'a>(own: &mut Fields<'a>, ask: &mut Ask<'a>) -> Read<()> {
+    let Some(mut choice) = own.object("tool_choice")? else {
+        return Ok(());
+    };
+    ask.choice = Some(match choice.need("type")?.as_ref() {
+        "auto" => Choice::Auto,
+        "any" => Choice::Any,
+        "none" => Choice::None,
+        "tool" => Choice::Tool(choice.need("name")?),
+        _ => return wrong(choice.at("type"), NO_COUNTERPART),
+    });
+    let single = choice.flag("disable_parallel_tool_use")?;
+    ask.parallel = single.map(|single| !single);
+    choice.end()
+}
+
+/// How much the model is to think; nothing where it thinks as it usually does.
+fn thinking(own: &mut Fields<'_>) -> Read<Option<Effort>> {
+    let Some(mut thinking) = own.object("thinking")? else {
+        return Ok(None);
+    };
+    // How much of the thoughts is shown is the provider's own affair.
+    thinking.take("display");
+    let effort = match thinking.need("type")?.as_ref() {
+        "disabled" | "adaptive" => None,
+        "enabled" => {
+            let tokens = thinking.number("budget_tokens")?.and_then(json::number);
+            Some(Effort::of_budget(tokens.unwrap_or(0)))
+        }
+        _ => return wrong(thinking.at("type"), NO_COUNTERPART),
+    };
+    thinking.end()?;
+    Ok(effort)
+}
+
+fn shape<'a>(output: &mut Fields<'a>) -> Read<Option<Shape<'a>>> {
+    let Some(mut format) = output.object("format")? else {
+        return Ok(None);
+    };
+    if format.need("type")? != "json_schema" {
+        return wrong(format.at("type"), NO_COUNTERPART);
+    }
+    let schema = format.take("schema").unwrap_or("{}");
+    format.end()?;
+    Ok(Some(Shape::Schema {
+        name: None,
+        schema,
+        strict: None,
+    }))
+}

@@ -1,0 +1,139 @@
+//! One dialect in the words of another: requests on their way to a provider, replies on their way back.
+//!
+//! What is said is read into a form that no dialect words ([`ask`]), every member of it, and written anew.
+//! Nothing is dropped in silence: what the other dialect has no word for is refused by the place where it
+//! stands ([`Inexpressible`]), and hints that change no meaning are named to whoever asks ([`Said`]).
+//! What comes from a provider is read leniently, and what cannot be handed on makes the reply unreadable.
+
+mod ask;
+mod chat;
+mod fields;
+mod gemini;
+mod messages;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use ask::{Role, Source};
+
+use super::endpoint::Endpoint;
+use super::usage::Tokens;
+pub use fields::Inexpressible;
+use fields::{LeftOut, wrong};
+pub use stream::Translator;
+
+/// The form in which callers ask what can be translated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Front {
+    /// OpenAI's chat completions.
+    Chat,
+    /// Anthropic's messages.
+    Messages,
+}
+
+impl Front {
+    /// That of an endpoint, where its requests can be translated.
+    #[must_use]
+    pub fn of(endpoint: Endpoint) -> Option<Self> {
+        match endpoint {
+            Endpoint::Chat => Some(Self::Chat),
+            Endpoint::Messages => Some(Self::Messages),
+            Endpoint::Responses | Endpoint::Embeddings | Endpoint::CountTokens => None,
+        }
+    }
+}
+
+/// The form in which a provider of another dialect is asked and answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// OpenAI's chat completions.
+    Chat,
+    /// Anthropic's messages.
+    Messages,
+    /// Gemini's `generateContent`.
+    Gemini,
+}
+
+/// How a provider wants to be asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner<'a> {
+    /// The provider's name of the model.
+    pub model: &'a str,
+    /// The most tokens of a reply where the caller names none and the dialect wants a number.
+    pub max_tokens: u64,
+    /// Chat completions: the most tokens are `max_completion_tokens`.
+    pub names_completion: bool,
+}
+
+/// A request in another dialect.
+#[derive(Debug)]
+pub struct Said {
+    /// The body.
+    pub body: Vec<u8>,
+    /// Hints of the request that the other dialect has no word for.
+    pub left_out: Vec<&'static str>,
+}
+
+/// Says a request in another dialect.
+///
+/// # Errors
+/// Where some of it cannot be said there.
+pub fn request(
+    from: Front,
+    to: Format,
+    body: &str,
+    manner: &Manner<'_>,
+) -> Result<Said, Inexpressible> {
+    let mut left_out = LeftOut::new();
+    let ask = match from {
+        Front::Chat => chat::read_ask(body, &mut left_out)?,
+        Front::Messages => messages::read_ask(body, &mut left_out)?,
+    };
+    match ask.turns.last() {
+        None => return wrong("messages", "has to have a message"),
+        Some(last) if last.role == Role::Assistant => {
+            return wrong(
+                &last.at,
+                "is the assistant's and the last, which one dialect goes on with and the other answers",
+            );
+        }
+        Some(_) => {}
+    }
+    let body = match to {
+        Format::Chat => chat::write_ask(&ask, manner)?,
+        Format::Messages => messages::write_ask(&ask, manner)?,
+        Format::Gemini => gemini::write_ask(&ask, &mut left_out)?,
+    };
+    Ok(Said {
+        body,
+        left_out: left_out.into_iter().collect(),
+    })
+}
+
+/// What a reply is given that its provider may not have given it.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamp<'a> {
+    /// When, in seconds since 1970.
+    pub created: u64,
+    /// The id of a reply that has none of its own.
+    pub id: &'a str,
+}
+
+/// Says a whole reply in another dialect, and what was used; `None` where it is no reply, or says what the
+/// other dialect cannot say.
+#[must_use]
+pub fn reply(from: Format, to: Front, text: &str, stamp: Stamp<'_>) -> Option<(Vec<u8>, Tokens)> {
+    let mut reply = match from {
+        Format::Chat => chat::read_reply(text)?,
+        Format::Messages => messages::read_reply(text)?,
+        Format::Gemini => gemini::read_reply(text, stamp.id)?,
+    };
+    if reply.id.is_empty() {
+        reply.id = stamp.id.to_owned().into();
+    }
+    let body = match to {
+        Front::Chat => chat::write_reply(&reply, stamp.created)?,
+        Front::Messages => messages::write_reply(&reply)?,
+    };
+    Some((body, reply.tokens))
+}

@@ -1,0 +1,146 @@
+//! A stream in the words of another dialect.
+
+use super::super::usage::Tokens;
+use super::super::watch::Said;
+use super::ask::Piece;
+use super::{Format, Front, Stamp};
+use super::{chat, gemini, messages};
+
+#[derive(Debug)]
+enum Reader {
+    Chat(chat::Reader),
+    Messages(messages::Reader),
+    Gemini(gemini::Reader),
+}
+
+#[derive(Debug)]
+enum Writer {
+    Chat(chat::Writer),
+    Messages(messages::Writer),
+}
+
+/// Says a stream in another dialect, event by event.
+#[derive(Debug)]
+pub struct Translator {
+    reader: Reader,
+    writer: Writer,
+    tokens: Tokens,
+    /// Parts that carry something the model wrote.
+    pieces: u64,
+    started: bool,
+    finished: bool,
+    failure: Option<String>,
+    wants_usage: bool,
+    /// The id of a reply that has none of its own.
+    id: String,
+}
+
+impl Translator {
+    /// A stream that has not begun.
+    #[must_use]
+    pub fn new(from: Format, to: Front, stamp: Stamp<'_>) -> Self {
+        Self {
+            reader: match from {
+                Format::Chat => Reader::Chat(chat::Reader::default()),
+                Format::Messages => Reader::Messages(messages::Reader::default()),
+                Format::Gemini => Reader::Gemini(gemini::Reader::new(stamp.id)),
+            },
+            writer: match to {
+                Front::Chat => Writer::Chat(chat::Writer::new(stamp.created)),
+                Front::Messages => Writer::Messages(messages::Writer::default()),
+            },
+            tokens: Tokens::default(),
+            pieces: 0,
+            started: false,
+            finished: false,
+            failure: None,
+            wants_usage: true,
+            id: stamp.id.to_owned(),
+        }
+    }
+
+    /// Looks at the data of an event, and writes what is to be passed on. In a stream of chat completions
+    /// what was used goes to whoever wants it.
+    pub fn see(&mut self, data: &[u8], wants_usage: bool, out: &mut Vec<u8>) -> Said {
+        let Ok(data) = std::str::from_utf8(data) else {
+            return Said::Malformed;
+        };
+        self.wants_usage = wants_usage;
+        let mut pieces = Vec::new();
+        let read = match &mut self.reader {
+            Reader::Chat(reader) => reader.read(data, &mut pieces),
+            Reader::Messages(reader) => reader.read(data, &mut pieces),
+            Reader::Gemini(reader) => reader.read(data, &mut pieces),
+        };
+        if read.is_none() {
+            return Said::Malformed;
+        }
+        let mut said = Said::Part;
+        for piece in &mut pieces {
+            match piece {
+                Piece::Start { id, .. } => {
+                    self.started = true;
+                    if id.is_empty() {
+                        *id = self.id.clone().into();
+                    }
+                }
+                Piece::Usage(tokens) => {
+                    // The end of messages repeats the input only where a server's tool has added to it.
+                    if tokens.input < self.tokens.input {
+                        tokens.input = None;
+                    }
+                    self.tokens.overlay(*tokens);
+                    *tokens = self.tokens;
+                }
+                Piece::Stop(_) => self.finished = true,
+                Piece::Failed(why) => {
+                    self.failure.clone_from(why);
+                    return Said::Failed;
+                }
+                // An end without a beginning, or without a reason, is a cut.
+                Piece::End if !self.started || !self.finished => return Said::Malformed,
+                Piece::End => said = Said::End,
+                _ => self.pieces += 1,
+            }
+            self.write(piece, out);
+        }
+        said
+    }
+
+    fn write(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+        match &mut self.writer {
+            Writer::Chat(writer) => writer.write(piece, self.wants_usage, out),
+            Writer::Messages(writer) => {
+                if matches!(piece, Piece::End) {
+                    // Messages have to say what was used, also where nobody has told it.
+                    let seen = super::super::watch::used(self.tokens, self.finished, self.pieces);
+                    writer.write(&Piece::Usage(seen), out);
+                }
+                writer.write(piece, out);
+            }
+        }
+    }
+
+    /// Whether the model has said why it stopped: what is missing then is only the end mark.
+    #[must_use]
+    pub fn has_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Writes the end of a stream whose provider left the end mark out.
+    pub fn end(&mut self, out: &mut Vec<u8>) {
+        self.write(&Piece::End, out);
+    }
+
+    /// Why the provider gave up, in its own words.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// What was used so far: as told, and where the output was not told, one token for each part seen.
+    #[must_use]
+    pub fn used(&self) -> Tokens {
+        super::super::watch::used(self.tokens, self.finished, self.pieces)
+    }
+}

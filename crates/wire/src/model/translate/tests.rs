@@ -1,0 +1,470 @@
+//! Golden transcripts of each pair of dialects, what is refused, and what comes from strange providers.
+
+use serde_json::{Value, json};
+
+use super::super::watch::Said;
+use super::{Format, Front, Manner, Stamp, Translator, reply, request};
+use crate::sse::SseParser;
+
+const PAIRS: &[(Front, Format, &str)] = &[
+    (
+        Front::Chat,
+        Format::Messages,
+        include_str!("golden/chat_before_messages.json"),
+    ),
+    (
+        Front::Messages,
+        Format::Chat,
+        include_str!("golden/messages_before_chat.json"),
+    ),
+    (
+        Front::Chat,
+        Format::Gemini,
+        include_str!("golden/chat_before_gemini.json"),
+    ),
+    (
+        Front::Messages,
+        Format::Gemini,
+        include_str!("golden/messages_before_gemini.json"),
+    ),
+];
+
+const MANNER: Manner<'_> = Manner {
+    model: "big",
+    max_tokens: 99,
+    names_completion: false,
+};
+
+const STAMP: Stamp<'_> = Stamp {
+    created: 7,
+    id: "own",
+};
+
+fn value(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|_| json!(String::from_utf8_lossy(bytes)))
+}
+
+/// The events that a caller is told of, in short where they are chunks.
+fn told(from: Format, to: Front, events: &[Value]) -> (Vec<Value>, Vec<Said>) {
+    let mut translator = Translator::new(from, to, STAMP);
+    let (mut out, mut said) = (Vec::new(), Vec::new());
+    for event in events {
+        let data = event
+            .as_str()
+            .map_or_else(|| event.to_string(), str::to_owned);
+        said.push(translator.see(data.as_bytes(), true, &mut out));
+    }
+    let mut parser = SseParser::default();
+    parser.push(&out);
+    let mut told = Vec::new();
+    while let Some(event) = parser.next().unwrap() {
+        let data = value(event.data);
+        if to == Front::Messages {
+            assert_eq!(data["type"], value(event.name), "the name repeats the type");
+        }
+        told.push(short(data));
+    }
+    // Gemini has no end mark.
+    if said.last() == Some(&Said::Part) && translator.has_finished() {
+        let mut out = Vec::new();
+        translator.end(&mut out);
+        parser.push(&out);
+        while let Some(event) = parser.next().unwrap() {
+            told.push(short(value(event.data)));
+        }
+        said.push(Said::End);
+    }
+    (told, said)
+}
+
+/// A chunk of chat completions without what all of them have.
+fn short(data: Value) -> Value {
+    if data["object"] != "chat.completion.chunk" {
+        return data;
+    }
+    assert_eq!(data["created"], 7);
+    let Some(choice) = data["choices"].get(0) else {
+        return json!({ "usage": data["usage"] });
+    };
+    let mut choice = choice.as_object().unwrap().clone();
+    assert_eq!(choice.remove("index"), Some(json!(0)));
+    choice.retain(|_, value| !value.is_null());
+    choice.into()
+}
+
+#[test]
+fn golden_transcripts() {
+    for (from, to, text) in PAIRS {
+        let cases: Vec<Value> = serde_json::from_str(text).unwrap();
+        for case in cases {
+            let name = format!("{from:?} before {to:?}: {}", case["name"]);
+            let asked = request(*from, *to, &case["request"].to_string(), &MANNER);
+            let asked = asked.unwrap_or_else(|fault| panic!("{name}: {fault}"));
+            assert_eq!(value(&asked.body), case["asked"], "{name}");
+            let left_out = case.get("left_out").cloned().unwrap_or(json!([]));
+            assert_eq!(json!(asked.left_out), left_out, "{name}");
+            let answered = reply(*to, *from, &case["reply"].to_string(), STAMP);
+            let (answered, _) = answered.unwrap_or_else(|| panic!("{name}: no reply"));
+            assert_eq!(value(&answered), case["answered"], "{name}");
+            if let Some(events) = case["events"].as_array() {
+                let (told, said) = told(*to, *from, events);
+                assert_eq!(json!(told), case["told"], "{name}");
+                assert_eq!(said.last(), Some(&Said::End), "{name}");
+            }
+        }
+    }
+}
+
+/// The place that is refused in a request with these members beside the usual ones.
+fn refused(from: Front, to: Format, members: &Value) -> String {
+    let mut body = json!({
+        "model": "m", "max_tokens": 9, "messages": [{ "role": "user", "content": "hello" }],
+    });
+    for (name, value) in members.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    match request(from, to, &body.to_string(), &MANNER) {
+        Ok(said) => format!("nothing: {}", String::from_utf8_lossy(&said.body)),
+        Err(fault) => fault.at,
+    }
+}
+
+#[test]
+fn what_cannot_be_said_to_messages_is_refused_by_name() {
+    let turn = |turn: Value| json!({ "messages": [turn] });
+    let cases = [
+        (json!({ "n": 2 }), "n"),
+        (json!({ "logprobs": true }), "logprobs"),
+        (json!({ "seed": 1 }), "seed"),
+        (json!({ "presence_penalty": 0.5 }), "presence_penalty"),
+        (json!({ "frequency_penalty": -1 }), "frequency_penalty"),
+        (json!({ "logit_bias": { "1": 2 } }), "logit_bias"),
+        (json!({ "audio": {} }), "audio"),
+        (json!({ "invented_tomorrow": 0 }), "invented_tomorrow"),
+        (json!({ "functions": [{ "name": "f" }] }), "functions"),
+        (
+            json!({ "response_format": { "type": "json_object" } }),
+            "response_format.type",
+        ),
+        (
+            json!({ "tools": [{ "type": "custom", "custom": {} }] }),
+            "tools[0].type",
+        ),
+        (
+            json!({ "tool_choice": { "type": "allowed_tools" } }),
+            "tool_choice.type",
+        ),
+        (json!({ "reasoning_effort": "wild" }), "reasoning_effort"),
+        (json!({ "stop": [1] }), "stop"),
+        (json!({ "temperature": "hot" }), "temperature"),
+        (json!({ "messages": "hello" }), "messages"),
+        (json!({ "messages": [] }), "messages"),
+        (json!({ "messages": [7] }), "messages[0]"),
+        (turn(json!({ "content": "x" })), "messages[0].role"),
+        (
+            turn(json!({ "role": "user", "name": "ann", "content": "x" })),
+            "messages[0].name",
+        ),
+        (
+            turn(json!({ "role": "user", "content": 7 })),
+            "messages[0].content",
+        ),
+        (
+            turn(json!({ "role": "user", "content": [{ "type": "input_audio" }] })),
+            "messages[0].content[0].type",
+        ),
+        (
+            turn(json!({ "role": "function", "name": "f", "content": "x" })),
+            "messages[0].role",
+        ),
+        (
+            turn(json!({ "role": "tool", "content": "x" })),
+            "messages[0].tool_call_id",
+        ),
+        (
+            turn(json!({ "role": "assistant", "content": "so be" })),
+            "messages[0]",
+        ),
+    ];
+    for (members, at) in cases {
+        assert_eq!(
+            refused(Front::Chat, Format::Messages, &members),
+            at,
+            "{members}"
+        );
+    }
+    let call = |arguments: &str| {
+        json!({ "messages": [{ "role": "assistant", "tool_calls": [{ "id": "a", "type": "function", "function": { "name": "f", "arguments": arguments } }] },
+            { "role": "tool", "tool_call_id": "a", "content": "x" }] })
+    };
+    for arguments in ["[]", "{\"a\":", "{} {}", "7"] {
+        let at = refused(Front::Chat, Format::Messages, &call(arguments));
+        assert_eq!(
+            at, "messages[0].tool_calls[0].function.arguments",
+            "{arguments}"
+        );
+    }
+    let unsigned = json!({ "messages": [{ "role": "user", "content": "x" }, { "role": "assistant", "content": "y", "reasoning_content": "z" }, { "role": "user", "content": "x" }] });
+    assert_eq!(
+        refused(Front::Chat, Format::Messages, &unsigned),
+        "messages[1]"
+    );
+}
+
+#[test]
+fn what_cannot_be_said_to_chat_completions_is_refused_by_name() {
+    let block = |block: Value| json!({ "messages": [{ "role": "user", "content": [block] }] });
+    let image = json!({ "type": "image", "source": { "type": "url", "url": "u" } });
+    let cases = [
+        (json!({ "top_k": 5 }), "top_k"),
+        (json!({ "container": "c" }), "container"),
+        (json!({ "mcp_servers": [{}] }), "mcp_servers"),
+        (
+            json!({ "thinking": { "type": "between_tools" } }),
+            "thinking.type",
+        ),
+        (
+            json!({ "tools": [{ "type": "web_search_20250305", "name": "web_search" }] }),
+            "tools[0].type",
+        ),
+        (
+            json!({ "tools": [{ "name": "f", "defer_loading": true }] }),
+            "tools[0].defer_loading",
+        ),
+        (
+            block(json!({ "type": "search_result" })),
+            "messages[0].content[0].type",
+        ),
+        (
+            block(json!({ "type": "image", "source": { "type": "file", "file_id": "f" } })),
+            "messages[0].content[0].source.type",
+        ),
+        (
+            block(
+                json!({ "type": "document", "source": { "type": "url", "url": "https://x.example" } }),
+            ),
+            "messages[0].content[0].source",
+        ),
+        (
+            block(json!({ "type": "tool_result", "tool_use_id": "a", "content": [image] })),
+            "messages[0]",
+        ),
+        (
+            block(
+                json!({ "type": "tool_result", "tool_use_id": "a", "content": [{ "type": "tool_result" }] }),
+            ),
+            "messages[0].content[0].content[0].type",
+        ),
+        (
+            block(json!({ "type": "text", "text": "x", "odd": 1 })),
+            "messages[0].content[0].odd",
+        ),
+        (json!({ "stop_sequences": [7] }), "stop_sequences[0]"),
+        (json!({ "system": 7 }), "system"),
+        (
+            json!({ "messages": [{ "role": "user", "content": "x" }, { "role": "assistant", "content": "{" }] }),
+            "messages[1]",
+        ),
+        (
+            json!({ "messages": [{ "role": "assistant", "content": [{ "type": "redacted_thinking", "data": "d" }] }, { "role": "user", "content": "x" }] }),
+            "messages[0]",
+        ),
+    ];
+    for (members, at) in cases {
+        assert_eq!(
+            refused(Front::Messages, Format::Chat, &members),
+            at,
+            "{members}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_said_to_gemini_is_refused_by_name() {
+    let tool = json!({ "type": "function", "function": { "name": "f" } });
+    let turns = |turns: Value| json!({ "messages": turns });
+    let url = json!({ "type": "image_url", "image_url": { "url": "https://x.example/a.png" } });
+    let cases = [
+        (
+            json!({ "tools": [tool], "parallel_tool_calls": false }),
+            "parallel_tool_calls",
+        ),
+        (
+            turns(json!([{ "role": "user", "content": [url] }])),
+            "messages[0]",
+        ),
+        (
+            turns(json!([{ "role": "tool", "tool_call_id": "gone", "content": "x" }])),
+            "messages[0]",
+        ),
+        (
+            turns(
+                json!([{ "role": "user", "content": "x" }, { "role": "system", "content": "y" }, { "role": "user", "content": "x" }]),
+            ),
+            "messages[1]",
+        ),
+    ];
+    for (members, at) in cases {
+        assert_eq!(
+            refused(Front::Chat, Format::Gemini, &members),
+            at,
+            "{members}"
+        );
+    }
+    let redacted = turns(
+        json!([{ "role": "assistant", "content": [{ "type": "redacted_thinking", "data": "d" }] }, { "role": "user", "content": "x" }]),
+    );
+    let at = refused(Front::Messages, Format::Gemini, &redacted);
+    assert_eq!(at, "messages[0]");
+}
+
+#[test]
+fn replies_of_gemini_that_cannot_be_said_are_none_and_blocked_prompts_are_refusals() {
+    let texts = [
+        json!({ "candidates": [{ "content": { "parts": [{ "executableCode": {} }] }, "finishReason": "STOP" }] }),
+        json!({ "candidates": [{ "finishReason": "MALFORMED_FUNCTION_CALL" }] }),
+        json!({ "candidates": [{}, {}] }),
+        json!({ "candidates": [{ "content": { "parts": [{ "text": "cut" }] } }] }),
+        json!({}),
+    ];
+    for text in texts {
+        let read = reply(Format::Gemini, Front::Chat, &text.to_string(), STAMP);
+        assert!(read.is_none(), "{text}");
+    }
+    let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" } });
+    let (body, _) = reply(Format::Gemini, Front::Chat, &blocked.to_string(), STAMP).unwrap();
+    assert_eq!(
+        value(&body)["choices"][0]["finish_reason"],
+        "content_filter"
+    );
+}
+
+#[test]
+fn a_reply_that_says_what_the_other_side_cannot_say_is_none() {
+    let messages = [
+        json!({ "content": [{ "type": "server_tool_use" }], "stop_reason": "end_turn" }),
+        json!({ "content": [], "stop_reason": "pause_turn" }),
+        json!({ "content": [] }),
+        json!({ "error": { "message": "x" } }),
+    ];
+    for text in messages {
+        let read = reply(Format::Messages, Front::Chat, &text.to_string(), STAMP);
+        assert!(read.is_none(), "{text}");
+    }
+    let call = json!({ "function": { "name": "f", "arguments": "{\"a\"" } });
+    let chats = [
+        json!({ "choices": [] }),
+        json!({ "choices": [{}, {}] }),
+        json!({ "choices": [{ "message": { "audio": {} } }] }),
+        json!({ "choices": [{ "message": { "tool_calls": [call] } }] }),
+        json!({ "choices": [{ "message": { "content": [{ "type": "odd" }] } }] }),
+    ];
+    for text in chats {
+        let read = reply(Format::Chat, Front::Messages, &text.to_string(), STAMP);
+        assert!(read.is_none(), "{text}");
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_or_odd_never_looks_whole() {
+    let start = json!({ "id": "c", "model": "m", "choices": [{ "index": 0, "delta": { "content": "a" } }] });
+    let done = json!("[DONE]");
+    for (events, last) in [
+        (vec![done.clone()], Said::Malformed),
+        (vec![start.clone(), done], Said::Malformed),
+        (vec![start.clone(), json!("{oops")], Said::Malformed),
+        (
+            vec![start.clone(), json!({ "error": { "message": "no more" } })],
+            Said::Failed,
+        ),
+        (
+            vec![json!({ "choices": [{ "index": 1, "delta": {} }] })],
+            Said::Malformed,
+        ),
+        (
+            vec![
+                json!({ "choices": [{ "delta": { "tool_calls": [{ "function": { "arguments": "{" } }] } }] }),
+            ],
+            Said::Malformed,
+        ),
+    ] {
+        let (told, said) = told(Format::Chat, Front::Messages, &events);
+        assert_eq!(said.last(), Some(&last), "{events:?}");
+        assert!(told.iter().all(|event| event["type"] != "message_stop"));
+    }
+    let mut translator = Translator::new(Format::Messages, Front::Chat, STAMP);
+    let mut out = Vec::new();
+    let error =
+        json!({ "type": "error", "error": { "type": "overloaded_error", "message": "busy" } });
+    let said = translator.see(error.to_string().as_bytes(), false, &mut out);
+    assert_eq!((said, translator.failure()), (Said::Failed, Some("busy")));
+    assert!(out.is_empty());
+    assert_eq!(translator.see(b"\xff", false, &mut out), Said::Malformed);
+}
+
+#[test]
+fn what_was_cut_counts_by_what_was_seen_and_usage_goes_to_whoever_wants_it() {
+    let events = [
+        json!({ "type": "message_start", "message": { "id": "m", "usage": { "input_tokens": 3, "output_tokens": 1 } } }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "a" } }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "b" } }),
+    ];
+    let mut translator = Translator::new(Format::Messages, Front::Chat, STAMP);
+    let mut out = Vec::new();
+    for event in &events {
+        translator.see(event.to_string().as_bytes(), false, &mut out);
+    }
+    assert!(!translator.has_finished());
+    let used = translator.used();
+    assert_eq!((used.input, used.output), (Some(3), Some(2)));
+    let last = json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 9 } });
+    translator.see(last.to_string().as_bytes(), false, &mut out);
+    assert!(translator.has_finished());
+    translator.end(&mut out);
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.ends_with("data: [DONE]\n\n") && !text.contains("usage"));
+    assert_eq!(translator.used().output, Some(9));
+}
+
+#[test]
+fn no_bytes_make_a_translator_panic() {
+    use proptest::prelude::*;
+    let config = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let words = prop::sample::select(vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "\"",
+        "null",
+        "0",
+        "\"type\":",
+        "\"choices\":[{",
+        "\"delta\":{",
+        "\"tool_calls\":[{",
+        "\"index\":3,",
+        "\"content_block\":{",
+        "\"message_delta\"",
+        "\"id\":\"\\ud800\"",
+    ]);
+    let strategy = prop::collection::vec(words, 0..24).prop_map(|words| words.concat());
+    let run = runner.run(&strategy, |text| {
+        for (from, to, _) in PAIRS {
+            let _ = request(*from, *to, &text, &MANNER);
+            let _ = reply(*to, *from, &text, STAMP);
+            let mut out = Vec::new();
+            let mut translator = Translator::new(*to, *from, STAMP);
+            translator.see(text.as_bytes(), true, &mut out);
+            translator.end(&mut out);
+        }
+        Ok(())
+    });
+    run.unwrap();
+}
