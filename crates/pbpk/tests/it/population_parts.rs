@@ -50,10 +50,6 @@ fn bytes(folder: &Path, name: &str) -> Vec<u8> {
 }
 
 /// Starts the program, sends it a signal as soon as a part is there, and tells whether that was before its end.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "no runtime here; the wait has a deadline"
-)]
 fn interrupted(out: &Path, size: &str, signal: &str) -> bool {
     let mut child = Command::new(env!("CARGO_BIN_EXE_pbpk"))
         .args(drawn(out, size, &["--threads", "1"]))
