@@ -21,7 +21,7 @@ use super::under_way::{CallGuard, Stop, Why};
 use crate::describe;
 use crate::descriptions::listing;
 use crate::message::era;
-use crate::message::frames::{self, Failure, UpstreamFault};
+use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::method::List;
 use crate::message::reply::Reply;
 use crate::message::request::{META_CAPABILITIES, META_CLIENT};
