@@ -7,6 +7,7 @@ use mocks::client::Client;
 use serde_json::{Value, json};
 
 use crate::support::guarded::{LATEST, Place, binary, echo, end, eventually};
+use crate::support::refusals::told;
 use crate::support::serving::{Served, call, modern_call, modern_headers};
 
 /// A token of GitHub's form, in parts: a scanner is not to take this file for a leak.
@@ -102,8 +103,7 @@ fn a_pattern_that_is_denied_reaches_neither_server_nor_client() {
         ("it is CLASSIFIED", "inspect:in", 1),
     ] {
         let answer = called(&mut client, said);
-        let data = &answer["error"]["data"];
-        assert_eq!(answer["error"]["code"], -32001, "{answer}");
+        let data = told(&answer);
         assert_eq!(data["reason"], "inspection_denied", "{answer}");
         assert_eq!(data["final_rule"], rule, "{answer}");
         assert!(!answer.to_string().contains("PROJECT-42"), "{answer}");
