@@ -15,6 +15,9 @@ impl Gate {
     /// States the labels of the caller's session, those that the call itself brings included.
     pub(super) fn state_labels(&self, world: &World, facts: &mut Facts, caller: &Caller) {
         let sessions = world.flow.sessions();
+        if facts.inspected.is_none() && sessions.is_empty() {
+            return;
+        }
         let now_ns = self.mono_ns();
         if let Some(finding) = &facts.inspected
             && !finding.labels().is_empty()

@@ -113,6 +113,12 @@ impl Sessions {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether no session has ever had a label.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.any.load(Ordering::Acquire)
+    }
+
     /// Gives a caller's session labels. Each keeps the first call that gave it.
     pub fn label(&self, caller: &Arc<str>, labels: Labels, cause: &Cause, now_ns: u64) {
         if labels.is_empty() {
@@ -124,6 +130,7 @@ impl Sessions {
                 .sessions
                 .retain(|_, session| !is_over(session, now_ns));
             if inner.sessions.len() >= SESSIONS_MAX {
+                // There are others, so it is known already that there are any.
                 inner.others = inner.others.with(labels);
                 return;
             }
@@ -145,7 +152,7 @@ impl Sessions {
     /// The labels of a caller's session, which makes a call now; none where it has none.
     #[must_use]
     pub fn of(&self, caller: &str, now_ns: u64) -> Option<Held> {
-        if !self.any.load(Ordering::Acquire) {
+        if self.is_empty() {
             return None;
         }
         let mut inner = self.inner();
