@@ -70,6 +70,7 @@ mod serve_reach_faults;
 mod serve_soak;
 mod serve_streams;
 mod serve_tls;
+mod serve_users;
 mod simulation;
 mod ssh_server;
 mod support;
