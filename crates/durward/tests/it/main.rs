@@ -20,6 +20,7 @@ mod approval_modern;
 mod bounds;
 mod breaker;
 mod builtin_server;
+mod client_notifications;
 mod config_file;
 mod conformance;
 mod decisions;

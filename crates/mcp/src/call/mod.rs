@@ -11,6 +11,7 @@ pub mod form;
 pub mod input_required;
 mod listens;
 mod lists;
+mod notify;
 mod parked;
 mod questions;
 mod read;

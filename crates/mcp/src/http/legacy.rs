@@ -49,12 +49,15 @@ impl Face {
         id: String,
         client: Introduction,
     ) -> Response {
-        if self.sessions.count() >= self.options.sessions_max {
+        let options = &self.options;
+        let seats = &self.seats;
+        let seat = seats.take(caller, options.sessions_of_caller_max, options.sessions_max);
+        let Some(seat) = seat else {
             let message = "too many sessions are open; try again when some have ended";
             self.note("too_many_sessions", message);
             let data = serde_json::json!({ "reason": "too_many_sessions", "retryable": true });
             return answer::full(frames::error(&id, -32603, message, Some(&data)));
-        }
+        };
         let session_id: Arc<str> = match self.lot.random() {
             Ok(random) => random.into(),
             Err(error) => {
@@ -64,7 +67,7 @@ impl Face {
             }
         };
         let subject = &caller.subject;
-        let slot = server.pool.slot(Era::Legacy, subject, Some(&session_id));
+        let slot = server.pool.slot(Era::Legacy, caller, Some(&session_id));
         let opening = Abandoned {
             server,
             caller: subject,
@@ -96,6 +99,7 @@ impl Face {
                         elicits: client.elicits,
                         result: &result,
                         slot,
+                        seat,
                         lot: Arc::clone(&self.lot),
                         notes: Arc::clone(&self.notes),
                     },

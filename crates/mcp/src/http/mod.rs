@@ -11,6 +11,7 @@ mod legacy;
 mod modern;
 mod post;
 mod reply;
+mod seats;
 mod session;
 mod streams;
 
@@ -30,6 +31,7 @@ use toolkit::breaker::BreakerEvent;
 use crate::call::{Lot, Server, ServerOptions};
 use crate::notes::Notes;
 use expel::Stays;
+use seats::Seats;
 use session::Sessions;
 
 /// Bounds of the face.
@@ -37,6 +39,8 @@ use session::Sessions;
 pub struct FaceOptions {
     /// Most sessions at once.
     pub sessions_max: usize,
+    /// Most of one caller's, where it has to leave room for others.
+    pub sessions_of_caller_max: usize,
     /// How long a session may be unused, in milliseconds. One whose client listens is in use.
     pub session_idle_ms_max: u64,
     /// How long a shared server process may be unused, in milliseconds.
@@ -49,6 +53,7 @@ impl Default for FaceOptions {
     fn default() -> Self {
         Self {
             sessions_max: 10_000,
+            sessions_of_caller_max: 1_000,
             session_idle_ms_max: 30 * 60 * 1_000,
             server_idle_ms_max: 10 * 60 * 1_000,
             keep_alive_ms: 15_000,
@@ -80,6 +85,7 @@ pub struct Face {
     options: FaceOptions,
     servers: RwLock<Servers>,
     sessions: Sessions,
+    seats: Seats,
     lot: Arc<Lot>,
     stays: Stays,
     /// Room for the messages that are being read.
@@ -110,6 +116,7 @@ impl Face {
             options,
             servers: RwLock::new(servers),
             sessions: Sessions::default(),
+            seats: Seats::default(),
             lot: Arc::new(Lot::guarded(random)),
             stays: Stays::default(),
             bodies: Bodies::default(),

@@ -14,7 +14,8 @@ use crate::call::{
     Asked, Asker, CallGuard, Client as _, Lot, Question, Server, Shown, ToRead, UnderWay, form,
 };
 use crate::message::frames::{self, UpstreamFault};
-use crate::message::{method, request};
+use crate::message::method::{self, Notice};
+use crate::message::request;
 use crate::upstream::{IN_FLIGHT_MAX, Incoming, Link, Slot};
 use toolkit::Trace;
 
@@ -45,6 +46,8 @@ pub(super) enum Step {
     Request(Box<Asker>, Box<Asked>, CallGuard),
     Refuse(Vec<u8>),
     Notify(ControlKind, Option<IdKey>),
+    /// A notification that is judged; when it was read.
+    JudgeNotice(Box<Asker>, u64),
     Answer(IdKey),
     Nothing,
 }
@@ -125,7 +128,7 @@ impl Speaker {
                 received_ns,
                 trace: &Trace::default(),
             })),
-            Kind::Notification { method } => Ok(self.notification(method, &scan)),
+            Kind::Notification { method } => Ok(self.notification(method, &scan, received_ns)),
             Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),
             Kind::Response { id: None, .. } => {
                 self.outbox.note(
@@ -137,13 +140,17 @@ impl Speaker {
         }
     }
 
-    fn notification(&self, method: &str, scan: &Scan<'_>) -> Step {
-        let Some(kind) = method::of_client_notification(method) else {
-            self.outbox.note(
-                "client_notification_dropped",
-                "a notification of an unknown kind was not passed on",
-            );
-            return Step::Nothing;
+    fn notification(&self, method: &str, scan: &Scan<'_>, received_ns: u64) -> Step {
+        let kind = match method::of_client_notification(method) {
+            Notice::Control(kind) => kind,
+            Notice::Judged => return Step::JudgeNotice(Box::new(self.asker()), received_ns),
+            Notice::Foreign => {
+                self.outbox.note(
+                    "client_notification_dropped",
+                    "a notification of an unknown kind was not passed on",
+                );
+                return Step::Nothing;
+            }
         };
         let cancelled = || Some(Id::from_raw(member(&scan.params, "requestId")?)?.key());
         let cancelled = (kind == ControlKind::Cancel).then(cancelled).flatten();
