@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::body::{Request, Response, Sent};
+use super::heads::Strict;
 use super::listen::{Listener, Stream, Taken};
 use super::patience::{Limits, Patient, Waiting};
 use super::user::{Ends, READERS};
@@ -225,7 +226,7 @@ async fn requests<H: Handler>(
         idle_ms_max: options.idle_ms_max,
         write_wait_ms_max: options.write_wait_ms_max,
     };
-    let stream = Patient::new(stream, Arc::clone(&waiting), limits);
+    let stream = Patient::new(Strict::new(stream), Arc::clone(&waiting), limits);
     let service = service_fn(|request: http::Request<Incoming>| {
         waiting.busy();
         let (waiting, ends) = (Arc::clone(&waiting), Arc::clone(&ends));

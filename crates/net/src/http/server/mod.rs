@@ -7,6 +7,7 @@
 
 mod accept;
 mod body;
+mod heads;
 mod listen;
 mod names;
 mod patience;
