@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use gate::identity::{Authenticate as _, Credential, IdentityFault, KeyHolders, KeyRing};
+use gate::identity::{
+    Authenticate as _, Credential, IdentityFault, KeyHolders, KeyRing, LocalUser,
+};
 use gate::journal::{Auth, AuthEvent, Record, Status};
 use gate::{Caller, Clock as _, Gate};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
-use net::http::server::single;
+use net::http::server::{Request, single};
 
 use crate::failure::Failure;
 use crate::local::{self, SystemClock};
@@ -36,7 +38,10 @@ impl Guests {
         if let Some(error) = broken {
             return Err(Failure::other(format!("no randomness: {error}")));
         }
-        let local = Caller::local(&places.user);
+        let local = LocalUser {
+            caller: Caller::local(&places.user),
+            user: rustix::process::geteuid().as_raw(),
+        };
         Ok(Self {
             holders: KeyHolders::new(ring, local, required, local::now_ms()),
             clock: SystemClock::new(),
@@ -48,14 +53,19 @@ impl Guests {
         self.holders.need_keys()
     }
 
-    /// Who sends these headers, to the server of this name if it is for one.
-    pub fn caller(
+    /// Who sends this request, to the server of this name if it is for one.
+    pub async fn caller(
         &self,
-        headers: &HeaderMap,
+        request: &Request,
         server: Option<&str>,
     ) -> Result<Caller, IdentityFault> {
         let began_ns = self.clock.mono_ns();
-        let shown = shown(headers).for_server(server);
+        let user = match self.need_keys() {
+            true => None,
+            false => request.user().await,
+        };
+        let shown = shown(&request.head.headers).for_server(server);
+        let shown = shown.from_user(user);
         let mut caller = self.holders.identify(&shown, local::now_ms())?;
         caller.identity_ns = self.clock.mono_ns().saturating_sub(began_ns);
         Ok(caller)
@@ -70,17 +80,31 @@ impl Guests {
             Some(Err(error)) => tracing::error!("the keys that were known stay: {error}"),
             None => {}
         }
-        for (fault, count) in self.holders.take_refused() {
+        for ((fault, user), count) in self.holders.take_refused() {
+            let user = user.map(|user| format!("uid:{user}"));
             let record = Auth {
                 status: Some(Status::Failure),
+                subject_id: user.as_deref(),
                 reason: Some(fault.into()),
                 coalesced: Some(count),
-                ..Auth::of(AuthEvent::KeyRefused)
+                ..Auth::of(event(fault))
             };
             // A journal that fails here fails the gate as well.
             drop(gate.record(&Record::Auth(&record)));
         }
         looked.gone
+    }
+}
+
+/// What the record of a refusal is called.
+fn event(fault: IdentityFault) -> AuthEvent {
+    match fault {
+        IdentityFault::OtherUser | IdentityFault::UserUnknown => AuthEvent::UserRefused,
+        IdentityFault::Missing
+        | IdentityFault::Unknown
+        | IdentityFault::Expired
+        | IdentityFault::Revoked
+        | IdentityFault::OutOfScope => AuthEvent::KeyRefused,
     }
 }
 

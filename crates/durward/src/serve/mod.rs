@@ -299,8 +299,18 @@ fn serve(
 
 /// Nobody from elsewhere comes in without a key.
 fn need_keys(plan: &Plan, guests: &Guests) -> Result<(), Failure> {
-    if plan.listen.is_local() || guests.need_keys() {
+    if guests.need_keys() {
         return Ok(());
+    }
+    if plan.listen.is_local() {
+        let is_socket = matches!(plan.listen, Listen::Socket(_));
+        if is_socket || net::http::server::users_can_be_known() {
+            return Ok(());
+        }
+        return Err(Failure::configuration(format!(
+            "without keys only this user's own processes are answered, and this system does not tell whose process connects to {}\n  hint: make a key with durward keys create, or listen at unix:PATH",
+            plan.listen
+        )));
     }
     Err(Failure::configuration(format!(
         "{} can be reached from other machines, and without keys anybody there could call\n  hint: listen at 127.0.0.1, or make a key with durward keys create",
@@ -542,6 +552,10 @@ impl Serving {
         }
         looking_after.abort();
         self.face.close().await;
+        if let Some(gate) = self.gates.first() {
+            // What was refused since the last time.
+            self.router.tick(gate);
+        }
         Ok(self.gates)
     }
 

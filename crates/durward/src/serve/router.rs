@@ -74,11 +74,10 @@ impl Router {
             let text = "nothing is here; servers are at /mcp/NAME\n";
             return plain(StatusCode::NOT_FOUND, text);
         };
-        let headers = &request.head.headers;
         let who = match face.scope(path) {
             Scope::Open => Err(IdentityFault::Missing),
-            Scope::Keyed => self.guests.caller(headers, None),
-            Scope::Server(name) => self.guests.caller(headers, Some(name)),
+            Scope::Keyed => self.guests.caller(&request, None).await,
+            Scope::Server(name) => self.guests.caller(&request, Some(name)).await,
         };
         face.handle(who, request).await
     }

@@ -485,7 +485,7 @@ fn more_notifications_than_may_be_under_way() {
     // The server takes none of them for a while: the client's side is not read further, nothing is lost.
     let place = Place::new();
     let web = Web::start(|request, wire| {
-        if request.rpc_method() == "notifications/x" {
+        if request.rpc_method() == "notifications/progress" {
             guarded::pause(1);
         }
         behave(request, wire)
@@ -493,11 +493,13 @@ fn more_notifications_than_may_be_under_way() {
     let mut client = place.guard_reached(&["--url", &web.url()]);
     client.handshake(LATEST).unwrap();
     for n in 0..2_000 {
-        client.notify("notifications/x", &json!({"n": n})).unwrap();
+        client
+            .notify("notifications/progress", &json!({"n": n}))
+            .unwrap();
     }
     call_works(&mut client, "after");
     eventually("all notifications arrive", || {
-        web.of_method("notifications/x").len() == 2_000
+        web.of_method("notifications/progress").len() == 2_000
     });
 }
 

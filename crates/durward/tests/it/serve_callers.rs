@@ -2,7 +2,7 @@
 //! one says nothing of what it showed to another.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -140,6 +140,74 @@ fn opened(served: &Served, key: &str) -> String {
 fn in_session(served: &Served, key: &str, session: &str, body: &str) -> Answer {
     let headers = [("authorization", key), ("mcp-session-id", session)];
     served.send("POST", "/mcp/echo", &headers, body)
+}
+
+/// Opens a session and leaves a call in it that no test waits for.
+fn busy(served: &Served, key: &str) -> Result<TcpStream, Answer> {
+    let answer = open(served, key);
+    let Some(session) = answer.header("mcp-session-id") else {
+        return Err(answer);
+    };
+    let mut stream = served.connect();
+    let headers = [("authorization", key), ("mcp-session-id", session)];
+    let body = r#"{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"delayed","arguments":{"text":"x","delay_us":600000000}}}"#;
+    serving::write_request(&mut stream, "POST", "/mcp/echo", &headers, body);
+    let head = serving::read_head(&mut BufReader::new(stream.try_clone().unwrap()));
+    assert_eq!(head.status, 200);
+    Ok(stream)
+}
+
+#[test]
+fn j18_one_key_leaves_processes_for_the_others() {
+    const PROCESSES: usize = 32;
+    let (place, one, other) = two_callers();
+    let served = Served::start_in(place, &[]);
+    let open_all = |key: &str, sessions: usize| -> Vec<Result<TcpStream, Answer>> {
+        std::thread::scope(|scope| {
+            let opening: Vec<_> = (0..sessions)
+                .map(|_| scope.spawn(|| busy(&served, key)))
+                .collect();
+            opening.into_iter().map(|o| o.join().unwrap()).collect()
+        })
+    };
+    let held = open_all(&one, PROCESSES);
+    let refused: Vec<&Answer> = held.iter().filter_map(|held| held.as_ref().err()).collect();
+    let running = || -> usize {
+        let headers = [("authorization", other.as_str())];
+        let metrics = served.send("GET", "/metrics", &headers, "").body;
+        let mut lines = metrics.lines();
+        let count = lines.find_map(|line| line.strip_prefix("durward_servers "));
+        count.unwrap().parse().unwrap()
+    };
+    assert_eq!(running(), PROCESSES / 2);
+    assert!(!refused.is_empty());
+    for answer in refused {
+        assert_eq!(reason(answer).as_deref(), Some("too_many_servers"));
+        assert_eq!(answer.status, 503, "{answer:?}");
+    }
+    // The other has its own half, all of it busy as well.
+    let others = open_all(&other, PROCESSES / 2);
+    assert!(others.iter().all(Result::is_ok));
+    assert_eq!(running(), PROCESSES);
+}
+
+#[test]
+fn j18_one_key_leaves_sessions_for_the_others() {
+    const SESSIONS: usize = 1_000;
+    let (place, one, other) = two_callers();
+    fs::write(
+        place.path("durward.yaml"),
+        "servers:\n  echo: { builtin: echo }\npolicy: policy.json\n",
+    )
+    .unwrap();
+    let served = Served::start_configured(place);
+    for _ in 0..SESSIONS {
+        assert_eq!(open(&served, &one).status, 200);
+    }
+    let refused = open(&served, &one);
+    assert_eq!(reason(&refused).as_deref(), Some("too_many_sessions"));
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert_eq!(open(&served, &other).status, 200);
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub struct Credential<'a> {
     shown: Shown<'a>,
     /// The server that is asked for, where it is one.
     server: Option<&'a str>,
+    /// The user of this machine whose process shows it, where that is known.
+    user: Option<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -30,6 +32,7 @@ impl<'a> Credential<'a> {
         Self {
             shown: Shown::Nothing,
             server: None,
+            user: None,
         }
     }
 
@@ -39,6 +42,7 @@ impl<'a> Credential<'a> {
         Self {
             shown: Shown::Bearer(text),
             server: None,
+            user: None,
         }
     }
 
@@ -48,6 +52,7 @@ impl<'a> Credential<'a> {
         Self {
             shown: Shown::Other,
             server: None,
+            user: None,
         }
     }
 
@@ -57,6 +62,7 @@ impl<'a> Credential<'a> {
         Self {
             shown: Shown::Unfit,
             server: None,
+            user: None,
         }
     }
 
@@ -64,6 +70,16 @@ impl<'a> Credential<'a> {
     #[must_use]
     pub fn for_server(self, server: Option<&'a str>) -> Self {
         Self { server, ..self }
+    }
+
+    /// The same, shown by a process of this user (uid) of the machine.
+    #[must_use]
+    pub fn from_user(self, user: Option<u32>) -> Self {
+        Self { user, ..self }
+    }
+
+    pub(super) fn user(&self) -> Option<u32> {
+        self.user
     }
 
     pub(super) fn shown(&self) -> Shown<'a> {
@@ -95,15 +111,25 @@ pub trait Authenticate: Send + Sync {
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault>;
 }
 
-/// Everybody who comes this way is the same caller: a process of the local user.
+/// Whoever comes this way is the same caller, if it is a process of this user.
 #[derive(Debug, Clone)]
-pub struct LocalUser(pub Caller);
+pub struct LocalUser {
+    /// The caller.
+    pub caller: Caller,
+    /// The user (uid).
+    pub user: u32,
+}
 
 impl Authenticate for LocalUser {
     fn identify(&self, shown: &Credential<'_>, _now_ms: i64) -> Result<Caller, IdentityFault> {
+        match shown.user() {
+            Some(user) if user == self.user => {}
+            Some(_) => return Err(IdentityFault::OtherUser),
+            None => return Err(IdentityFault::UserUnknown),
+        }
         match shown.shown() {
             // A key is not needed here; one that is shown nevertheless opens nothing more.
-            Shown::Nothing | Shown::Bearer(_) | Shown::Other => Ok(self.0.clone()),
+            Shown::Nothing | Shown::Bearer(_) | Shown::Other => Ok(self.caller.clone()),
             Shown::Unfit => Err(IdentityFault::Unknown),
         }
     }
@@ -125,16 +151,28 @@ mod tests {
 
     #[test]
     fn the_local_user_needs_nothing_but_shows_nothing_odd() {
-        let local = LocalUser(Caller::local("ada"));
+        let local = LocalUser {
+            caller: Caller::local("ada"),
+            user: 1_000,
+        };
         for shown in [
             Credential::none(),
             Credential::bearer("anything"),
             Credential::other(),
         ] {
-            let caller = local.identify(&shown, 0).unwrap();
+            let caller = local.identify(&shown.from_user(Some(1_000)), 0).unwrap();
             assert_eq!((&*caller.subject, caller.proof), ("ada", Proof::LocalUser));
         }
-        let odd = local.identify(&Credential::unfit(), 0).map(drop);
+        let odd = Credential::unfit().from_user(Some(1_000));
+        let odd = local.identify(&odd, 0).map(drop);
         assert_eq!(odd, Err(IdentityFault::Unknown));
+        for (user, fault) in [
+            (Some(0), IdentityFault::OtherUser),
+            (Some(1_001), IdentityFault::OtherUser),
+            (None, IdentityFault::UserUnknown),
+        ] {
+            let shown = Credential::none().from_user(user);
+            assert_eq!(local.identify(&shown, 0).map(drop), Err(fault));
+        }
     }
 }

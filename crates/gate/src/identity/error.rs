@@ -10,7 +10,7 @@ use crate::journal::KeysError;
 use crate::label::{ClosedSet, Explained};
 
 /// Why nobody is let in: a closed set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IdentityFault {
     /// A key is needed and none was given.
     Missing,
@@ -22,16 +22,22 @@ pub enum IdentityFault {
     Revoked,
     /// It is good, but not for this server.
     OutOfScope,
+    /// Without keys: another user of this machine.
+    OtherUser,
+    /// Without keys: it cannot be known whose process calls.
+    UserUnknown,
 }
 
 impl IdentityFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Missing,
         Self::Unknown,
         Self::Expired,
         Self::Revoked,
         Self::OutOfScope,
+        Self::OtherUser,
+        Self::UserUnknown,
     ];
 
     /// The closed label.
@@ -43,6 +49,8 @@ impl IdentityFault {
             Self::Expired => "key_expired",
             Self::Revoked => "key_revoked",
             Self::OutOfScope => "key_out_of_scope",
+            Self::OtherUser => "other_user",
+            Self::UserUnknown => "user_unknown",
         }
     }
 
@@ -55,6 +63,12 @@ impl IdentityFault {
                 "the key is not good here; ask whoever runs this server for another"
             }
             Self::OutOfScope => "the key is not good for this server",
+            Self::OtherUser => {
+                "this server answers the processes of its own user only; others need one of durward keys"
+            }
+            Self::UserUnknown => {
+                "a key is needed: it cannot be known whose process calls, and without keys only those of this server's own user are answered"
+            }
         }
     }
 }

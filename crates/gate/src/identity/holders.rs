@@ -1,4 +1,4 @@
-//! Who may call: whoever shows a good key, where there are keys; else the local user.
+//! Who may call: whoever shows a good key, where there are keys; else the processes of the local user.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +9,9 @@ use super::error::{IdentityFault, RingError};
 use super::ring::{Entry, KeyRing};
 use crate::caller::{Caller, Proof};
 
+/// Most users of the machine whose refusals are told apart until they are taken.
+const USERS_MAX: usize = 256;
+
 /// The keys, and what was refused since it was last taken.
 pub struct KeyHolders {
     ring: RwLock<KeyRing>,
@@ -16,10 +19,13 @@ pub struct KeyHolders {
     /// out, not everybody in.
     required: AtomicBool,
     local: LocalUser,
-    refused: Mutex<[u64; IdentityFault::ALL.len()]>,
+    refused: Mutex<Refusals>,
     /// The keys that were good when they were last looked at, by name.
     good: Mutex<BTreeMap<String, Entry>>,
 }
+
+/// How often each fault was met, by the user of the machine where it is about one.
+type Refusals = BTreeMap<(IdentityFault, Option<u32>), u64>;
 
 /// What a look at the keys has shown.
 #[derive(Debug, Default)]
@@ -31,14 +37,14 @@ pub struct Looked {
 }
 
 impl KeyHolders {
-    /// The holders of these keys; without any, and where none is `required`, everybody is `local`.
+    /// The holders of these keys; without any, and where none is `required`, the processes of one user.
     #[must_use]
-    pub fn new(ring: KeyRing, local: Caller, required: bool, now_ms: i64) -> Self {
+    pub fn new(ring: KeyRing, local: LocalUser, required: bool, now_ms: i64) -> Self {
         Self {
             required: AtomicBool::new(required || ring.has_keys()),
             good: Mutex::new(good(&ring, now_ms)),
             ring: RwLock::new(ring),
-            local: LocalUser(local),
+            local,
             refused: Mutex::default(),
         }
     }
@@ -57,7 +63,7 @@ impl KeyHolders {
             let read = ring.reload();
             if read.is_ok() && ring.has_keys() && !self.required.swap(true, Ordering::AcqRel) {
                 // Whoever came in without a key comes in no more.
-                looked.gone.push(Arc::clone(&self.local.0.subject));
+                looked.gone.push(Arc::clone(&self.local.caller.subject));
             }
             looked.read = Some(read);
         }
@@ -65,11 +71,9 @@ impl KeyHolders {
         looked
     }
 
-    /// How often each fault was met since this was last asked; those that were not met are left out.
-    pub fn take_refused(&self) -> Vec<(IdentityFault, u64)> {
-        let counts = std::mem::take(&mut *self.refused());
-        let all = IdentityFault::ALL.into_iter().zip(counts);
-        all.filter(|(_, count)| *count > 0).collect()
+    /// How often each fault was met since this was last asked, by the user where it is about one.
+    pub fn take_refused(&self) -> Refusals {
+        std::mem::take(&mut *self.refused())
     }
 
     /// The callers whose key is good no longer. A key that another has the place of is no longer good,
@@ -95,7 +99,7 @@ impl KeyHolders {
         self.ring.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn refused(&self) -> MutexGuard<'_, [u64; IdentityFault::ALL.len()]> {
+    fn refused(&self) -> MutexGuard<'_, Refusals> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,9 +108,10 @@ impl Authenticate for KeyHolders {
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
         let found = self.find(shown, now_ms);
         if let Err(fault) = &found {
-            for (known, count) in IdentityFault::ALL.iter().zip(self.refused().iter_mut()) {
-                *count += u64::from(known == fault);
-            }
+            let mut refused = self.refused();
+            let is_told = *fault == IdentityFault::OtherUser && refused.len() < USERS_MAX;
+            let user = shown.user().filter(|_| is_told);
+            *refused.entry((*fault, user)).or_default() += 1;
         }
         found
     }
@@ -174,10 +179,45 @@ mod tests {
         (place, ring, text)
     }
 
+    fn ada() -> LocalUser {
+        LocalUser {
+            caller: Caller::local("ada"),
+            user: 1_000,
+        }
+    }
+
+    #[test]
+    fn refusals_of_other_users_are_told_apart() {
+        let (place, mut ring, _) = ring();
+        ring.revoke("ci", 2).unwrap();
+        let holders = KeyHolders::new(ring, ada(), false, 1);
+        holders.required.store(false, Ordering::Release);
+        for user in [Some(1_001), Some(1_001), Some(0), None, Some(1_000)] {
+            drop(holders.identify(&Credential::none().from_user(user), 50));
+        }
+        let told: Vec<_> = holders.take_refused().into_iter().collect();
+        let other = IdentityFault::OtherUser;
+        assert_eq!(
+            told,
+            [
+                ((other, Some(0)), 1),
+                ((other, Some(1_001)), 2),
+                ((IdentityFault::UserUnknown, None), 1),
+            ]
+        );
+        for user in 2_000..4_000 {
+            drop(holders.identify(&Credential::none().from_user(Some(user)), 50));
+        }
+        let told = holders.take_refused();
+        assert_eq!(told.len(), USERS_MAX + 1);
+        assert_eq!(told.values().sum::<u64>(), 2_000);
+        drop(std::fs::remove_dir_all(place));
+    }
+
     #[test]
     fn a_key_gives_its_name_its_groups_and_its_end() {
         let (place, ring, text) = ring();
-        let holders = KeyHolders::new(ring, Caller::local("ada"), false, 1);
+        let holders = KeyHolders::new(ring, ada(), false, 1);
         let shown = Credential::bearer(&text).for_server(Some("files"));
         let caller = holders.identify(&shown, 50).unwrap();
         let groups: Vec<&str> = caller.groups.iter().map(|g| &**g).collect();

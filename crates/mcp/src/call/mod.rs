@@ -12,6 +12,7 @@ pub mod input_required;
 mod inspected;
 mod listens;
 mod lists;
+mod notify;
 mod parked;
 mod questions;
 mod read;

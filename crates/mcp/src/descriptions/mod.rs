@@ -86,6 +86,8 @@ enum Kind {
 enum Zone {
     /// An entry of a list, or something inside it that reads like one.
     Entry,
+    /// What a server says of itself. No call is made by its name: that is cleaned as other texts are.
+    Server,
     /// A JSON schema.
     Schema,
     /// Schemas by name.
@@ -103,6 +105,9 @@ impl Zone {
             (Self::Skip, _) => (Self::Skip, Kind::Skip),
             (Self::Values, _) => (Self::Values, Kind::Value),
             (Self::Named, _) => (Self::Schema, Kind::Prose),
+            (Self::Server, "name" | "version" | "websiteUrl") => (Self::Values, Kind::Value),
+            (Self::Server, "icons" | "_meta") => (Self::Skip, Kind::Skip),
+            (Self::Server, _) => (Self::Entry, Kind::Prose),
             (Self::Entry, "name" | "uri" | "uriTemplate") => (Self::Skip, Kind::Name),
             (Self::Entry, "mimeType" | "icons" | "_meta" | "execution") => (Self::Skip, Kind::Skip),
             (Self::Entry, "inputSchema" | "outputSchema") => (Self::Schema, Kind::Prose),
@@ -133,7 +138,7 @@ pub fn entry(text: &str, node: &Node<'_>, of: &str, options: &Options) -> Screen
     screen.finish(text)
 }
 
-/// Screens the `instructions` of a handshake's result.
+/// Screens the `instructions` of a handshake's result, and what the server says of itself there.
 #[must_use]
 pub fn instructions(result: &str, options: &Options) -> Screened {
     let Some(node) = Node::parse(result) else {
@@ -142,8 +147,15 @@ pub fn instructions(result: &str, options: &Options) -> Screened {
     let mut screen = Screen::new(options, "the server's instructions");
     if let Node::Object(members) = &node {
         // Every one of them: a reply may hold a name twice, and clients differ in which they take.
-        for (_, value) in members.iter().filter(|(name, _)| name == "instructions") {
-            screen.walk(value, Zone::Entry, Kind::Prose);
+        for (name, value) in members {
+            match name.as_ref() {
+                "instructions" => screen.walk(value, Zone::Entry, Kind::Prose),
+                "serverInfo" => {
+                    screen.of = "the server's serverInfo";
+                    screen.walk(value, Zone::Server, Kind::Prose);
+                }
+                _ => {}
+            }
         }
     }
     screen.finish(result)

@@ -51,11 +51,14 @@ impl Face {
         id: String,
         client: Introduction,
     ) -> Response {
-        if self.sessions.count() >= self.options.sessions_max {
+        let options = &self.options;
+        let seats = &self.seats;
+        let seat = seats.take(caller, options.sessions_of_caller_max, options.sessions_max);
+        let Some(seat) = seat else {
             let refused = Refused::TooManySessions;
             self.note(refused.into());
             return answer::refusal(&id, refused, refused.sentence());
-        }
+        };
         let session_id: Arc<str> = match self.lot.random() {
             Ok(random) => random.into(),
             Err(error) => {
@@ -64,7 +67,7 @@ impl Face {
             }
         };
         let subject = &caller.subject;
-        let slot = server.pool.slot(Era::Legacy, subject, Some(&session_id));
+        let slot = server.pool.slot(Era::Legacy, caller, Some(&session_id));
         let opening = Abandoned {
             server,
             caller: subject,
@@ -96,6 +99,7 @@ impl Face {
                         elicits: client.elicits,
                         result: &result,
                         slot,
+                        seat,
                         lot: Arc::clone(&self.lot),
                         notes: Arc::clone(&self.notes),
                     },

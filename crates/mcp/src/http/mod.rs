@@ -12,6 +12,7 @@ mod modern;
 mod post;
 pub mod refused;
 mod reply;
+mod seats;
 mod session;
 mod streams;
 
@@ -33,6 +34,7 @@ use crate::notes::{Noted, Notes};
 use expel::Stays;
 use gate::journal::EndReason;
 use refused::Refused;
+use seats::Seats;
 use session::Sessions;
 
 /// Bounds of the face.
@@ -40,6 +42,8 @@ use session::Sessions;
 pub struct FaceOptions {
     /// Most sessions at once.
     pub sessions_max: usize,
+    /// Most of one caller's, where it has to leave room for others.
+    pub sessions_of_caller_max: usize,
     /// How long a session may be unused, in milliseconds. One whose client listens is in use.
     pub session_idle_ms_max: u64,
     /// How long a shared server process may be unused, in milliseconds.
@@ -52,6 +56,7 @@ impl Default for FaceOptions {
     fn default() -> Self {
         Self {
             sessions_max: 10_000,
+            sessions_of_caller_max: 1_000,
             session_idle_ms_max: 30 * 60 * 1_000,
             server_idle_ms_max: 10 * 60 * 1_000,
             keep_alive_ms: 15_000,
@@ -83,6 +88,7 @@ pub struct Face {
     options: FaceOptions,
     servers: RwLock<Servers>,
     sessions: Sessions,
+    seats: Seats,
     lot: Arc<Lot>,
     stays: Stays,
     /// Room for the messages that are being read.
@@ -113,6 +119,7 @@ impl Face {
             options,
             servers: RwLock::new(servers),
             sessions: Sessions::default(),
+            seats: Seats::default(),
             lot: Arc::new(Lot::guarded(random)),
             stays: Stays::default(),
             bodies: Bodies::default(),

@@ -20,7 +20,7 @@ use super::streams::NEWS;
 use super::{Caller, Face};
 use crate::call::{Asked, Asker, Begun, CallGuard, Cancelled, Said, Server, ToRead};
 use crate::message::frames::{self, UpstreamFault};
-use crate::message::method;
+use crate::message::method::{self, Notice};
 use crate::message::request;
 use crate::message::shapes;
 use crate::notes::{Note, Noted};
@@ -225,7 +225,7 @@ impl Face {
             client_id: meta.client_id,
             era: Some(Era::Modern),
             elicits: false,
-            slot: server.pool.slot(Era::Modern, &caller.subject, None),
+            slot: server.pool.slot(Era::Modern, caller, None),
             shown: server.shown_to(&caller.subject),
             under_way: None,
             lot: Arc::clone(&self.lot),
@@ -295,18 +295,19 @@ impl Face {
         frame: Vec<u8>,
     ) {
         match method::of_client_notification(method) {
-            None => self.note(Note::ClientNotificationDropped.into()),
-            Some(gate::ControlKind::Cancel) => {
+            Notice::Foreign => self.note(Note::ClientNotificationDropped.into()),
+            Notice::Judged => session.asker().notify(frame, self.gate.mono_ns()).await,
+            Notice::Control(gate::ControlKind::Cancel) => {
                 let cancelled = cancelled.map(|key| session.under_way.cancel(&key));
                 if let Some(Cancelled::Sent(link, number)) = cancelled {
                     link.cancel(number, "the client cancelled");
                 }
             }
-            Some(gate::ControlKind::Handshake) => {
+            Notice::Control(gate::ControlKind::Handshake) => {
                 session.under_way.client_is_ready();
                 session.slot.initialized(frame).await;
             }
-            Some(kind) => {
+            Notice::Control(kind) => {
                 if let Some(link) = session.slot.current() {
                     // A server that has ended needs no news.
                     drop(link.send(link.control(kind, frame)));

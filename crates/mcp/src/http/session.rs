@@ -10,6 +10,7 @@ use gate::Caller;
 use tokio::sync::watch;
 use wire::{Era, Revision};
 
+use super::seats::Seat;
 use super::streams::{NEWS, Streams};
 use crate::call::{Asker, Client, Lists, Lot, Server, Shown, UnderWay, Work};
 use crate::message::request;
@@ -29,6 +30,7 @@ pub(super) struct Session {
     /// Whether the client can show its person a form.
     elicits: bool,
     pub slot: Arc<Slot>,
+    _seat: Seat,
     pub streams: Streams,
     pub under_way: Arc<UnderWay>,
     lot: Arc<Lot>,
@@ -49,6 +51,7 @@ pub(super) struct Opening<'o> {
     /// What the server has answered to `initialize`.
     pub result: &'o str,
     pub slot: Arc<Slot>,
+    pub seat: Seat,
     pub lot: Arc<Lot>,
     pub notes: Arc<Mutex<Notes>>,
 }
@@ -65,6 +68,7 @@ impl Session {
             client_id: opening.client_id,
             elicits: opening.elicits,
             slot: opening.slot,
+            _seat: opening.seat,
             streams: Streams::default(),
             under_way: Arc::new(UnderWay::new(lists, revision)),
             lot: opening.lot,

@@ -207,16 +207,28 @@ impl List {
     }
 }
 
-/// Classifies a notification of a client. `None`: no notification of MCP, not passed on (a call
-/// without an id would otherwise slip by).
+/// What happens to a notification of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// Passes uncontested.
+    Control(ControlKind),
+    /// Is judged: what a server does on it only the server knows.
+    Judged,
+    /// It is none, and not passed on: a call without an id would slip by otherwise.
+    Foreign,
+}
+
+/// Classifies a notification of a client.
 #[must_use]
-pub fn of_client_notification(method: &str) -> Option<ControlKind> {
+pub fn of_client_notification(method: &str) -> Notice {
     match method {
-        "notifications/initialized" => Some(ControlKind::Handshake),
-        CANCELLED => Some(ControlKind::Cancel),
-        other => other
-            .starts_with("notifications/")
-            .then_some(ControlKind::News),
+        "notifications/initialized" => Notice::Control(ControlKind::Handshake),
+        CANCELLED => Notice::Control(ControlKind::Cancel),
+        PROGRESS | "notifications/roots/list_changed" | "notifications/tasks/status" => {
+            Notice::Control(ControlKind::News)
+        }
+        other if other.starts_with("notifications/") => Notice::Judged,
+        _ => Notice::Foreign,
     }
 }
 
@@ -253,6 +265,21 @@ mod tests {
             let class = of(name).class;
             assert_eq!(class, Class::Judged(Some(ResourceType::Server)), "{name}");
             assert_eq!(of(name).repeat, Repeat::Never, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_notification_that_is_not_of_the_protocol_is_judged() {
+        for name in [
+            "notifications/vendor/run",
+            "notifications/Progress",
+            "notifications/cancelled ",
+            "notifications/",
+        ] {
+            assert_eq!(of_client_notification(name), Notice::Judged, "{name}");
+        }
+        for name in ["tools/call", "", "notification/progress"] {
+            assert_eq!(of_client_notification(name), Notice::Foreign, "{name}");
         }
     }
 

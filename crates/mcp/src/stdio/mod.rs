@@ -248,6 +248,14 @@ impl Stdio {
             }
             Step::Notify(gate::ControlKind::Handshake, _) => self.initialized(frame),
             Step::Notify(kind, _) => self.send(kind, frame),
+            Step::JudgeNotice(asker, received_ns) => {
+                if self.runs.has_room() {
+                    self.runs.add(Box::pin(asker.notify(frame, received_ns)));
+                } else {
+                    let why = "too many calls are under way; a notification was not passed on";
+                    self.outbox().note("client_notification_refused", why);
+                }
+            }
             Step::Answer(key) => {
                 let asker = self.speaker.asker();
                 if !self.speaker.under_way.answer(&asker, &key, frame) {

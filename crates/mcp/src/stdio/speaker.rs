@@ -15,7 +15,8 @@ use crate::call::{
     Asked, Asker, CallGuard, Client as _, Lot, Question, Server, Shown, ToRead, UnderWay, form,
 };
 use crate::message::frames::{self, UpstreamFault};
-use crate::message::{method, request};
+use crate::message::method::{self, Notice};
+use crate::message::request;
 use crate::notes::Note;
 use crate::upstream::{Heard, Hearing, IN_FLIGHT_MAX, Incoming, Link, Slot};
 use toolkit::Trace;
@@ -47,6 +48,8 @@ pub(super) enum Step {
     Request(Box<Asker>, Box<Asked>, CallGuard),
     Refuse(Vec<u8>),
     Notify(ControlKind, Option<IdKey>),
+    /// A notification that is judged; when it was read.
+    JudgeNotice(Box<Asker>, u64),
     Answer(IdKey),
     Nothing,
 }
@@ -133,7 +136,7 @@ impl Speaker {
                 trace: &Trace::default(),
                 finding,
             })),
-            Kind::Notification { method } => Ok(self.notification(method, &scan)),
+            Kind::Notification { method } => Ok(self.notification(method, &scan, received_ns)),
             Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),
             Kind::Response { id: None, .. } => {
                 self.outbox.note(Note::ClientAnswerWithoutId.into());
@@ -142,10 +145,14 @@ impl Speaker {
         }
     }
 
-    fn notification(&self, method: &str, scan: &Scan<'_>) -> Step {
-        let Some(kind) = method::of_client_notification(method) else {
-            self.outbox.note(Note::ClientNotificationDropped.into());
-            return Step::Nothing;
+    fn notification(&self, method: &str, scan: &Scan<'_>, received_ns: u64) -> Step {
+        let kind = match method::of_client_notification(method) {
+            Notice::Control(kind) => kind,
+            Notice::Judged => return Step::JudgeNotice(Box::new(self.asker()), received_ns),
+            Notice::Foreign => {
+                self.outbox.note(Note::ClientNotificationDropped.into());
+                return Step::Nothing;
+            }
         };
         let cancelled = || Some(Id::from_raw(member(&scan.params, "requestId")?)?.key());
         let cancelled = (kind == ControlKind::Cancel).then(cancelled).flatten();

@@ -7,6 +7,7 @@
 mod exchange;
 mod hearing;
 mod link;
+mod places;
 mod pool;
 mod route;
 mod slot;
@@ -29,7 +30,8 @@ use wire::{Bounds, scan_request};
 pub use exchange::{Exchange, Incoming, News};
 pub use hearing::{Heard, Hearing};
 pub use link::{IN_FLIGHT_MAX, Link, Naming, Unsent};
-pub use pool::{CHILDREN_MAX, Means, Pool, QUEUE_MAX, QUEUE_WAIT_MS_MAX, SESSIONS_MAX, Share};
+pub use places::{QUEUE_MAX, QUEUE_OF_CALLER_MAX, QUEUE_WAIT_MS_MAX};
+pub use pool::{CHILDREN_MAX, Means, Pool, SESSIONS_MAX, Share};
 pub use slot::Slot;
 pub(crate) use slot::{Lasting, Subscription};
 pub(crate) use verdict::spared;

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::ops::Deref;
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gate::{ControlKind, Gate, PeerId, Transport};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use gate::identity::Proof;
+use gate::{Caller, ControlKind, Gate, PeerId, Transport};
 use toolkit::breaker::{Breaker, Settings};
 use toolkit::mcp::Builtin;
 use toolkit::server::SessionRef;
@@ -18,6 +17,7 @@ use wire::{Era, Revision};
 
 use super::ServerCommand;
 use super::link::{Link, Making, Naming};
+use super::places::{Place, Places};
 use super::slot::{Hello, Slot, ask};
 use super::verdict;
 use super::way::builtin::Inside;
@@ -33,17 +33,11 @@ use crate::notes::Note;
 pub const CHILDREN_MAX: usize = 32;
 /// Most sessions with one server over HTTP.
 pub const SESSIONS_MAX: usize = 10_000;
-/// Most callers that wait for one to become free.
-pub const QUEUE_MAX: usize = 256;
-/// How long they wait, in milliseconds.
-pub const QUEUE_WAIT_MS_MAX: u64 = 10_000;
 
 /// How long the calls of a built-in server may take to be settled at the end, in milliseconds.
 const SETTLE_WAIT_MS_MAX: u64 = 2_000;
 /// How long a process must have had nothing to do before it is given up for another, in milliseconds.
 const GIVEN_UP_IDLE_MS_MIN: u64 = 1_000;
-/// How often whoever waits looks for such a process, in milliseconds.
-const GIVE_UP_EVERY_MS: u64 = 250;
 
 /// How a server is started or reached.
 #[derive(Clone)]
@@ -123,9 +117,7 @@ pub struct Pool {
     gate: Arc<Gate>,
     /// Spares the server where it fails.
     breaker: Arc<Breaker>,
-    places: Arc<Semaphore>,
-    places_max: usize,
-    queued: AtomicUsize,
+    places: Places,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
     speaks_modern: AtomicU8,
     /// Nothing is started any more.
@@ -153,16 +145,14 @@ impl Pool {
             Means::Builtin(_) => Share::Session,
             Means::Command(_) | Means::Http(_) => share,
         };
-        let places_max = means.places_max(processes_max);
+        let places = Places::new(means.places_max(processes_max));
         Self {
             name,
             share,
             gate,
             breaker: Breaker::new(breaker),
-            places: Arc::new(Semaphore::new(places_max)),
-            places_max,
+            places,
             means,
-            queued: AtomicUsize::new(0),
             slots: Mutex::default(),
             speaks_modern: AtomicU8::new(UNKNOWN),
             closed: AtomicBool::new(false),
@@ -189,8 +179,7 @@ impl Pool {
     /// How many processes run, or sessions are open.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.places_max
-            .saturating_sub(self.places.available_permits())
+        self.places.taken()
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<Key, Arc<Slot>>> {
@@ -213,8 +202,8 @@ impl Pool {
 
     /// The place of this caller's (and session's) process.
     #[must_use]
-    pub fn slot(&self, era: Era, caller: &Arc<str>, session: Option<&Arc<str>>) -> Arc<Slot> {
-        let key = self.key(era, caller, session);
+    pub fn slot(&self, era: Era, caller: &Caller, session: Option<&Arc<str>>) -> Arc<Slot> {
+        let key = self.key(era, &caller.subject, session);
         let mut slots = self.slots();
         let slot = slots.entry(key).or_insert_with_key(|key| {
             let naming = match key.session {
@@ -223,10 +212,12 @@ impl Pool {
             };
             let owner = SessionRef {
                 id: key.session.clone().unwrap_or_default(),
-                caller: Arc::clone(caller),
+                caller: Arc::clone(&caller.subject),
             };
-            let is_process = self.means.is_process();
-            Arc::new(Slot::new(naming, key.modern, owner, is_process))
+            let has_to_share = key.caller.is_some() && caller.proof == Proof::ApiKey;
+            let mut slot = Slot::new(naming, key.modern, owner, self.means.is_process());
+            slot.has_to_share = has_to_share;
+            Arc::new(slot)
         });
         slot.used_ns.store(self.gate.mono_ns(), Ordering::Relaxed);
         Arc::clone(slot)
@@ -286,13 +277,12 @@ impl Pool {
         for slot in slots {
             slot.end();
         }
-        let all = u32::try_from(self.places_max).unwrap_or(u32::MAX);
-        let ended = self.places.acquire_many(all);
+        let ended = self.places.all_free();
         if self.means.is_builtin() {
             let wait = Duration::from_millis(SETTLE_WAIT_MS_MAX);
             drop(tokio::time::timeout(wait, ended).await);
         } else {
-            drop(ended.await);
+            ended.await;
         }
     }
 
@@ -361,7 +351,10 @@ impl Pool {
     }
 
     async fn start(&self, slot: &Slot) -> Result<Tentative, UpstreamFault> {
-        let place = self.place().await?;
+        let holder = slot.has_to_share.then_some(&slot.owner.caller);
+        let make_room = |caller: Option<&Arc<str>>| self.give_up_idle(caller);
+        let place = self.places.take(holder, make_room).await;
+        let place = place.ok_or(UpstreamFault::NoPlace)?;
         if self.closed.load(Ordering::Acquire) {
             return Err(UpstreamFault::Died);
         }
@@ -382,7 +375,7 @@ impl Pool {
         naming: Naming,
         owner: &SessionRef,
         session_id: Arc<str>,
-        place: OwnedSemaphorePermit,
+        place: Place,
     ) -> io::Result<(Arc<Link>, Option<Driver>)> {
         let making = |peer| Making {
             name: Arc::clone(&self.name),
@@ -418,9 +411,8 @@ impl Pool {
     /// # Errors
     /// Where the process cannot be started.
     pub(crate) fn sole(&self, owner: SessionRef) -> io::Result<(Arc<Slot>, Option<Driver>)> {
-        let place = Arc::clone(&self.places)
-            .try_acquire_owned()
-            .map_err(io::Error::other)?;
+        let place = self.places.take_free();
+        let place = place.ok_or_else(|| io::Error::other("all places are taken"))?;
         let session_id = Arc::clone(&owner.id);
         let (link, driver) = self.make(Naming::AsSpelled, &owner, session_id, place)?;
         let slot = Slot::new(Naming::AsSpelled, false, owner, self.means.is_process());
@@ -428,47 +420,17 @@ impl Pool {
         Ok((Arc::new(slot), driver))
     }
 
-    /// A place among the processes that may run, waited for in a bounded queue.
-    async fn place(&self) -> Result<OwnedSemaphorePermit, UpstreamFault> {
-        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-            return Ok(place);
-        }
-        if self.queued.fetch_add(1, Ordering::AcqRel) >= QUEUE_MAX {
-            self.queued.fetch_sub(1, Ordering::AcqRel);
-            return Err(UpstreamFault::NoPlace);
-        }
-        let _queued = Queued(&self.queued);
-        let wait = Duration::from_millis(QUEUE_WAIT_MS_MAX);
-        tokio::time::timeout(wait, self.freed_place())
-            .await
-            .ok()
-            .flatten()
-            .ok_or(UpstreamFault::NoPlace)
-    }
-
-    /// A place as soon as one is free. Who waits makes room once, where there is a process with nothing to do.
-    async fn freed_place(&self) -> Option<OwnedSemaphorePermit> {
-        let mut free = pin!(Arc::clone(&self.places).acquire_owned());
-        let mut look = tokio::time::interval(Duration::from_millis(GIVE_UP_EVERY_MS));
-        let mut has_given_up = false;
-        loop {
-            tokio::select! {
-                place = &mut free => return place.ok(),
-                _ = look.tick(), if !has_given_up => has_given_up = self.give_up_idle(),
-            }
-        }
-    }
-
-    /// Ends the process that has had nothing to do for the longest time; `false` where there is none. Its session
-    /// remains: its next call starts the process again.
-    fn give_up_idle(&self) -> bool {
+    /// Ends the process (of this caller, if it is one's) that has had nothing to do for the longest time; `false`
+    /// where there is none. Its session remains: its next call starts the process again.
+    fn give_up_idle(&self, of: Option<&Arc<str>>) -> bool {
         if !matches!(self.means, Means::Command(_)) {
             return false;
         }
         let now_ns = self.gate.mono_ns();
         let idle_ns = GIVEN_UP_IDLE_MS_MIN.saturating_mul(1_000_000);
         let slots = self.slots();
-        let idle = slots.values().filter_map(|slot| {
+        let theirs = |slot: &&Arc<Slot>| of.is_none_or(|caller| slot.owner.caller == *caller);
+        let idle = slots.values().filter(theirs).filter_map(|slot| {
             let used_ns = slot.used_ns.load(Ordering::Relaxed);
             let is_idle = slot.current()?.is_idle() && now_ns.saturating_sub(used_ns) >= idle_ns;
             is_idle.then_some((used_ns, slot))
@@ -534,13 +496,5 @@ impl Drop for Tentative {
         if !self.kept {
             self.link.stop();
         }
-    }
-}
-
-struct Queued<'q>(&'q AtomicUsize);
-
-impl Drop for Queued<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }

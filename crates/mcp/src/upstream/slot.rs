@@ -31,6 +31,8 @@ pub struct Slot {
     pub(super) modern: bool,
     /// Whose it is.
     pub(super) owner: SessionRef,
+    /// Its caller has to leave room for others.
+    pub(super) has_to_share: bool,
     /// Its server is a process; other sessions come and go by themselves.
     is_process: bool,
     link: Mutex<Option<Arc<Link>>>,
@@ -100,6 +102,7 @@ impl Slot {
             naming,
             modern,
             owner,
+            has_to_share: false,
             is_process,
             link: Mutex::default(),
             starting: tokio::sync::Mutex::default(),

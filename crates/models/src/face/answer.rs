@@ -133,8 +133,9 @@ impl Answer {
     /// Nobody knows who asks.
     pub fn unknown_caller(&self, fault: IdentityFault) -> Response {
         let status = match fault {
-            IdentityFault::OutOfScope => StatusCode::FORBIDDEN,
+            IdentityFault::OutOfScope | IdentityFault::OtherUser => StatusCode::FORBIDDEN,
             IdentityFault::Missing
+            | IdentityFault::UserUnknown
             | IdentityFault::Unknown
             | IdentityFault::Expired
             | IdentityFault::Revoked => StatusCode::UNAUTHORIZED,

@@ -250,6 +250,39 @@ async fn bodies_beyond_the_bound_are_refused() {
 }
 
 #[tokio::test]
+async fn j21_heads_that_two_programs_read_in_two_ways_are_refused() {
+    let server = start(Options::default()).await;
+    let smuggled = "GET /smuggled HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let both = format!(
+        "content-length: {}\r\ntransfer-encoding: chunked\r\n",
+        5 + smuggled.len()
+    );
+    let chunks = format!("0\r\n\r\n{smuggled}");
+    let bare = head("/", "").replace("\r\n", "\n");
+    let one_bare = head("/", "x: 1\r\n").replacen("x: 1\r\n", "x: 1\n", 1);
+    for sent in [
+        head("/", &both) + &chunks,
+        head("/", "transfer-encoding: chunked\r\ncontent-length: 3\r\n") + &chunks,
+        head("/", "content-length: 3\r\ncontent-length: 3\r\n") + "abc",
+        head("/", "transfer-encoding: gzip, chunked\r\n") + &chunks,
+        bare,
+        one_bare,
+    ] {
+        let answer = server.exchange(sent.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{sent:?}: {answer:?}");
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer:?}");
+    }
+    assert_eq!(server.answers.answered.load(Ordering::SeqCst), 0);
+    // Several requests at once are no less readable.
+    let twice = head("/", "content-length: 2\r\n") + "ab";
+    let last = head("/", "connection: close\r\ntransfer-encoding: chunked\r\n");
+    let sent = twice.repeat(2) + &last + "2\r\ncd\r\n0\r\n\r\n";
+    let answer = server.exchange(sent.as_bytes()).await;
+    assert_eq!(answer.matches("HTTP/1.1 200 ").count(), 3, "{answer:?}");
+    assert!(answer.contains("cd"), "{answer:?}");
+}
+
+#[tokio::test]
 async fn a_body_that_comes_too_slowly_is_refused() {
     let server = start(Options {
         body_wait_ms_max: 50,

@@ -83,7 +83,10 @@ impl Answering {
     /// The answer to a caller whose credential is not good.
     pub(super) fn unknown(&self, fault: IdentityFault) -> Response {
         let (kind, challenge) = match fault {
-            IdentityFault::Missing => (Kind::Unauthorized, "Bearer realm=\"durward\""),
+            IdentityFault::Missing | IdentityFault::UserUnknown => {
+                (Kind::Unauthorized, "Bearer realm=\"durward\"")
+            }
+            IdentityFault::OtherUser => (Kind::Forbidden, "Bearer realm=\"durward\""),
             IdentityFault::Unknown | IdentityFault::Expired | IdentityFault::Revoked => (
                 Kind::Unauthorized,
                 "Bearer realm=\"durward\", error=\"invalid_token\"",

@@ -52,7 +52,9 @@ pub fn of(site: &Site) -> Vec<Arc<HttpFace>> {
 /// The answer to a caller whose key is not good.
 fn refused(fault: IdentityFault) -> Response {
     let (status, challenge) = match fault {
-        IdentityFault::Missing => (StatusCode::UNAUTHORIZED, "Bearer realm=\"durward\""),
+        IdentityFault::Missing | IdentityFault::UserUnknown => {
+            (StatusCode::UNAUTHORIZED, "Bearer realm=\"durward\"")
+        }
         IdentityFault::Unknown | IdentityFault::Expired | IdentityFault::Revoked => (
             StatusCode::UNAUTHORIZED,
             "Bearer realm=\"durward\", error=\"invalid_token\"",
@@ -61,6 +63,7 @@ fn refused(fault: IdentityFault) -> Response {
             StatusCode::FORBIDDEN,
             "Bearer realm=\"durward\", error=\"insufficient_scope\"",
         ),
+        IdentityFault::OtherUser => (StatusCode::FORBIDDEN, "Bearer realm=\"durward\""),
     };
     let mut response = plain(status, fault.sentence());
     response

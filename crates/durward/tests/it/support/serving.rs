@@ -102,8 +102,15 @@ impl Served {
         let own = flags.iter().any(|flag| flag.starts_with("--limit-"));
         let limits = if own { &[][..] } else { &LIMITS[..] };
         let serve = ["--state-dir", "state", "serve"];
-        let rest = ["--policy", "policy.json", "--listen", "127.0.0.1:0"];
-        Self::spawn(place, &[before, &serve, &rest, limits, flags].concat())
+        let listen = match flags.contains(&"--listen") {
+            true => &[][..],
+            false => &["--listen", "127.0.0.1:0"][..],
+        };
+        let rest = ["--policy", "policy.json"];
+        Self::spawn(
+            place,
+            &[before, &serve, &rest, listen, limits, flags].concat(),
+        )
     }
 
     /// Serves what the place's `durward.yaml` names, by this program.

@@ -5,7 +5,6 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::{PeerId, Spent};
-use tokio::sync::OwnedSemaphorePermit;
 use toolkit::mcp::{
     Arrival, Builtin, BuiltinSession, Carries, Exchange, Message, Unsent, UnsentReason,
 };
@@ -17,6 +16,7 @@ use crate::message::reply::Reply;
 use crate::message::splice::Marks;
 use crate::notes::Notes;
 use crate::upstream::exchange::{Incoming, Mailbox, News};
+use crate::upstream::places::Place;
 use crate::upstream::{Frame, Link, frame_at};
 
 /// The way to a server in this process.
@@ -24,19 +24,19 @@ pub(in crate::upstream) struct Inside {
     builtin: Arc<Builtin>,
     session: BuiltinSession,
     /// Given back when the session has ended.
-    place: Mutex<Option<Arc<OwnedSemaphorePermit>>>,
+    place: Mutex<Option<Arc<Place>>>,
 }
 
 /// A request under way.
 pub struct Under {
     exchange: Exchange,
     /// The session's place is free when the last of its calls has been settled.
-    _place: Option<Arc<OwnedSemaphorePermit>>,
+    _place: Option<Arc<Place>>,
 }
 
 impl Inside {
     /// A session of this caller.
-    pub fn new(builtin: &Arc<Builtin>, of: SessionRef, place: OwnedSemaphorePermit) -> Self {
+    pub fn new(builtin: &Arc<Builtin>, of: SessionRef, place: Place) -> Self {
         Self {
             builtin: Arc::clone(builtin),
             session: builtin.session(of),
@@ -44,7 +44,7 @@ impl Inside {
         }
     }
 
-    fn place(&self) -> MutexGuard<'_, Option<Arc<OwnedSemaphorePermit>>> {
+    fn place(&self) -> MutexGuard<'_, Option<Arc<Place>>> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,13 +9,14 @@ use std::time::Duration;
 use gate::{PeerId, Spent};
 use net::outbound::{Child, NOT_FOUND, describe};
 use net::stdio::FrameWriter;
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::sync::Notify;
 use wire::FrameEvent;
 
 use super::{Going, Peer, Reading};
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::splice::Marks;
 use crate::notes::{Note, Notes};
+use crate::upstream::places::Place;
 use crate::upstream::{Frame, Link, ServerCommand, frame_at, message_bytes_max};
 
 /// How often deadlines and notes are looked at, in milliseconds.
@@ -174,7 +175,7 @@ pub(crate) struct Driver {
     child: Child,
     link: Arc<Link>,
     /// Given back when the child has ended.
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Driver {
@@ -182,7 +183,7 @@ impl Driver {
         process: Arc<Process>,
         child: Child,
         link: Arc<Link>,
-        place: OwnedSemaphorePermit,
+        place: Place,
     ) -> Self {
         Self {
             process,

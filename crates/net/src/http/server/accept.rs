@@ -11,12 +11,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::body::{Request, Response, Sent};
-use super::listen::{Listener, Peer, Stream, Taken};
+use super::heads::Strict;
+use super::listen::{Listener, Stream, Taken};
 use super::patience::{Limits, Patient, Waiting};
+use super::user::{Ends, READERS};
 use super::{Handler, Options, plain};
 
 /// How long to wait after a connection could not be taken, in milliseconds.
@@ -40,6 +42,8 @@ struct Shared<H> {
     options: Options,
     handler: Arc<H>,
     open: AtomicUsize,
+    /// Those who find out whose connections are whose.
+    readers: Arc<Semaphore>,
     ending: watch::Receiver<Phase>,
 }
 
@@ -69,6 +73,7 @@ pub async fn serve<H: Handler>(
         options,
         handler,
         open: AtomicUsize::new(0),
+        readers: Arc::new(Semaphore::new(READERS)),
         ending,
     });
     tokio::pin!(shutdown);
@@ -78,8 +83,14 @@ pub async fn serve<H: Handler>(
             () = &mut shutdown => break,
         };
         match accepted {
-            Ok(Taken::Address(stream, peer)) => take(&shared, stream, peer),
-            Ok(Taken::Socket(stream, peer)) => take(&shared, stream, peer),
+            Ok(Taken::Address(stream, peer)) => {
+                let ends = Ends::tcp(peer, stream.local_addr().ok(), &shared.readers);
+                take(&shared, stream, ends);
+            }
+            Ok(Taken::Socket(stream, peer)) => {
+                let user = stream.peer_cred().ok().map(|user| user.uid());
+                take(&shared, stream, Ends::socket(peer, user, &shared.readers));
+            }
             Err(error) if is_the_peers(&error) => {}
             Err(error) => {
                 tracing::warn!("cannot take a connection: {error}");
@@ -125,7 +136,7 @@ fn is_the_peers(error: &io::Error) -> bool {
     )
 }
 
-fn take<H: Handler>(shared: &Arc<Shared<H>>, mut stream: impl Stream, peer: Peer) {
+fn take<H: Handler>(shared: &Arc<Shared<H>>, mut stream: impl Stream, ends: Ends) {
     let open = shared.open.fetch_add(1, Ordering::AcqRel);
     let place = Place(Arc::clone(shared));
     if open >= shared.options.connections_max {
@@ -143,7 +154,7 @@ fn take<H: Handler>(shared: &Arc<Shared<H>>, mut stream: impl Stream, peer: Peer
         stream.prepare();
         let mut over = place.0.ending.clone();
         tokio::select! {
-            () = connection(&place.0, stream, peer) => {}
+            () = connection(&place.0, stream, ends) => {}
             // The sender is gone only after the last connection.
             () = cut_off(&mut over) => {}
         }
@@ -170,7 +181,7 @@ impl<H> Drop for Place<H> {
     }
 }
 
-async fn connection<H: Handler>(shared: &Arc<Shared<H>>, stream: impl Stream, peer: Peer) {
+async fn connection<H: Handler>(shared: &Arc<Shared<H>>, stream: impl Stream, ends: Ends) {
     let mut ending = shared.ending.clone();
     // Without a byte to read the parser needs no buffer yet: most idle connections cost next to
     // nothing.
@@ -184,18 +195,19 @@ async fn connection<H: Handler>(shared: &Arc<Shared<H>>, stream: impl Stream, pe
         () = drained(&mut ending) => return,
     }
     // Boxed, so that a connection that has not said anything does not hold the room for a request.
-    Box::pin(begun(shared, stream, peer)).await;
+    Box::pin(begun(shared, stream, Arc::new(ends))).await;
 }
 
 /// A connection that has something to say.
-async fn begun<H: Handler>(shared: &Arc<Shared<H>>, stream: impl Stream, peer: Peer) {
+async fn begun<H: Handler>(shared: &Arc<Shared<H>>, stream: impl Stream, ends: Arc<Ends>) {
+    let peer = ends.peer();
     let Some(config) = &shared.options.tls else {
-        return requests(shared, stream, peer).await;
+        return requests(shared, stream, ends).await;
     };
     let handshake = TlsAcceptor::from(Arc::clone(config)).accept(stream);
     let wait = Duration::from_millis(shared.options.header_wait_ms_max);
     match tokio::time::timeout(wait, handshake).await {
-        Ok(Ok(stream)) => requests(shared, stream, peer).await,
+        Ok(Ok(stream)) => requests(shared, stream, ends).await,
         Ok(Err(error)) => tracing::debug!(%peer, "no TLS: {error}"),
         Err(_) => tracing::debug!(%peer, "no TLS: the handshake took too long"),
     }
@@ -204,8 +216,9 @@ async fn begun<H: Handler>(shared: &Arc<Shared<H>>, stream: impl Stream, peer: P
 async fn requests<H: Handler>(
     shared: &Arc<Shared<H>>,
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    peer: Peer,
+    ends: Arc<Ends>,
 ) {
+    let peer = ends.peer();
     let options = &shared.options;
     let waiting = Waiting::new();
     let limits = Limits {
@@ -213,13 +226,13 @@ async fn requests<H: Handler>(
         idle_ms_max: options.idle_ms_max,
         write_wait_ms_max: options.write_wait_ms_max,
     };
-    let stream = Patient::new(stream, Arc::clone(&waiting), limits);
+    let stream = Patient::new(Strict::new(stream), Arc::clone(&waiting), limits);
     let service = service_fn(|request: http::Request<Incoming>| {
         waiting.busy();
-        let waiting = Arc::clone(&waiting);
+        let (waiting, ends) = (Arc::clone(&waiting), Arc::clone(&ends));
         async move {
             // Boxed, so that a connection holds room for a request only while there is one.
-            let answered = Box::pin(answer(shared, request, peer));
+            let answered = Box::pin(answer(shared, request, ends));
             let (parts, body) = answered.await.into_parts();
             let body = Sent::new(body, waiting);
             Ok::<_, Infallible>(http::Response::from_parts(parts, body))
@@ -246,8 +259,9 @@ async fn requests<H: Handler>(
 async fn answer<H: Handler>(
     shared: &Shared<H>,
     request: http::Request<Incoming>,
-    peer: Peer,
+    ends: Arc<Ends>,
 ) -> Response {
+    let peer = ends.peer();
     let (head, body) = request.into_parts();
     let target = head.uri.authority().map(http::uri::Authority::as_str);
     if let Err(fault) = shared.options.names.check(&head.headers, target) {
@@ -256,7 +270,7 @@ async fn answer<H: Handler>(
     }
     let request = Request {
         head,
-        peer,
+        ends,
         body,
         body_bytes_max: shared.options.body_bytes_max,
         body_wait_ms_max: shared.options.body_wait_ms_max,

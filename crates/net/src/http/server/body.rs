@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::listen::Peer;
 use super::patience::Waiting;
 use super::room::{Room, Share};
+use super::user::Ends;
 
 /// Most of a body beyond its bound that is read before the connection is closed, in bytes.
 const DRAINED_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -27,8 +28,7 @@ const DRAIN_WAIT_MS_MAX: u64 = 5_000;
 pub struct Request {
     /// Method, target, headers.
     pub head: http::request::Parts,
-    /// Who sent it.
-    pub peer: Peer,
+    pub(super) ends: Arc<Ends>,
     pub(super) body: Incoming,
     pub(super) body_bytes_max: usize,
     pub(super) body_wait_ms_max: u64,
@@ -86,6 +86,17 @@ impl BodyFault {
 }
 
 impl Request {
+    /// Who sent it.
+    #[must_use]
+    pub fn peer(&self) -> Peer {
+        self.ends.peer()
+    }
+
+    /// The user (uid) whose process sent it, where it came from this machine and that can be known.
+    pub async fn user(&self) -> Option<u32> {
+        self.ends.user().await
+    }
+
     /// Reads the body to its end. A body that came in one piece is not copied.
     ///
     /// # Errors

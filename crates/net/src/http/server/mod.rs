@@ -7,11 +7,13 @@
 
 mod accept;
 mod body;
+mod heads;
 mod listen;
 mod names;
 mod patience;
 mod room;
 mod tls;
+mod user;
 
 pub use accept::{Drained, serve};
 pub use body::{
@@ -22,6 +24,7 @@ pub use names::{NameFault, Names};
 pub use room::{BODIES_BYTES_MAX, BODIES_OF_CALLER_BYTES_MAX, Bodies, Share};
 pub use rustls::ServerConfig as TlsConfig;
 pub use tls::{TlsFault, server_config};
+pub use user::users_can_be_known;
 
 use std::sync::Arc;
 

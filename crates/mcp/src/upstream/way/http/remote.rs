@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gate::{Gate, PeerId, Spent};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use wire::Era;
 
@@ -17,6 +17,7 @@ use crate::message::splice::Marks;
 use crate::notes::{Note, Noted, Notes};
 use crate::upstream::exchange::{Incoming, Mailbox};
 use crate::upstream::link::{Link, note};
+use crate::upstream::places::Place;
 use crate::upstream::way::{Going, Peer, Reading};
 use crate::upstream::{Frame, frame_at};
 
@@ -37,7 +38,7 @@ pub struct Remote {
     session: Arc<HttpSession>,
     asides: Arc<Semaphore>,
     /// Given back when the session has ended.
-    place: Mutex<Option<OwnedSemaphorePermit>>,
+    place: Mutex<Option<Place>>,
     /// Reads what belongs to no call.
     listener: Mutex<Option<AbortHandle>>,
 }
@@ -49,7 +50,7 @@ impl Remote {
         id: PeerId,
         upstream: &Arc<HttpUpstream>,
         gate: &Arc<Gate>,
-        place: OwnedSemaphorePermit,
+        place: Place,
     ) -> Self {
         let session = HttpSession::new(id, Arc::clone(upstream), Arc::clone(gate));
         Self {

@@ -1,0 +1,72 @@
+//! Notifications of clients that are none of the protocol's own: a server may do anything on one, so each is judged
+//! as a request of that name would be. Nobody waits for an answer, and so nobody is asked.
+
+use gate::facts::ResourceType;
+use gate::{Admission, Call, Outcome, Reason};
+use wire::Canonical;
+use wire::jsonrpc::{Kind, member};
+
+use super::client::Asker;
+use crate::describe;
+use crate::message::shapes;
+use crate::upstream::Frame;
+
+/// What is noted of one that is not passed on.
+const REFUSED: &str = "client_notification_refused";
+
+impl Asker {
+    /// Judges a notification and passes it on where it may pass.
+    pub async fn notify(self, frame: Vec<u8>, received_ns: u64) {
+        let call = match shapes::of_client(&frame) {
+            Ok(canonical) => self.described(&canonical, received_ns),
+            Err(fault) => Err(fault.message),
+        };
+        let call = match call {
+            Ok(call) => call,
+            Err(why) => return self.client.note(REFUSED, why),
+        };
+        let gate = &self.server.gate;
+        match gate.admit(call).await {
+            Admission::Permit(permit) => {
+                let sent = self.slot.current().map(|link| link.send(permit));
+                // One that was not sent is recorded as given up.
+                if let Some(Ok(flight)) = sent {
+                    flight.finish(Outcome::default());
+                }
+            }
+            Admission::Pending(ticket) => {
+                drop(gate.decline(*ticket, Reason::ApprovalUnreachable));
+                let why = "a notification that a person would have to allow was not passed on: nobody waits for an answer to it";
+                self.client.note(REFUSED, why);
+            }
+            Admission::Refused(_) => {
+                let why = "a notification that no rule allows was not passed on";
+                self.client.note(REFUSED, why);
+            }
+        }
+    }
+
+    fn described(
+        &self,
+        canonical: &Canonical,
+        received_ns: u64,
+    ) -> Result<Call<Frame>, &'static str> {
+        let scan = canonical.scan();
+        let envelope = canonical.envelope().map_err(|fault| fault.message)?;
+        let Kind::Notification { method } = &envelope.kind else {
+            return Err("it is no notification");
+        };
+        let server = Some(ResourceType::Server);
+        let facts =
+            self.with_context(|context| describe::client_request(method, server, &scan, context))?;
+        let gate = &self.server.gate;
+        let digest = member(&scan.params, "arguments").map(|raw| gate.digest(raw.as_bytes()));
+        Ok(Call {
+            caller: self.caller.clone(),
+            facts,
+            origin: self.origin("", digest, received_ns, None),
+            targets: self.server.peer().into(),
+            request: Frame::from(canonical.text().as_bytes().to_vec()),
+        })
+    }
+}
