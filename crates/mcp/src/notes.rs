@@ -19,6 +19,7 @@ closed_set! {
         ClientIdInUse "client_id_in_use": "a request was refused whose id a call under way has already";
         ClientMessageLost "client_message_lost": "a message without an id did not reach the server";
         ClientNotificationDropped "client_notification_dropped": "a notification of an unknown kind was not passed on";
+        ClientNotificationRefused "client_notification_refused": "a notification that is none of the protocol's own was not passed on: no rule allows it, a person would have to, or it cannot be read";
         ClientParamsUnusable "client_params_unusable": "a request was refused whose params do not fit its method";
         ElicitationUnanswered "elicitation_unanswered": "the client did not answer a question about approval; other channels still may";
         InspectionDenied "inspection_denied": "a notification of the server was held back by a rule of inspect";

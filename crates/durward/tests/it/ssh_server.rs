@@ -160,8 +160,12 @@ fn an_agent_runs_what_the_shipped_rules_allow_and_nothing_else() {
     let said = run(&format!("cat {}", place.path("plain").display())).unwrap();
     let opened = &said["structuredContent"]["opened"];
     assert_eq!(opened.as_object().unwrap().len(), 1, "{said}");
-    let said = run(&format!("cat {}", place.path("bait").display())).unwrap_err();
-    assert!(said.contains("ssh-deny-secrets"), "{said}");
+    let said = run(&format!("cat {}", place.path("bait").display())).unwrap();
+    assert_eq!(said["isError"], true, "{said}");
+    assert_eq!(
+        said["_meta"]["durward/refusal"]["final_rule"], "ssh-deny-secrets",
+        "{said}"
+    );
     // Secrets of the file and of a call: in no answer, no journal, no log.
     for arguments in [
         json!({"host": "locked"}),

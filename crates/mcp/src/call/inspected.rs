@@ -35,10 +35,7 @@ impl Server {
         &self,
         canonical: Canonical,
     ) -> Result<(Canonical, Option<Finding>), WireError> {
-        let Some(inspection) = self.gate.inspection() else {
-            return Ok((canonical, None));
-        };
-        if !inspection.looks_at(Way::Request, &self.name) || canonical.batch().is_some() {
+        if self.gate.inspection().is_none() || canonical.batch().is_some() {
             return Ok((canonical, None));
         }
         let member = match canonical.envelope() {
@@ -49,11 +46,30 @@ impl Server {
                 },
                 Kind::Response { is_error: true, .. } => "error",
                 Kind::Response { .. } => "result",
+                // One that is judged is looked at then.
                 Kind::Notification { .. } => return Ok((canonical, None)),
             },
             // Its reader says what is wrong with it.
             Err(_) => return Ok((canonical, None)),
         };
+        self.inspected_in(canonical, member)
+    }
+
+    /// The same for one member of a message.
+    ///
+    /// # Errors
+    /// Where what is left is no message any more.
+    pub(super) fn inspected_in(
+        &self,
+        canonical: Canonical,
+        member: &str,
+    ) -> Result<(Canonical, Option<Finding>), WireError> {
+        let Some(inspection) = self.gate.inspection() else {
+            return Ok((canonical, None));
+        };
+        if !inspection.looks_at(Way::Request, &self.name) {
+            return Ok((canonical, None));
+        }
         let Some(place) = canonical.member_range(member) else {
             return Ok((canonical, None));
         };

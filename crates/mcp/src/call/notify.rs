@@ -2,6 +2,7 @@
 //! as a request of that name would be. Nobody waits for an answer, and so nobody is asked.
 
 use gate::facts::ResourceType;
+use gate::inspect::Finding;
 use gate::{Admission, Call, Outcome, Reason};
 use wire::Canonical;
 use wire::jsonrpc::{Kind, member};
@@ -9,21 +10,21 @@ use wire::jsonrpc::{Kind, member};
 use super::client::Asker;
 use crate::describe;
 use crate::message::shapes;
+use crate::notes::Note;
 use crate::upstream::Frame;
-
-/// What is noted of one that is not passed on.
-const REFUSED: &str = "client_notification_refused";
 
 impl Asker {
     /// Judges a notification and passes it on where it may pass.
     pub async fn notify(self, frame: Vec<u8>, received_ns: u64) {
-        let call = match shapes::of_client(&frame) {
-            Ok(canonical) => self.described(&canonical, received_ns),
+        let inspected = shapes::of_client(&frame)
+            .and_then(|canonical| self.server.inspected_in(canonical, "params"));
+        let call = match inspected {
+            Ok((canonical, finding)) => self.described(&canonical, finding.as_ref(), received_ns),
             Err(fault) => Err(fault.message),
         };
         let call = match call {
             Ok(call) => call,
-            Err(why) => return self.client.note(REFUSED, why),
+            Err(why) => return self.client.note(Note::ClientNotificationRefused.with(why)),
         };
         let gate = &self.server.gate;
         match gate.admit(call).await {
@@ -37,11 +38,11 @@ impl Asker {
             Admission::Pending(ticket) => {
                 drop(gate.decline(*ticket, Reason::ApprovalUnreachable));
                 let why = "a notification that a person would have to allow was not passed on: nobody waits for an answer to it";
-                self.client.note(REFUSED, why);
+                self.client.note(Note::ClientNotificationRefused.with(why));
             }
             Admission::Refused(_) => {
                 let why = "a notification that no rule allows was not passed on";
-                self.client.note(REFUSED, why);
+                self.client.note(Note::ClientNotificationRefused.with(why));
             }
         }
     }
@@ -49,6 +50,7 @@ impl Asker {
     fn described(
         &self,
         canonical: &Canonical,
+        finding: Option<&Finding>,
         received_ns: u64,
     ) -> Result<Call<Frame>, &'static str> {
         let scan = canonical.scan();
@@ -57,8 +59,11 @@ impl Asker {
             return Err("it is no notification");
         };
         let server = Some(ResourceType::Server);
-        let facts =
+        let mut facts =
             self.with_context(|context| describe::client_request(method, server, &scan, context))?;
+        if let Some(finding) = finding {
+            facts.state_finding(finding);
+        }
         let gate = &self.server.gate;
         let digest = member(&scan.params, "arguments").map(|raw| gate.digest(raw.as_bytes()));
         Ok(Call {

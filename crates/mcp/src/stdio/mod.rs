@@ -253,7 +253,8 @@ impl Stdio {
                     self.runs.add(Box::pin(asker.notify(frame, received_ns)));
                 } else {
                     let why = "too many calls are under way; a notification was not passed on";
-                    self.outbox().note("client_notification_refused", why);
+                    self.outbox()
+                        .note(Note::ClientNotificationRefused.with(why));
                 }
             }
             Step::Answer(key) => {
