@@ -65,25 +65,13 @@ fn main() -> ExitCode {
     let source = cli.config_source();
     let mut places = Places::find(cli.state_dir, own_binary);
     let (mut out, mut err) = (io::stdout(), log::Tolerant);
-    let settings = if needs_settings(&cli.command) {
-        match config::load(&source, &places) {
-            Ok(settings) => settings,
-            Err(message) => {
-                let _ = writeln!(err, "error: {message}");
-                return ExitCode::from(EXIT_CONFIGURATION);
-            }
+    let settings = match settle(&cli.command, &source, &given, &mut places) {
+        Ok(settings) => settings,
+        Err(message) => {
+            let _ = writeln!(err, "error: {message}");
+            return ExitCode::from(EXIT_CONFIGURATION);
         }
-    } else {
-        Settings::default()
     };
-    settings.lay_out(&mut places, given.state_dir);
-    if places.is_homeless && keeps_state(&cli.command) {
-        let _ = writeln!(
-            err,
-            "error: there is no place for journal and keys: HOME is not set\n  hint: set HOME, or give --state-dir DIR"
-        );
-        return ExitCode::from(EXIT_CONFIGURATION);
-    }
     let code = match cli.command {
         Command::Run(args) => {
             sandbox::hide_this_process();
@@ -128,6 +116,24 @@ fn main() -> ExitCode {
     // A reader that has seen enough closes the pipe; there is nobody left to tell.
     let _ = out.flush();
     ExitCode::from(code)
+}
+
+/// Reads the configuration where a command is about it, and settles where things are kept.
+fn settle(
+    command: &Command,
+    source: &config::Source,
+    given: &flags::Given,
+    places: &mut Places,
+) -> Result<Settings, String> {
+    let settings = match needs_settings(command) {
+        true => config::load(source, places)?,
+        false => Settings::default(),
+    };
+    settings.lay_out(places, given.state_dir);
+    if places.is_homeless && keeps_state(command) {
+        return Err("there is no place for journal and keys: HOME is not set\n  hint: set HOME, or give --state-dir DIR".into());
+    }
+    Ok(settings)
 }
 
 /// What this program does where it has started itself: it watches a child, or runs a model.

@@ -85,6 +85,15 @@ impl Command {
         })
     }
 
+    /// What is wrong with the program where it is not there; none where it is, or where that cannot be told.
+    fn missing_program(&self) -> Option<String> {
+        if self.environment.iter().any(|extra| extra.name == "PATH") {
+            return None;
+        }
+        let search = places::search_path()?;
+        program::missing(&self.program, self.directory.as_deref(), &search)
+    }
+
     /// What is spawned.
     pub fn spec(&self, places: &Places) -> ServerCommand {
         let wanted = (self.confine, self.sandbox.clone());
@@ -109,7 +118,7 @@ impl Means {
     /// What is wrong with the program that is to be started, where it is not there.
     pub fn missing_program(&self) -> Option<String> {
         match self {
-            Self::Command(command) => program::missing(command),
+            Self::Command(command) => command.missing_program(),
             // A server over HTTP may answer before the command is needed.
             Self::Http(_) | Self::Either(..) | Self::Builtin(_) => None,
         }

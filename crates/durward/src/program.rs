@@ -3,27 +3,20 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::means::Command;
-use crate::places;
-
-/// What is wrong with the program of a command that is not there; none where it is, or where that cannot be told.
-pub fn missing(command: &Command) -> Option<String> {
-    if command.environment.iter().any(|extra| extra.name == "PATH") {
+/// What is wrong with a server's program that is not there, neither in the directory where the server starts nor
+/// in those of `search` (a `PATH`).
+pub fn missing(program: &OsStr, directory: Option<&Path>, search: &OsStr) -> Option<String> {
+    if is_there(program, directory, search) {
         return None;
     }
-    let search = places::search_path()?;
-    let directory = command.directory.as_deref();
-    if is_there(&command.program, directory, &search) {
-        return None;
-    }
-    let shown = command.program.to_string_lossy();
-    let where_looked = if shown.contains('/') {
+    let shown = program.to_string_lossy();
+    let place = if shown.contains('/') {
         ""
     } else {
         " on the PATH"
     };
     Some(format!(
-        "there is no command \"{}\"{where_looked}; check the spelling of the server's command",
+        "there is no command \"{}\"{place}; check the spelling of the server's command",
         shown.escape_debug()
     ))
 }
@@ -43,22 +36,18 @@ fn is_there(program: &OsStr, directory: Option<&Path>, search: &OsStr) -> bool {
 mod tests {
     use super::*;
 
-    fn told(words: &[&str]) -> Option<String> {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        missing(&Command::of_words(&words).unwrap())
-    }
-
     #[test]
     fn a_mistyped_command_is_named() {
-        assert_eq!(told(&["sh", "-c", "true"]), None);
-        assert_eq!(told(&["/bin/sh"]), None);
+        let told = |program: &str| missing(program.as_ref(), None, "/usr/bin:/bin".as_ref());
+        assert_eq!(told("sh"), None);
+        assert_eq!(told("/bin/sh"), None);
         assert!(
-            told(&["nosuchcmd"])
+            told("nosuchcmd")
                 .unwrap()
                 .contains("\"nosuchcmd\" on the PATH")
         );
         assert!(
-            told(&["/no/such/program"])
+            told("/no/such/program")
                 .unwrap()
                 .contains("\"/no/such/program\";")
         );

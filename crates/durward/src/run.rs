@@ -134,7 +134,14 @@ fn guard(
     });
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
-    let ended = finish(&ending?, &journal, &gate, &plan.server.shown());
+    named(
+        finish(&ending?, &journal, &gate, &plan.server.shown()),
+        missing,
+    )
+}
+
+/// How it ended; a server that could not be started is told of by its command.
+fn named(ended: Result<u8, Failure>, missing: Option<String>) -> Result<u8, Failure> {
     match (ended, missing) {
         (Err(failure), _) if failure.code == EXIT_JOURNAL => Err(failure),
         (_, Some(missing)) => Err(Failure::configuration(missing)),

@@ -211,12 +211,27 @@ pub fn run(
     };
     let done = Plan::of(args, &settings, places)
         .map(|plan| plan.within(files.max, err))
+        .inspect(|plan| warn_of_missing(plan, err))
         .and_then(|plan| serve((args, given, source), &settings, plan, places, out, err));
     match done {
         Ok(code) => code,
         Err(failure) => {
             let _ = writeln!(err, "error: {}", failure.message);
             failure.code
+        }
+    }
+}
+
+/// Tells of servers whose program is not there; the others are served.
+fn warn_of_missing(plan: &Plan, err: &mut dyn Write) {
+    for server in &plan.servers {
+        if let Some(missing) = server.means().missing_program() {
+            // Standard error that is gone keeps nobody from serving.
+            let _ = writeln!(
+                err,
+                "durward: warning: the server \"{}\": {missing}",
+                server.name
+            );
         }
     }
 }
@@ -232,15 +247,6 @@ fn serve(
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, _, _) = split_seed(&seed);
-    for server in &plan.servers {
-        if let Some(missing) = server.means().missing_program() {
-            let _ = writeln!(
-                err,
-                "durward: warning: the server \"{}\": {missing}",
-                server.name
-            );
-        }
-    }
     let policies = policies(&plan, places, err)?;
     let guests = Guests::open(places, args.require_key)?;
     need_keys(&plan, &guests)?;

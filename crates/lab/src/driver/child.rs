@@ -2,6 +2,7 @@
 
 use super::guard::Guard;
 use super::keeper;
+use super::scratch::{self, Scratch};
 use crate::arm::Arm;
 use crate::error::LabError;
 use crate::{interrupt, processes};
@@ -28,6 +29,8 @@ pub(crate) struct Process {
     pub(super) guard: Guard,
     child: Reaped,
     complaint: Complaint,
+    /// Removed once the process has ended.
+    _scratch: Option<Scratch>,
 }
 
 /// A child process with the pipes on its standard input and output.
@@ -63,6 +66,10 @@ pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Spawned, LabError> {
     if let Some(name) = arm.hidden_variable() {
         command.env_remove(name);
     }
+    let scratch = Scratch::of(arm)?;
+    if let Some(scratch) = &scratch {
+        command.env(scratch::VARIABLE, scratch.folder());
+    }
     let mut child = Reaped(
         command
             .args(arm.arguments())
@@ -90,6 +97,7 @@ pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Spawned, LabError> {
             guard,
             child,
             complaint: Complaint::collect(errors),
+            _scratch: scratch,
         },
         input,
         output,

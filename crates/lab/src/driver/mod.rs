@@ -14,6 +14,7 @@ mod http;
 mod keeper;
 mod link;
 mod question;
+mod scratch;
 mod served;
 mod session;
 mod template;
