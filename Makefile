@@ -16,7 +16,7 @@ PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy
 HTTP_PEERS = $(if $(wildcard $(MCP_PROXY)),--http-peer "mcp-proxy:mock/=http://127.0.0.1:{port}/ -- scripts/peers/mcp_proxy $(MCP_PROXY) {port}")
 
-.PHONY: help demo test check conformance soak bench bench-with-peers bench-check gate-selftest fuzz differential
+.PHONY: help demo test check conformance soak bench bench-with-peers bench-check benchmark gate-selftest fuzz differential
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -29,6 +29,7 @@ test: ## install what the tests need into .cache, then build and test everything
 	scripts/setup-tests
 	cargo test --workspace
 	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck
+	scripts/wheel/test
 
 check: ## format, lints, the rules of the house
 	cargo fmt --all --check
@@ -57,10 +58,15 @@ bench-with-peers:
 	cargo build --profile dist --package durward
 	cargo run --quiet --profile dist --package durward -- lab standard --write BENCHMARKS.md $(PEERS) $(HTTP_PEERS)
 	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && { echo; cat .cache/bench-pbpk.md; } >> BENCHMARKS.md
+	scripts/bench_simulation.py run --durward $(TARGET)/dist/durward --scenario stress --out .cache/benchmarks --markdown .cache/bench-simulation.md && { echo; cat .cache/bench-simulation.md; } >> BENCHMARKS.md
 
 bench-check: ## measure, and hold every budget of the design against it; fails where one is missed
 	cargo build --profile dist --package durward
 	$(TARGET)/dist/durward lab standard --check $(PEERS) $(HTTP_PEERS)
+
+benchmark: ## measure the simulation server over HTTP (SCENARIO=smoke, baseline, stress or extreme); artefacts in var/benchmarks
+	cargo build --release --package durward
+	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke) --markdown reports/perf/latest.md
 
 gate-selftest: ## the gate passes the same build and fails one that is 20 % slower
 	cargo build --release --package durward

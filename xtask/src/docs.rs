@@ -27,6 +27,10 @@ pub(crate) const PAGES: &[Page] = &[
         name: "reasons",
     },
     Page {
+        file: "docs/reference/events.md",
+        name: "events",
+    },
+    Page {
         file: "docs/reference/policy.md",
         name: "policy",
     },

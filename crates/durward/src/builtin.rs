@@ -1,5 +1,6 @@
 //! The built-in tool servers: one line each in [`ALL`].
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +14,9 @@ use crate::failure::Failure;
 use crate::local::{self, SystemClock};
 use crate::places::{self, Places};
 
+/// Reads options from variables of the environment.
+type FromEnvironment = fn(&dyn Fn(&str) -> Option<OsString>) -> Result<Options, String>;
+
 /// A built-in server, by the name that `builtin:` takes.
 #[derive(Clone, Copy)]
 pub struct Wired {
@@ -22,6 +26,8 @@ pub struct Wired {
     pub about: &'static str,
     /// The keys that it takes beside `builtin`.
     pub options: &'static [OptionDef],
+    /// The key and the word of it with which its options are also taken from the environment, and how they are read.
+    pub environment: Option<(&'static str, &'static str, FromEnvironment)>,
     make: fn(Setup) -> Result<Arc<dyn DynToolServer>, String>,
 }
 
@@ -42,18 +48,25 @@ pub const ALL: &[Wired] = &[
         name: "echo",
         about: "says back what it is told, adds, and waits; to try out a client, a policy or an approval",
         options: &[],
+        environment: None,
         make: |_| made(echo::Echo::new()),
     },
     Wired {
         name: "ssh",
         about: "runs commands on SSH hosts, each judged by its program, options and operands",
         options: ::ssh::OPTIONS,
+        environment: None,
         make: ssh,
     },
     Wired {
         name: "simulation",
         about: "loads pharmacokinetic models of the OSP suite, changes their parameters, and runs them as jobs",
         options: simulation::OPTIONS,
+        environment: Some((
+            "environment",
+            simulation::BRIDGE,
+            simulation::from_environment,
+        )),
         make: |setup| made(simulation::Simulation::new(setup)),
     },
 ];

@@ -273,7 +273,7 @@ fn guarded(
 
 fn show(out: &mut dyn Write, title: &str, tool: &str, reply: &Reply) -> Result<(), Stop> {
     writeln!(out, "{title}")?;
-    match reply.error() {
+    match reply.refusal() {
         None => {
             let text = text_at(reply.result()?, "/content/0/text")
                 .unwrap_or_default()
@@ -285,12 +285,12 @@ fn show(out: &mut dyn Write, title: &str, tool: &str, reply: &Reply) -> Result<(
                 text.lines().next().unwrap_or_default()
             )?;
         }
-        Some(error) => {
-            let message = text_at(error, "/message").unwrap_or_default();
+        Some(refusal) => {
             writeln!(
                 out,
-                "   {tool} → {message}\n   decided by: {}\n",
-                text_at(error, "/data/final_rule").unwrap_or("?")
+                "   {tool} → {}\n   decided by: {}\n",
+                reply.text().unwrap_or_default(),
+                text_at(refusal, "/final_rule").unwrap_or("?")
             )?;
         }
     }
@@ -302,8 +302,8 @@ fn text_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
 }
 
 fn expect_refused(reply: &Reply, rule: &str) -> Result<(), Stop> {
-    match reply.error() {
-        Some(error) if text_at(error, "/data/final_rule") == Some(rule) => Ok(()),
+    match reply.refusal() {
+        Some(refusal) if text_at(refusal, "/final_rule") == Some(rule) => Ok(()),
         other => Err(Stop::Unexpected(format!(
             "expected a refusal by {rule}, got {other:?}"
         ))),

@@ -2,6 +2,7 @@
 
 use gate::approval::{PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 use gate::journal::SyncPolicy;
+use mcp::message::refusal::Refusals;
 
 use crate::config::settings::{Approval, Setting};
 use crate::config::{Origin, Settings, values};
@@ -36,6 +37,25 @@ pub enum Pin {
     Warn,
     /// The tool is neither shown nor called until its definition is approved
     Enforce,
+}
+
+/// How refused tool calls are answered.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct RefusalArgs {
+    /// Answer a refused tool call with a tool result (isError) or a JSON-RPC error [default: result]
+    #[arg(long, value_name = "result|error", value_parser = refusals)]
+    refusals: Option<Refusals>,
+}
+
+impl RefusalArgs {
+    /// What was given here, else what the configuration says.
+    pub fn over(self, settings: &Settings) -> Refusals {
+        self.refusals.unwrap_or(settings.refusals.value)
+    }
+}
+
+fn refusals(word: &str) -> Result<Refusals, String> {
+    values::of_word(word).ok_or_else(|| "write result or error".into())
 }
 
 /// How calls wait for a person.

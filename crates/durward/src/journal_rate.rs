@@ -167,7 +167,7 @@ fn operation<'a>(op: OpId, id: &'a str) -> Operation<'a> {
         method: Some("tools/call"),
         tool_name: Some("read_file"),
         backend_id: Some("files"),
-        transport: Some("stdio"),
+        transport: Some(gate::Transport::Stdio),
         response_summary: Some(ResponseSummary {
             size_bytes: 312,
             body_hash: None,

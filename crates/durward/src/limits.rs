@@ -8,13 +8,13 @@ use crate::config::values::Size;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// Calls and lists of one caller in all, as 10/s or 600/m [default: 10/s]
+    /// Calls and lists of one caller in all, as 10/s or 600/m [default: 20/s]
     #[arg(long = "limit-requests", value_name = "RATE", value_parser = rate)]
     requests: Option<Rate>,
-    /// How many of them may come at once after a quiet time [default: 50]
+    /// How many of them may come at once after a quiet time [default: 200]
     #[arg(long = "limit-burst", value_name = "N")]
     burst: Option<u32>,
-    /// Calls of one tool in a session within the window [default: 30]
+    /// Calls of one tool by one caller within the window [default: 240]
     #[arg(long = "limit-tool-calls", value_name = "N")]
     tool_calls: Option<u32>,
     /// The window, in seconds [default: 60]
@@ -23,7 +23,7 @@ pub struct LimitArgs {
     /// What happens to a call beyond that: a person is asked, or it is refused [default: hitl]
     #[arg(long = "limit-then", value_name = "THEN", value_parser = then)]
     then: Option<Then>,
-    /// Calls under way at once in a session [default: 64]
+    /// Calls of one caller under way at once [default: 256]
     #[arg(long = "limit-concurrency", value_name = "N")]
     concurrency: Option<u32>,
     /// The same, per tool [default: no bound of its own]

@@ -6,8 +6,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use gate::Clock;
 use gate::paths::PathView;
-use gate::paths::view::Link;
+use gate::paths::view::{FileText, Link};
 use mcp::describe::ArgumentRoles;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use crate::places::Places;
 
@@ -108,15 +110,40 @@ impl PathView for LocalView {
         self.is_base_known
     }
 
+    fn read_text(&self, path: &str, bytes_max: usize) -> FileText {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let opened =
+            rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let file = match opened {
+            Ok(file) => std::fs::File::from(file),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => return FileText::Missing,
+            Err(Errno::LOOP) => return FileText::NotAFile,
+            Err(_) => return FileText::Unreadable,
+        };
+        match file.metadata() {
+            Ok(found) if !found.is_file() => return FileText::NotAFile,
+            Ok(_) => {}
+            Err(_) => return FileText::Unreadable,
+        }
+        let (mut bytes, most) = (Vec::new(), bytes_max.saturating_add(1));
+        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        if file.take(most).read_to_end(&mut bytes).is_err() {
+            return FileText::Unreadable;
+        }
+        if bytes.len() > bytes_max {
+            return FileText::TooLong;
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => FileText::Text(text),
+            Ok(_) | Err(_) => FileText::Binary,
+        }
+    }
+
     fn read_link(&self, path: &str) -> Link {
         match rustix::fs::readlink(Path::new(path), Vec::new()) {
             Ok(target) => target.into_string().map_or(Link::Unreadable, Link::To),
-            Err(rustix::io::Errno::INVAL) => Link::NotALink,
-            Err(
-                rustix::io::Errno::NOENT
-                | rustix::io::Errno::NOTDIR
-                | rustix::io::Errno::NAMETOOLONG,
-            ) => Link::Missing,
+            Err(Errno::INVAL) => Link::NotALink,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Link::Missing,
             Err(_) => Link::Unreadable,
         }
     }

@@ -9,6 +9,8 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing_subscriber::EnvFilter;
 
+use crate::ssh::Level;
+
 /// How long a message for a person may wait for room, in milliseconds. Log lines do not wait.
 const WAIT_MS: i64 = 1_000;
 /// What a pipe that says it has room takes without blocking, in bytes (POSIX `PIPE_BUF` on Linux; less elsewhere).
@@ -65,11 +67,24 @@ fn has_room(stderr: &impl AsFd, wait_ms: i64) -> bool {
 
 /// Starts logging: warnings, calls that wait for a person, reloads and what servers say on their standard error, more with `-v` and `-vv`.
 pub fn start(verbose: u8) {
-    let filter = match verbose {
+    begin(match verbose {
         0 => "warn,approval=info,upstream=info,reload=info,serve=info",
         1 => "info",
         _ => "debug",
-    };
+    });
+}
+
+/// The same at a level that was asked for by its name; `-v` says more all the same.
+pub fn start_at(level: Option<Level>, verbose: u8) {
+    match level {
+        Some(Level::Error) if verbose == 0 => begin("error"),
+        Some(Level::Info) if verbose == 0 => start(1),
+        Some(Level::Debug) => start(2),
+        _ => start(verbose),
+    }
+}
+
+fn begin(filter: &str) {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
         .with_writer(|| Hasty)

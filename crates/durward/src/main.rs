@@ -57,7 +57,10 @@ fn main() -> ExitCode {
         return code;
     }
     let (cli, given) = Cli::read();
-    log::start(cli.verbose);
+    match &cli.command {
+        Command::Ssh(args) => log::start_at(args.level(), cli.verbose),
+        _ => log::start(cli.verbose),
+    }
     let source = cli.config_source();
     let mut places = Places::find(cli.state_dir, own_binary);
     let (mut out, mut err) = (io::stdout(), log::Tolerant);

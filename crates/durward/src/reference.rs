@@ -6,20 +6,24 @@ use clap::CommandFactory as _;
 use gate::facts::{FACTS, ResourceType};
 use gate::policy::{CONDITIONS, Operation, effects, when};
 use gate::{ControlKind, Reason};
-use mcp::descriptions::finding::Event;
-use mcp::descriptions::suspicious::Suspicion;
+use mcp::http::refused::Refused;
 use mcp::message::frames::{UPSTREAM_CODE, UpstreamFault};
+use mcp::message::refusal::META_REFUSAL;
+use net::http::server::BodyFault;
 
 use crate::cli::Cli;
 
+mod events;
+
 /// The pages' names.
-const PAGES: [&str; 4] = ["commands", "reasons", "policy", "keys"];
+const PAGES: [&str; 5] = ["commands", "reasons", "events", "policy", "keys"];
 
 /// Prints a page; gives the exit code.
 pub fn print(page: &str, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let printed = match page {
         "commands" => commands(out),
         "reasons" => reasons(out),
+        "events" => events::page(out),
         "policy" => policy(out),
         "keys" => crate::config::keys::page(out),
         other => {
@@ -99,7 +103,7 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
     for kind in wire::WireErrorKind::ALL {
         writeln!(out, "| `{}` | {} |", kind.label(), kind.code())?;
     }
-    findings(out)?;
+    requests(out)?;
     writeln!(
         out,
         "\n## The protocol's own traffic\n\nCounted per session, in its last record.\n\n| kind |\n|---|"
@@ -123,49 +127,82 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// The gate's refusals, with a column for each dialect.
-fn refusals(out: &mut dyn Write) -> io::Result<()> {
+/// Requests over HTTP that never become a call.
+fn requests(out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "## Refusals by the gate\n\nAn MCP client is refused with a JSON-RPC error, label in `data.reason`; a built-in tool that is refused inside its call answers"
+        "\n## Requests over HTTP that are refused before they are a call\n"
     )?;
     writeln!(
         out,
-        "with `isError` and the label as `code` of its failure; a client over plain HTTP sees the status.\n"
+        "Label in `data.reason`; where a retry can help, `Retry-After` says when.\n"
     )?;
     writeln!(
         out,
-        "| reason | retry can help | MCP error | MCP tool result | HTTP status | message |\n|---|---|---|---|---|---|"
+        "| reason | HTTP status | retry can help | message |\n|---|---|---|---|"
     )?;
-    for reason in Reason::ALL {
+    for refused in Refused::ALL {
         writeln!(
             out,
-            "| `{label}` | {} | {} | `isError`, `{label}` | {} | {} |",
-            yes(reason.is_retryable()),
-            toolkit::reasons::mcp_error(reason),
-            toolkit::reasons::http_status(reason).as_u16(),
-            reason.sentence("RULE"),
-            label = reason.label(),
+            "| `{}` | {} | {} | {} |",
+            refused.label(),
+            refused.status().as_u16(),
+            yes(refused.is_retryable()),
+            refused.sentence()
+        )?;
+    }
+    for fault in BodyFault::ALL {
+        let (status, sentence) = (fault.status(), fault.sentence());
+        let again = yes(fault == BodyFault::NoRoom);
+        writeln!(
+            out,
+            "| `{}` | {} | {again} | {sentence} |",
+            fault.label(),
+            status.as_u16()
         )?;
     }
     Ok(())
 }
 
-fn findings(out: &mut dyn Write) -> io::Result<()> {
+/// The gate's refusals, with a column for each dialect.
+fn refusals(out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "\n## Descriptions and definitions\n\nEvents of records of kind `system`, each told once a session.\n\n| event | meaning |\n|---|---|"
+        "## Refusals by the gate\n\nA refused `tools/call` is answered with a tool result that has `isError`: a text for the model (message and advice), and"
     )?;
-    for event in Event::ALL {
-        writeln!(out, "| `{}` | {} |", event.label(), event.sentence())?;
-    }
     writeln!(
         out,
-        "\n`description_suspicious` names one of: {}.",
-        Suspicion::ALL
-            .map(|s| format!("`{}`", s.label()))
-            .join(", ")
-    )
+        "`structuredContent` with the label as `reason`, `final_rule`, `retryable` and, where it is known, `retry_after_ms`. Where the tool"
+    )?;
+    writeln!(
+        out,
+        "declares an output schema the same members are in `_meta`, under `{META_REFUSAL}`, because clients hold `structuredContent` against"
+    )?;
+    writeln!(
+        out,
+        "that schema. With `refusals: error`, and for every other method, the answer is a JSON-RPC error with the same members in `data`."
+    )?;
+    writeln!(
+        out,
+        "A built-in tool that is refused inside its call has the label as `code` of its failure; a client over plain HTTP sees the status.\n"
+    )?;
+    writeln!(
+        out,
+        "| reason | retry can help | MCP error | HTTP status | message | advice |\n|---|---|---|---|---|---|"
+    )?;
+    for reason in Reason::ALL {
+        writeln!(
+            out,
+            "| `{label}` | {} | {} | {} | {} | {} |",
+            yes(reason.is_retryable()),
+            toolkit::reasons::mcp_error(reason),
+            toolkit::reasons::http_status(reason).as_u16(),
+            reason.sentence("RULE"),
+            reason.advice(),
+            label = reason.label(),
+        )?;
+    }
+    Ok(())
 }
 
 fn yes(value: bool) -> &'static str {

@@ -6,7 +6,7 @@ pub mod plan;
 use std::io::Write;
 use std::sync::Arc;
 
-use gate::journal::{Config, Journal, Record, System};
+use gate::journal::{Component, Config, ConfigEvent, Journal, Level, Record, System, SystemEvent};
 use gate::paths::PathView;
 use gate::{Gate, World};
 use mcp::call::ServerOptions;
@@ -91,6 +91,8 @@ fn guard(
         version: "v1".into(),
         limits: plan.limits,
         approval: plan.approval,
+        inspect: settings.inspect.for_gate(),
+        flow: settings.flow(&Arc::default()),
     };
     let mut socket = bind_control(places, &plan.name).inspect_err(|_| {
         // The journal was opened for nothing; a failure here is the lesser one.
@@ -157,6 +159,7 @@ fn open(
         roles: plan.reads.arguments.clone(),
         descriptions: plan.descriptions.clone(),
         pins: plan.pins.clone(),
+        refusals: plan.refusals,
     };
     let options = StdioOptions {
         caller: gate::Caller::local(&places.user),
@@ -180,7 +183,7 @@ async fn asked_to_end() -> Result<(), Failure> {
 }
 
 fn finish(ending: &Ending, journal: &Journal, gate: &Gate, server: &str) -> Result<u8, Failure> {
-    close_journal(journal, gate.has_failed(), ending.label())?;
+    close_journal(journal, gate.has_failed(), ending.why().label())?;
     match ending {
         Ending::ServerEnded(how) => {
             Err(Failure::other(format!("the server {server} ended: {how}")))
@@ -199,32 +202,29 @@ fn record_start(
     if let Some(file) = &settings.file {
         let path = file.display().to_string();
         let loaded = Config {
-            event: "loaded",
-            component: Some("configuration"),
+            component: Some(Component::Configuration),
             version: Some("v1"),
             source: Some(&path),
             checksum: settings.checksum.as_deref(),
-            ..Config::default()
+            ..Config::of(ConfigEvent::Loaded)
         };
         gate.record(&Record::Config(&loaded))
             .map_err(Failure::journal)?;
     }
     let source = plan.policy.as_ref().map(|p| p.display().to_string());
     let loaded = Config {
-        event: "loaded",
-        component: Some("policy"),
+        component: Some(Component::Policy),
         version: Some("v1"),
         source: Some(source.as_deref().unwrap_or("starter")),
         checksum: Some(digest),
-        ..Config::default()
+        ..Config::of(ConfigEvent::Loaded)
     };
     let started = System {
-        event: "session_started",
-        level: Some("info"),
-        component: Some("mcp"),
+        level: Some(Level::Info),
+        component: Some(Component::Mcp),
         session_id: Some(session),
         backend_id: Some(&plan.name),
-        ..System::default()
+        ..System::of(SystemEvent::SessionStarted)
     };
     gate.record(&Record::Config(&loaded))
         .map_err(Failure::journal)?;

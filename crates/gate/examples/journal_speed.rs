@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
+use gate::Transport;
 use gate::effect::Effect;
 use gate::journal::{
     Decision, Journal, JournalOptions, Keys, MatchedRule, Micros, OpId, Operation, Record,
@@ -189,7 +190,6 @@ fn decision(op: u128) -> Decision<'static> {
     Decision {
         op: OpId(op),
         decision: Effect::Allow,
-        reason: Some("rule_allow"),
         final_rule: Some("allow-tmp-reads"),
         matched_rules: RULES,
         mcp_method: Some("tools/call"),
@@ -201,7 +201,6 @@ fn decision(op: u128) -> Decision<'static> {
         side_effects: &["fs_read"],
         operations: &["read"],
         direction: Some("to_server"),
-        era: Some("classic"),
         policy_version: Some("4"),
         policy_digest: Some("0f343b0931126a20f133d67c2b018a3b"),
         policy_eval_us: Some(Micros::from_nanos(1_234)),
@@ -232,7 +231,7 @@ fn operation(journal: &Journal, op: u128) -> Operation<'static> {
         tool_name: Some("read_file"),
         client_id: Some("an-editor"),
         backend_id: Some("files"),
-        transport: Some("stdio"),
+        transport: Some(Transport::Stdio),
         response_summary: Some(ResponseSummary {
             size_bytes: 512,
             body_hash: Some(journal.digest(&[b'x'; 512])),

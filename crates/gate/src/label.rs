@@ -14,6 +14,55 @@ pub trait ClosedSet: Copy + 'static {
     fn word(self) -> &'static str;
 }
 
+/// A closed set whose values are explained, so that an operator can look a name up.
+pub trait Explained: ClosedSet {
+    /// What it means, in one sentence.
+    fn sentence(self) -> &'static str;
+}
+
+/// Declares a closed set by its table: `Value "label": "sentence";`, one row for each value.
+#[macro_export]
+macro_rules! closed_set {
+    ($(#[$about:meta])* $vis:vis enum $set:ident { $($value:ident $label:literal: $sentence:literal;)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        $vis enum $set {
+            $(#[doc = $sentence] $value,)*
+        }
+
+        impl $set {
+            /// All, in the order of the reference page.
+            pub const ALL: &'static [Self] = &[$(Self::$value,)*];
+
+            /// The label, as it stands in records.
+            #[must_use]
+            pub const fn label(self) -> &'static str {
+                match self { $(Self::$value => $label,)* }
+            }
+
+            /// What it means, in one sentence.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$value => $sentence,)* }
+            }
+        }
+
+        impl $crate::label::ClosedSet for $set {
+            const EVERY: &'static [Self] = Self::ALL;
+
+            fn word(self) -> &'static str {
+                self.label()
+            }
+        }
+
+        impl $crate::label::Explained for $set {
+            fn sentence(self) -> &'static str {
+                Self::sentence(self)
+            }
+        }
+    };
+}
+
 /// The label of a value of some [`ClosedSet`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Label(&'static str);

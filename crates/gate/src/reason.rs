@@ -38,6 +38,8 @@ pub enum Reason {
     UnseenName,
     /// The server has not listed a tool of this name.
     UnknownTool,
+    /// A rule of `inspect:` denies what stands in the message.
+    Inspected,
     /// The decision could not be written down.
     Journal,
     /// Durward is shutting down.
@@ -58,7 +60,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -75,6 +77,7 @@ impl Reason {
         Self::PinsUnreadable,
         Self::UnseenName,
         Self::UnknownTool,
+        Self::Inspected,
         Self::Journal,
         Self::Draining,
         Self::RateLimit,
@@ -105,6 +108,7 @@ impl Reason {
             Self::PinsUnreadable => "pins_unreadable",
             Self::UnseenName => "unseen_name",
             Self::UnknownTool => "unknown_tool",
+            Self::Inspected => "inspection_denied",
             Self::Journal => "journal_failed",
             Self::Draining => "draining",
             Self::RateLimit => "rate_limited",
@@ -162,6 +166,7 @@ impl Reason {
             Self::UnknownTool => {
                 "refused: the server has not listed a tool of this name; list its tools and use a name of that list".into()
             }
+            Self::Inspected => Self::inspected(rule),
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
             Self::RateLimit => {
@@ -182,9 +187,54 @@ impl Reason {
             Self::ApprovalTooLate => format!(
                 "refused: rule \"{rule}\" asks for a person's approval of what became known after the decision, and it is too late to ask"
             ),
-            Self::FactsChanged => {
-                "refused: what became known of this call contradicts what was judged".into()
+            Self::FactsChanged => "refused: what became known of this call contradicts what was judged".into(),
+        }
+    }
+
+    fn inspected(rule: &str) -> String {
+        format!("refused: the rule \"{rule}\" denies what stands in the message; leave that out")
+    }
+
+    /// What the caller can do about it, in sentences for a model.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::DenyRule
+            | Self::NoRule
+            | Self::ProtectedPath
+            | Self::Undecidable
+            | Self::FactsChanged => {
+                "The same call will be refused again: do something else, or tell the user what you need and why."
             }
+            Self::Inspected => {
+                "Make the call without what the rule denies, or tell the user what you need and why."
+            }
+            Self::ApprovalDenied | Self::ApprovalWithdrawn => {
+                "Do not repeat this call unless the user asks for it."
+            }
+            Self::ApprovalTimeout => {
+                "Tell the user that a call waits for an answer before you make it again."
+            }
+            Self::ApprovalUnreachable | Self::ApprovalUnfit | Self::ApprovalTooLate => {
+                "Making the call again changes nothing: tell the user."
+            }
+            Self::DefinitionChanged => {
+                "Do not call this tool; tell the user to review it with `durward pins diff`."
+            }
+            Self::UnseenName | Self::UnknownTool => {
+                "List the tools, and call one of those by its name."
+            }
+            Self::PinsUnreadable | Self::Journal => {
+                "No call can pass until this is put right: tell the user."
+            }
+            Self::Draining => "Make the call again when Durward has started again.",
+            Self::ApprovalQueueFull
+            | Self::ApprovalTooManyWaiting
+            | Self::ApprovalTooManyAsked
+            | Self::RateLimit
+            | Self::ToolRateLimit
+            | Self::UnderWayLimit
+            | Self::BudgetSpent => "The same call can pass later: make fewer calls at a time.",
         }
     }
 
@@ -213,6 +263,7 @@ impl Reason {
             | Self::PinsUnreadable
             | Self::UnseenName
             | Self::UnknownTool
+            | Self::Inspected
             | Self::ApprovalTooLate
             | Self::FactsChanged
             | Self::Journal => false,

@@ -1,35 +1,160 @@
 //! Records about things that no call stands for, coalesced so that a flood of them cannot fill the
 //! journal: one record per kind and second, with how often it happened.
 
-use gate::Gate;
-use gate::journal::{Record, System};
+use std::borrow::Cow;
+
+use gate::journal::{Component, Level, Record, System};
+use gate::{ClosedSet, Explained, Gate, Label, closed_set};
+use net::http::server::BodyFault;
+use wire::{WireError, WireErrorKind};
 
 /// Most kinds that are kept apart.
 const KINDS_MAX: usize = 64;
 
+closed_set! {
+    /// What is noted of clients and servers, as records of kind `system`.
+    pub enum Note {
+        ClientAnswerUnknown "client_answer_unknown": "an answer to no open request of the server was not passed on";
+        ClientAnswerWithoutId "client_answer_without_id": "an error without an id was not passed on";
+        ClientIdInUse "client_id_in_use": "a request was refused whose id a call under way has already";
+        ClientMessageLost "client_message_lost": "a message without an id did not reach the server";
+        ClientNotificationDropped "client_notification_dropped": "a notification of an unknown kind was not passed on";
+        ClientParamsUnusable "client_params_unusable": "a request was refused whose params do not fit its method";
+        ElicitationUnanswered "elicitation_unanswered": "the client did not answer a question about approval; other channels still may";
+        InspectionDenied "inspection_denied": "a notification of the server was held back by a rule of inspect";
+        InspectionMasked "inspection_masked": "something was masked in a notification of the server";
+        ModernRequestRefused "modern_request_refused": "the headers of a request do not fit its body, or say what is not known here";
+        RequestStateUnusable "request_state_unusable": "a client came back with a requestState that is unknown, used, too old or of another request";
+        ServerAnsweredAgain "server_answered_again": "a second or late answer to a call was dropped";
+        ServerAnswerUnknown "server_answer_unknown": "an answer to no call under way was dropped";
+        ServerEnded "server_ended": "the server's process has ended by itself";
+        ServerErrorWithoutId "server_error_without_id": "an error without an id was not passed on";
+        ServerFrameTooLong "server_frame_too_long": "a frame of the server was longer than any that is taken and was dropped; limits.response_bytes raises the bound";
+        ServerGarbage "server_garbage": "what the server sent is no message";
+        ServerGivenUp "server_given_up": "all processes of the server were in use; the one that had nothing to do for the longest time was ended for another session";
+        ServerListUnreadable "server_list_unreadable": "a list of the server could not be read";
+        ServerNotificationDropped "server_notification_dropped": "a notification of the server had no reader and was dropped";
+        ServerRefusesAgain "server_refuses_again": "the server that was started again refuses a log level or subscription that it had taken before";
+        ServerRequestUnplaced "server_request_unplaced": "a request of the server had no reader and was refused";
+        ServerSessionReopened "server_session_reopened": "the server had lost its session, which was opened again; log level and subscriptions are asked for again";
+        ServerRestarted "server_restarted": "the server had ended and was started again";
+        SubscriptionsNotRenewed "subscriptions_not_renewed": "the policy has changed since the server was subscribed to, and it was started again; clients have to subscribe again";
+    }
+}
+
+impl Note {
+    /// The note with words of its own about this case.
+    pub(crate) fn with<'m>(self, message: impl Into<Cow<'m, str>>) -> Noted<'m> {
+        Noted::of(self, message)
+    }
+}
+
+/// Something to note: a name out of a closed set, and words about this case.
+#[derive(Debug, Clone)]
+pub struct Noted<'m> {
+    event: Label,
+    message: Cow<'m, str>,
+}
+
+impl<T: Explained> From<T> for Noted<'_> {
+    fn from(value: T) -> Self {
+        Self {
+            event: value.into(),
+            message: Cow::Borrowed(value.sentence()),
+        }
+    }
+}
+
+impl<'m> Noted<'m> {
+    /// A name with words about this case.
+    pub(crate) fn of(event: impl Explained, message: impl Into<Cow<'m, str>>) -> Self {
+        Self {
+            event: event.into(),
+            message: message.into(),
+        }
+    }
+
+    /// A frame that was refused.
+    pub(crate) fn frame(fault: &WireError) -> Self {
+        Self {
+            event: Frame(fault.kind).into(),
+            message: Cow::Borrowed(fault.message),
+        }
+    }
+
+    /// A body that was not taken.
+    pub(crate) fn body(fault: BodyFault) -> Self {
+        Self {
+            event: Body(fault).into(),
+            message: Cow::Borrowed(fault.sentence()),
+        }
+    }
+}
+
+/// The names of broken frames, which `wire` lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Frame(WireErrorKind);
+
+impl ClosedSet for Frame {
+    const EVERY: &'static [Self] = &[
+        Self(WireErrorKind::NotUtf8),
+        Self(WireErrorKind::Syntax),
+        Self(WireErrorKind::TooDeep),
+        Self(WireErrorKind::DuplicateKey),
+        Self(WireErrorKind::TooLong),
+        Self(WireErrorKind::NotJsonRpc),
+        Self(WireErrorKind::BatchNotAllowed),
+        Self(WireErrorKind::TooMany),
+        Self(WireErrorKind::AmbiguousMember),
+        Self(WireErrorKind::AmbiguousArgument),
+    ];
+
+    fn word(self) -> &'static str {
+        self.0.label()
+    }
+}
+
+/// The names of bodies that are not taken, which `net` lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Body(BodyFault);
+
+impl ClosedSet for Body {
+    const EVERY: &'static [Self] = &[
+        Self(BodyFault::TooLong),
+        Self(BodyFault::TooSlow),
+        Self(BodyFault::Broken),
+        Self(BodyFault::NoRoom),
+    ];
+
+    fn word(self) -> &'static str {
+        self.0.label()
+    }
+}
+
 /// What has been noted and not been written.
 #[derive(Debug, Default)]
 pub struct Notes {
-    waiting: Vec<Note>,
+    waiting: Vec<Waiting>,
 }
 
 #[derive(Debug)]
-struct Note {
-    event: &'static str,
+struct Waiting {
+    event: Label,
     message: String,
     count: u64,
 }
 
 impl Notes {
     /// Notes an event; it is written with the next flush.
-    pub fn add(&mut self, event: &'static str, message: &str) {
+    pub fn add(&mut self, noted: Noted<'_>) {
+        let Noted { event, message } = noted;
         if let Some(note) = self.waiting.iter_mut().find(|note| note.event == event) {
             note.count += 1;
         } else if self.waiting.len() < KINDS_MAX {
-            tracing::warn!(event, "{message}");
-            self.waiting.push(Note {
+            tracing::warn!(event = event.as_str(), "{message}");
+            self.waiting.push(Waiting {
                 event,
-                message: message.to_owned(),
+                message: message.into_owned(),
                 count: 1,
             });
         }
@@ -44,15 +169,42 @@ impl Notes {
                 note.message
             };
             let record = System {
-                event: note.event,
-                level: Some("warning"),
-                component: Some("mcp"),
+                level: Some(Level::Warning),
+                component: Some(Component::Mcp),
                 message: Some(&message),
                 session_id: Some(session_id),
                 backend_id: Some(backend_id),
-                ..System::default()
+                ..System::of(note.event)
             };
             drop(gate.record(&Record::System(&record)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::frames::UpstreamFault;
+
+    #[test]
+    fn names_that_other_crates_list_are_listed_here_in_full() {
+        let frames: Vec<_> = Frame::EVERY.iter().map(|frame| frame.0).collect();
+        assert_eq!(frames, WireErrorKind::ALL);
+        let bodies: Vec<_> = Body::EVERY.iter().map(|body| body.0).collect();
+        assert_eq!(bodies, BodyFault::ALL);
+    }
+
+    #[test]
+    fn no_two_notes_have_one_name_and_all_have_room() {
+        let mut names: Vec<_> = Note::ALL.iter().map(|note| note.label()).collect();
+        let faults = UpstreamFault::EVERY.iter().map(|fault| fault.label());
+        names.extend(faults);
+        names.extend(Frame::EVERY.iter().map(|frame| frame.word()));
+        names.extend(Body::EVERY.iter().map(|body| body.word()));
+        assert!(names.len() <= KINDS_MAX, "{}", names.len());
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
     }
 }

@@ -82,14 +82,28 @@ impl From<io::Error> for CsvError {
 /// # Errors
 /// Whatever the writer reports.
 pub fn write(out: &mut dyn Write, times: &[f64], series: &[Series]) -> io::Result<()> {
-    let mut line = String::from("Time [min]");
+    write_in(out, "min", times, series)
+}
+
+/// As [`write`], with the times in a unit that [`minutes`] knows.
+///
+/// # Errors
+/// Whatever the writer reports.
+pub fn write_in(
+    out: &mut dyn Write,
+    unit: &str,
+    times: &[f64],
+    series: &[Series],
+) -> io::Result<()> {
+    let mut line = titled("Time", unit);
+    let minutes = minutes(unit).unwrap_or(f64::NAN);
     for s in series {
         line.push(',');
         push_field(&mut line, &titled(&s.name, &s.unit));
     }
     line.push('\n');
     for (row, &t) in times.iter().enumerate() {
-        push_number(&mut line, t);
+        push_number(&mut line, t / minutes);
         for s in series {
             line.push(',');
             push_number(&mut line, s.at(row).unwrap_or(f64::NAN));

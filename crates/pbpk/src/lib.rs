@@ -23,6 +23,7 @@ pub mod read;
 pub mod run;
 pub mod sensitivity;
 pub mod solve;
+pub mod steady;
 pub mod units;
 pub mod usage;
 pub mod watch;

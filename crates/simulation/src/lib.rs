@@ -7,6 +7,7 @@
 //! the folders; no number of a result depends on load, on threads or on other runs; nothing is opened or written before
 //! the first call that needs it; `confirm` is never an approval, it only says that the caller means it.
 
+mod environment;
 mod fault;
 mod figures;
 mod jobs;
@@ -20,6 +21,7 @@ mod service;
 mod session;
 mod tools;
 
+pub use environment::{BRIDGE, from_environment};
 pub use fault::{Detail, Fault, Kind, envelope};
 pub use jobs::{WORKER_COMMAND, work_for_another};
 pub use options::OPTIONS;

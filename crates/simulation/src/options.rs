@@ -19,6 +19,24 @@ pub const OPTIONS: &[OptionDef] = &[
         "folders from which models may be loaded; links out of them are not followed",
     ),
     OptionDef::new(
+        "adapter",
+        OptionKind::Text,
+        "native",
+        "what solves the models; only native is there",
+    ),
+    OptionDef::new(
+        "environment",
+        OptionKind::Word(&[crate::BRIDGE]),
+        "",
+        "bridge: what is not given here is taken from the environment, by the names of the PBPK bridge",
+    ),
+    OptionDef::new(
+        "retries",
+        OptionKind::Number(0..=100),
+        "0",
+        "how often a run whose worker process broke is tried again where its caller does not say",
+    ),
+    OptionDef::new(
         "workers",
         OptionKind::Number(1..=32),
         "2",
@@ -69,6 +87,8 @@ pub struct Configured {
     pub settings: Settings,
     /// How long a job may take, in milliseconds.
     pub job_timeout_ms: u64,
+    /// How often a run whose worker broke is tried again.
+    pub retries: u64,
     /// Most simulations of one caller.
     pub simulations_max: usize,
     /// How long simulations stay loaded unused, in milliseconds.
@@ -89,7 +109,61 @@ pub fn configured(options: &Options) -> Configured {
             open_per_caller_max: count("jobs_max", 100),
         },
         job_timeout_ms: number("job_timeout", JOB_TIMEOUT_MS),
+        retries: number("retries", 0),
         simulations_max: count("simulations_max", 32),
         idle_ms: i64::try_from(number("idle", DAY_MS)).unwrap_or(i64::MAX),
+    }
+}
+
+/// Checks that the adapter can be used.
+///
+/// # Errors
+/// Why it cannot.
+pub fn adapter(options: &Options) -> Result<(), String> {
+    let named = options.text("adapter").unwrap_or(crate::BACKEND);
+    let why = match named {
+        crate::BACKEND => return Ok(()),
+        "ospsuite" | "subprocess" => {
+            "runs over R and its package ospsuite are not built; native reads the same .pkml files"
+        }
+        "rxode2" => "models written in R are not read; native reads .pkml and SimModel .xml",
+        "rpy2" => "R inside of another process is not built; native needs no R",
+        "inmemory" => "a back end that answers with a made-up curve is no engine",
+        "celery" | "hpc" => "jobs run in worker processes of this program, and nowhere else",
+        _ => "there is no such adapter",
+    };
+    Err(format!(
+        "adapter \"{}\": {why}; write native, or leave it out",
+        named.escape_debug()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolkit::options::OptionValue;
+
+    #[test]
+    fn an_adapter_that_is_not_there_is_refused_with_its_reason() {
+        let of = |name: &str| {
+            let mut options = Options::default();
+            options.set("adapter", OptionValue::Text(name.to_owned()));
+            adapter(&options)
+        };
+        assert_eq!(adapter(&Options::default()), Ok(()));
+        assert_eq!(of("native"), Ok(()));
+        for (name, said) in [
+            ("ospsuite", "ospsuite are not built"),
+            ("subprocess", "ospsuite are not built"),
+            ("rxode2", "written in R"),
+            ("rpy2", "needs no R"),
+            ("inmemory", "no engine"),
+            ("celery", "worker processes"),
+            ("hpc", "worker processes"),
+            ("other", "no such adapter"),
+        ] {
+            let wrong = of(name).unwrap_err();
+            assert!(wrong.contains(name) && wrong.contains(said), "{wrong}");
+        }
     }
 }

@@ -28,8 +28,9 @@ impl Simulation {
     /// The server. Opens nothing.
     ///
     /// # Errors
-    /// [`ToolFault`] where a definition in this crate is wrong, which its tests rule out.
+    /// [`ToolFault`] where the adapter cannot be used, or a definition in this crate is wrong, which its tests rule out.
     pub fn new(setup: Setup) -> Result<Self, ToolFault> {
+        crate::options::adapter(&setup.options).map_err(ToolFault::new)?;
         Ok(Self {
             tools: tools::definitions()?,
             service: Service::new(setup),
@@ -51,7 +52,16 @@ fn answer(
     }
     service.sessions.sweep(service.now_ms());
     let context = Context::new(service, caller, reply);
-    Ok(told((tool.run)(&context, args)?))
+    let mut answer = told((tool.run)(&context, args)?);
+    if let Some(shown) = tool.shown {
+        let result = Value::Object(answer.structured.take().unwrap_or_default());
+        answer.content = shown(&result)?;
+        answer.structured = match result {
+            Value::Object(members) => Some(members),
+            _ => None,
+        };
+    }
+    Ok(answer)
 }
 
 /// A result as clients get it: as data, and as text for those that read only text.
@@ -111,10 +121,7 @@ impl ToolServer for Simulation {
         }
         let size = tools::cohort_size(tool.name, args);
         if let Some(size) = size {
-            state(
-                FactId::CohortSize,
-                Fact::Known(Stated::Text(size.to_string())),
-            )?;
+            state(FactId::CohortSize, Fact::Known(size.into()))?;
         }
         let file = args
             .text("filePath")
@@ -138,8 +145,8 @@ impl ToolServer for Simulation {
             Fact::Known(file.unwrap_or(&path).into()),
         )?;
         if let Some(size) = size {
-            let cost = tools::cost(&loaded, size).to_string();
-            state(FactId::EstimatedCost, Fact::Known(Stated::Text(cost)))?;
+            let cost = tools::cost(&loaded, size);
+            state(FactId::EstimatedCost, Fact::Known(cost.into()))?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What the tools work with, and what a call is to them.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use toolkit::Cancel;
@@ -105,6 +106,12 @@ impl Service {
         let keeper = Arc::clone(opened.keeper());
         *pool = Some(opened);
         Ok(keeper)
+    }
+
+    /// The program of which worker processes are started.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.setup.program
     }
 
     /// Now, in milliseconds since 1970.

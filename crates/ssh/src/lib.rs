@@ -9,9 +9,12 @@
 //!   (`upstream`). Only `upstream` names the SSH library.
 
 pub mod command;
+pub mod config;
 mod environment;
 pub mod hosts;
+mod metrics;
 mod outputs;
+mod paths;
 mod pool;
 mod random;
 pub mod rules;
@@ -22,4 +25,6 @@ mod trust;
 mod upstream;
 
 pub use environment::Environment;
+#[doc(hidden)]
+pub use paths::guarded;
 pub use server::{OPTIONS, Ssh};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use gate::facts::{Fact, FactId, Facts};
-use gate::paths::{PathArgument, Reach, Role, meanings};
+use gate::paths::Reach;
 use serde_json::{Value, json};
 use toolkit::cancel::Cancel;
+use toolkit::measure::Measure;
 use toolkit::options::{OptionDef, OptionKind, Setup};
 use toolkit::schema::SchemaFault;
 use toolkit::server::{
@@ -17,8 +18,11 @@ use toolkit::server::{
 
 use crate::Environment;
 use crate::command::{Command, Part};
-use crate::hosts::{Host, Hosts, Limits, Links, Secret};
+use crate::config::Person;
+use crate::hosts::{Host, Hosts, Limits, Secret};
+use crate::metrics::Metrics;
 use crate::outputs::Kept;
+use crate::paths;
 use crate::pool::{Pool, SlotFault};
 use crate::sessions::{Session, Sessions};
 use crate::tools::{self, Tool};
@@ -42,6 +46,7 @@ pub struct Ssh {
     pool: Arc<Pool>,
     sessions: Sessions,
     outputs: Kept,
+    metrics: Arc<Metrics>,
 }
 
 impl Ssh {
@@ -57,6 +62,7 @@ impl Ssh {
             hosts,
             sessions: Sessions::default(),
             outputs: Kept::new(None),
+            metrics: Arc::default(),
         })
     }
 
@@ -82,7 +88,15 @@ impl Ssh {
                 "{HOSTS} is not given: name the file with the hosts"
             ));
         };
-        let hosts = Hosts::read(path).map_err(|fault| fault.to_string())?;
+        let home = variable("HOME").map(PathBuf::from);
+        let person = Person {
+            home: home.unwrap_or_default(),
+            user: variable("USER")
+                .or_else(|| variable("LOGNAME"))
+                .unwrap_or_default(),
+            agent: variable("SSH_AUTH_SOCK").map(PathBuf::from),
+        };
+        let hosts = Hosts::read(path, &person).map_err(|fault| fault.to_string())?;
         let values = hosts.variables().into_iter().filter_map(|name| {
             let value = variable(&name)?;
             Some((name, value))
@@ -107,6 +121,10 @@ impl Ssh {
     async fn connect(&self, args: Args<'_>, by: &SessionRef) -> Result<Answer, Failure> {
         let name = args.text("host")?;
         let Some(host) = self.hosts.named(name) else {
+            if let Some(why) = self.hosts.unusable.get(name) {
+                let wrong = format!("{name} cannot be used: {why}");
+                return Err(Failure::new("unusable_host", wrong));
+            }
             let wrong = format!("there is no host \"{name}\" in the operator's list");
             return Err(Failure::new("unknown_host", wrong));
         };
@@ -142,7 +160,9 @@ impl Ssh {
             .sessions
             .open(by, Arc::clone(host), password, self.limits())?;
         // Whether it can be reached is known now, and not at the first command.
-        if let Err(fault) = self.slot(&session).await {
+        let slot = self.slot(&session).await;
+        self.metrics.session(&host.name, slot.is_ok());
+        if let Err(fault) = slot {
             let _ = self.sessions.end(&session.id, by, self.limits());
             return Err(fault);
         }
@@ -158,6 +178,18 @@ impl Ssh {
             .slot(&session.host, given)
             .await
             .map_err(|fault| failure(&session.host, fault))
+    }
+
+    /// The host of a session, to be asked where paths lead.
+    fn asking<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> paths::Asking<'a, impl Future<Output = Result<crate::pool::Slot, Failure>>> {
+        paths::Asking {
+            host: &session.host,
+            slot: self.slot(session),
+            wait: self.limits().queue_wait(),
+        }
     }
 
     /// Runs one command. What runs is stopped where this is dropped.
@@ -178,8 +210,10 @@ impl Ssh {
         let told = stop.0.clone();
         let again = Again::of(self, session, order.mark.clone());
         // On a task of its own: killing it takes longer than anybody waits for a call that was given up.
+        let (metrics, host) = (Arc::clone(&self.metrics), Arc::clone(&session.host));
         let running = tokio::spawn(async move {
             let mut ended = upstream::run(channel, order, told).await;
+            metrics.command(&host.name, ended.end == End::Exited(0), ended.time);
             again.kill(&mut ended.end).await;
             if let Some(left) = ended.open.take() {
                 tokio::spawn(async move {
@@ -200,67 +234,19 @@ impl Ssh {
         ended.map_err(|_| Failure::new("internal", "the command's task failed"))
     }
 
-    /// Whether every path of these commands leads where it says, and not elsewhere through a link: what was
-    /// judged is then what is opened, unless somebody changes a link in between.
-    async fn held(
-        &self,
-        session: &Session,
-        commands: &[Command],
-        cancel: &Cancel,
-    ) -> Result<(), Failure> {
-        let uses: Vec<_> = commands.iter().map(Command::uses).collect();
-        let operands = uses.iter().flat_map(|uses| &uses.operands);
-        let paths: Vec<&str> = operands
-            .filter(|operand| operand.part == Part::Path)
-            .map(|operand| operand.text)
-            .collect();
-        if paths.is_empty() || session.host.links == Links::Trusted {
-            return Ok(());
-        }
-        let asking = async {
-            self.slot(session)
-                .await
-                .map(|slot| slot.lead(&paths))?
-                .await
-                .map_err(|error| unled(&session.host, &error))
-        };
-        let (led, _) = tokio::select! {
-            led = tokio::time::timeout(self.limits().queue_wait(), asking) => led.map_err(|_| Failure::new("paths_unchecked", "the host did not say in time where the paths lead; the command did not run").retryable())??,
-            () = cancel.cancelled() => return Err(Failure::new("cancelled", "the command was cancelled before it was sent; it did not run")),
-        };
-        for (path, led) in paths.iter().zip(led) {
-            match led {
-                Ok(place) if place == tools::normalised(path) => {}
-                Ok(place) => {
-                    let wrong = format!(
-                        "{path} leads to {place}; name that path, so that it can be judged"
-                    );
-                    return Err(Failure::new("leads_elsewhere", wrong).with("leads_to", place));
-                }
-                Err(wrong) => {
-                    return Err(Failure::new(
-                        "unresolved_path",
-                        format!("{path} leads nowhere: {wrong}"),
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    async fn one(&self, tool: Tool, call: &ToolCall, cancel: &Cancel) -> Result<Answer, Failure> {
+    async fn one(&self, tool: Tool, call: &ToolCall, reply: &ReplySink) -> Result<Answer, Failure> {
         let args = call.args();
         let session =
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(tool, args)?;
-        let Some(command) = commands.first() else {
+        let opened = self.asking(&session).opened(commands, reply).await?;
+        let Some(command) = opened.commands.first() else {
             return Err(Failure::new("unfit_arguments", "there is no command"));
         };
-        let mut order = tools::order(command, args, &session.host, self.limits())?;
+        let mut order = tools::order(command.argv(), args, &session.host, self.limits())?;
         order.spill = self.outputs.spill(&call.session().caller);
-        self.held(&session, &commands, cancel).await?;
-        let ended = self.run(&session, order, cancel).await?;
+        let ended = self.run(&session, order, reply.cancel()).await?;
         if tool == Tool::Hostname {
             tools::answer(&ended)?;
             let name = String::from_utf8_lossy(&ended.stdout.bytes)
@@ -276,23 +262,33 @@ impl Ssh {
                 ),
             };
         }
-        tools::answer(&ended)
+        let mut answer = tools::answer(&ended)?;
+        if let (Some(data), false) = (&mut answer.structured, opened.elsewhere.is_empty()) {
+            data.insert("opened".into(), opened.elsewhere.into());
+        }
+        Ok(answer)
     }
 
-    async fn file(&self, call: &ToolCall, cancel: &Cancel) -> Result<Answer, Failure> {
+    async fn file(&self, call: &ToolCall, reply: &ReplySink) -> Result<Answer, Failure> {
         let args = call.args();
         let session =
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let asked = tools::FileAsked::read(args)?;
         let commands = tools::commands(Tool::CatFile, args)?;
-        let Some(command) = commands.first() else {
+        let opened = self.asking(&session).opened(commands, reply).await?;
+        let argv = opened.commands.first().map_or(&[][..], Command::argv);
+        let Some(place) = argv.last() else {
             return Err(Failure::new("unfit_arguments", "there is no path"));
         };
-        let mut order = tools::order(command, args, &session.host, self.limits())?;
-        self.held(&session, &commands, cancel).await?;
+        let guarded = opened
+            .is_checked
+            .then(|| paths::guarded(asked.bytes_read(), place));
+        let argv = guarded.as_deref().unwrap_or(argv);
+        let mut order = tools::order(argv, args, &session.host, self.limits())?;
         order.bounds.stream_bytes_max = usize::try_from(asked.most).unwrap_or(usize::MAX);
-        tools::of_file(&asked, &self.run(&session, order, cancel).await?)
+        let ended = self.run(&session, order, reply.cancel()).await?;
+        tools::of_file(&asked, place, &ended)
     }
 
     async fn network(
@@ -308,7 +304,7 @@ impl Ssh {
         let commands = tools::commands(tool, args)?;
         let orders: Result<Vec<_>, Failure> = commands
             .iter()
-            .map(|command| tools::order(command, args, &session.host, self.limits()))
+            .map(|command| tools::order(command.argv(), args, &session.host, self.limits()))
             .collect();
         let runs = orders?
             .into_iter()
@@ -317,18 +313,22 @@ impl Ssh {
         tools::of_network(tool, args, &session, ended)
     }
 
-    async fn batch(&self, call: &ToolCall, cancel: &Cancel) -> Result<Answer, Failure> {
-        let args = call.args();
+    async fn batch(&self, call: &ToolCall, reply: &ReplySink) -> Result<Answer, Failure> {
+        let (args, cancel) = (call.args(), reply.cancel());
         let session =
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(Tool::Batch, args)?;
-        let orders: Result<Vec<_>, Failure> = commands
+        let opened = self
+            .asking(&session)
+            .opened(commands.clone(), reply)
+            .await?;
+        let orders: Result<Vec<_>, Failure> = opened
+            .commands
             .iter()
-            .map(|command| tools::order(command, args, &session.host, self.limits()))
+            .map(|command| tools::order(command.argv(), args, &session.host, self.limits()))
             .collect();
         let (orders, total) = (orders?, commands.len());
-        self.held(&session, &commands, cancel).await?;
         let mut results = Vec::new();
         let mut all = true;
         if args.is_set("stop_on_error") {
@@ -509,9 +509,9 @@ impl ToolServer for Ssh {
                     .and_then(|id| self.sessions.end(id, call.session(), self.limits()))
                     .map(|()| Answer::text("disconnected"))
             }
-            Tool::Run | Tool::Hostname => self.one(tool, &call, &cancel).await,
-            Tool::Batch => self.batch(&call, &cancel).await,
-            Tool::CatFile => self.file(&call, &cancel).await,
+            Tool::Run | Tool::Hostname => self.one(tool, &call, &reply).await,
+            Tool::Batch => self.batch(&call, &reply).await,
+            Tool::CatFile => self.file(&call, &reply).await,
             Tool::Interfaces
             | Tool::Routes
             | Tool::Firewall
@@ -531,13 +531,19 @@ impl ToolServer for Ssh {
     fn session_ended(&self, session: &SessionRef) {
         self.sessions.end_all(session);
     }
+
+    fn measures(&self) -> Vec<Measure> {
+        let active = self.sessions.by_host(self.limits());
+        self.metrics
+            .measures(&active, &self.pool.counts, &self.pool.states())
+    }
 }
 
 /// States what commands are: the facts that rules look at.
 pub(crate) fn state(commands: &[Command], facts: &mut Facts) {
     let mut argv: Vec<Arc<str>> = Vec::new();
     let mut operands: Vec<Arc<str>> = Vec::new();
-    let mut paths = Vec::new();
+    let mut places = Vec::new();
     for command in commands {
         if !argv.is_empty() {
             argv.push(gate::facts::COMMANDS_APART.into());
@@ -546,13 +552,7 @@ pub(crate) fn state(commands: &[Command], facts: &mut Facts) {
         for operand in command.uses().operands {
             operands.push(operand.text.into());
             if operand.part == Part::Path {
-                paths.push(PathArgument {
-                    text: operand.text.to_owned(),
-                    role: Role::Path,
-                    content: false,
-                    // The links are at the other end.
-                    meaning: meanings(operand.text, None),
-                });
+                places.push(paths::argument(operand.text));
             }
         }
     }
@@ -578,25 +578,11 @@ pub(crate) fn state(commands: &[Command], facts: &mut Facts) {
     );
     // What it is let pass by is a rule about commands, not that it reads.
     let _ = facts.set(FactId::ReadsOnly, Fact::Known("no".into()));
-    facts.paths = if paths.is_empty() {
+    facts.paths = if places.is_empty() {
         Fact::Absent
     } else {
-        Fact::Known(paths)
+        Fact::Known(places)
     };
-}
-
-fn unled(host: &Host, error: &std::io::Error) -> Failure {
-    let wrong = match error.kind() {
-        std::io::ErrorKind::Unsupported => format!(
-            "{} has no SFTP server that could say where paths lead; have it run one, or set links: trusted for this host",
-            host.name
-        ),
-        _ => format!(
-            "{} did not say where the paths lead: {error}; the command did not run",
-            host.name
-        ),
-    };
-    Failure::new("paths_unchecked", wrong)
 }
 
 fn failure(host: &Host, fault: SlotFault) -> Failure {

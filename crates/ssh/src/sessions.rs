@@ -1,6 +1,6 @@
 //! Sessions: what `ssh_connect` gives, and who may use it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -139,6 +139,17 @@ impl Sessions {
             .collect();
         mine.sort_by(|a, b| (a.created_ms, &a.id).cmp(&(b.created_ms, &b.id)));
         mine
+    }
+
+    /// How many there are, by host.
+    pub fn by_host(&self, limits: &Limits) -> BTreeMap<String, u64> {
+        let mut all = self.all();
+        self.expire(&mut all, limits);
+        let mut counts = BTreeMap::new();
+        for session in all.values() {
+            *counts.entry(session.host.name.clone()).or_default() += 1;
+        }
+        counts
     }
 
     /// Ends all sessions of an owner.

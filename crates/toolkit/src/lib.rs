@@ -12,6 +12,7 @@ pub mod cancel;
 pub mod face;
 pub mod jobs;
 pub mod mcp;
+pub mod measure;
 pub mod options;
 pub mod outputs;
 pub mod reasons;

@@ -144,6 +144,12 @@ impl Options {
         self.values.insert(name, value);
     }
 
+    /// A value, where one was given.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&OptionValue> {
+        self.values.get(name)
+    }
+
     /// A text or a word, where it was given.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::server::Failure;
 
-/// The code of JSON-RPC for a refusal by the gate.
-const REFUSED: i32 = -32_001;
+/// The code of JSON-RPC for a refusal by the gate: outside of −32768 to −32000, which JSON-RPC reserves, as
+/// SDKs give codes in there meanings of their own (−32001 is a request that timed out).
+const REFUSED: i32 = -31_001;
 
 /// The error code of JSON-RPC under which MCP clients are refused.
 #[must_use]
@@ -34,6 +35,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::PinsUnreadable
         | Reason::UnseenName
         | Reason::UnknownTool
+        | Reason::Inspected
         | Reason::Journal
         | Reason::Draining
         | Reason::RateLimit
@@ -60,7 +62,8 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::FactsChanged
         | Reason::DefinitionChanged
         | Reason::UnseenName
-        | Reason::UnknownTool => StatusCode::FORBIDDEN,
+        | Reason::UnknownTool
+        | Reason::Inspected => StatusCode::FORBIDDEN,
         Reason::ApprovalQueueFull
         | Reason::ApprovalTooManyWaiting
         | Reason::ApprovalTooManyAsked

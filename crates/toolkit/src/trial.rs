@@ -119,6 +119,8 @@ impl Trial {
             version: "v1".into(),
             limits,
             approval: gate::approval::Options::default(),
+            inspect: Arc::default(),
+            flow: Arc::default(),
         };
         let id = PeerId::server(server.identity().name);
         Ok(Self {
@@ -165,6 +167,21 @@ impl Trial {
         sent.map_err(|unsent: Unsent<Raw>| format!("{:?}", unsent.why))
     }
 
+    /// A call as a Modern client writes it.
+    fn frame(&self, tool: &str, arguments: &Value) -> Value {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        json!({
+            "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {
+                "name": tool, "arguments": arguments,
+                "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {}
+                }
+            }
+        })
+    }
+
     /// Calls a tool as a Modern client does; gives the result of the reply. `Err` is a refusal of the gate,
     /// or an error of the protocol.
     ///
@@ -177,17 +194,7 @@ impl Trial {
         tool: &str,
         arguments: Value,
     ) -> Result<Value, String> {
-        let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let frame = json!({
-            "jsonrpc": "2.0", "id": id, "method": "tools/call",
-            "params": {
-                "name": tool, "arguments": arguments,
-                "_meta": {
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientCapabilities": {}
-                }
-            }
-        });
+        let frame = self.frame(tool, &arguments);
         let mut facts = Facts {
             method: "tools/call".into(),
             tool_name: Fact::Known(tool.to_owned()),
@@ -215,7 +222,7 @@ impl Trial {
             Admission::Pending(_) => return Err("a person has to be asked".into()),
             Admission::Refused(refusal) => return Err(refusal.to_string()),
         };
-        let (spent, flight) = permit
+        let (spent, mut flight) = permit
             .spend(self.builtin.id())
             .map_err(|_| "the permit is for another peer")?;
         let mut exchange = session
@@ -223,8 +230,16 @@ impl Trial {
             .map_err(|unsent| format!("{:?}", unsent.why))?;
         let mut reply = None;
         while let Some(arrival) = exchange.next().await {
-            if let Arrival::Reply(told) = arrival {
-                reply = Some(told.bytes);
+            match arrival {
+                Arrival::Reply(told) => reply = Some(told.bytes),
+                Arrival::News(_) => {}
+                Arrival::Found(mut found) => {
+                    let places = std::mem::take(&mut found.paths);
+                    flight
+                        .narrow(|facts| facts.add_paths(places))
+                        .map_err(|refusal| refusal.to_string())?;
+                    found.may_go_on();
+                }
             }
         }
         flight.finish(gate::Outcome::default());

@@ -33,7 +33,8 @@ const ARROWS: &[(&str, May)] = &[
         May::Use(&["gate", "wire", "models", "mcp", "state"]),
     ),
     ("ssh", May::Use(&["toolkit", "gate", "net", "state"])),
-    ("pbpk", May::Use(&[])),
+    ("tables", May::Use(&[])),
+    ("pbpk", May::Use(&["tables"])),
     (
         "simulation",
         May::Use(&["toolkit", "gate", "pbpk", "state", "net"]),

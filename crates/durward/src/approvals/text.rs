@@ -40,6 +40,11 @@ pub fn question(question: &Value, out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     line("arguments", text("arguments"))?;
+    let change = question.get("change").and_then(Value::as_array);
+    let change = change.into_iter().flatten().filter_map(Value::as_str);
+    for (number, part) in change.enumerate() {
+        line(if number == 0 { "change" } else { "" }, Some(shown(part)))?;
+    }
     if question.get("is_cut").and_then(Value::as_bool) == Some(true) {
         let told = "part of this is too long to be shown; a yes has to be confirmed";
         line("", Some(told.to_owned()))?;
@@ -54,6 +59,10 @@ pub fn question(question: &Value, out: &mut dyn Write) -> io::Result<()> {
         _ => "",
     };
     line("caller", Some(format!("{who}{direction}")))?;
+    let labelled = question.get("labelled_by").and_then(Value::as_array);
+    for by in labelled.into_iter().flatten().filter_map(Value::as_str) {
+        line("session", Some(shown(by)))?;
+    }
     let rule = text("rule").unwrap_or_default();
     line(
         "rule",

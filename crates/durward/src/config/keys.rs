@@ -207,6 +207,18 @@ pub const KEYS: &[Key] = &[
         "that of `pin`",
         "for this server alone",
     ),
+    live(
+        "servers.*.labels",
+        "a list of untrusted and private",
+        "none",
+        "labels that a caller's session gets with whatever the server says: rules can ask for them as `session_labels`",
+    ),
+    live(
+        "servers.*.tool_labels",
+        "a map of untrusted, private, untrusted+private or none by tool",
+        "those of `labels`",
+        "the same for the results of single tools",
+    ),
     key(
         "models.providers.*.kind",
         "openai, anthropic, google, azure, mistral, deepseek, groq, cerebras, sambanova, cohere, local or mock",
@@ -363,24 +375,66 @@ pub const KEYS: &[Key] = &[
         "16384",
         "tokens that are reserved for a reply where the request names no most",
     ),
+    live(
+        "inspect",
+        "a map of rules by name",
+        "nothing is looked for",
+        "what is looked for in requests and results, and what is done where it is found; the rule's name stands in the place of what is masked",
+    ),
+    live(
+        "inspect.*.secrets",
+        "all, or a list of kinds",
+        "",
+        "secrets of these kinds; below",
+    ),
+    live(
+        "inspect.*.patterns",
+        "a list of regular expressions",
+        "",
+        "whatever matches one of them; at most 64, of 1024 bytes each",
+    ),
+    live(
+        "inspect.*.on",
+        "requests, results or both",
+        "both",
+        "which messages are looked at; with `results` also what else a server says",
+    ),
+    live(
+        "inspect.*.servers",
+        "a list of servers",
+        "all",
+        "for these servers only",
+    ),
+    live(
+        "inspect.*.action",
+        "mask, deny, ask or label",
+        "",
+        "the match is replaced, the message is refused, a person is asked, or the session is labelled and nothing else",
+    ),
+    live(
+        "inspect.*.labels",
+        "a list of untrusted and private",
+        "none",
+        "labels that the session gets where something is found",
+    ),
     live("policy", "path", "the starter policy", "the rules"),
     live(
         "limits.requests.rate",
         "rate",
-        "10/s",
-        "calls and lists over all sessions",
+        "20/s",
+        "calls and lists of one caller, over all sessions",
     ),
     live(
         "limits.requests.burst",
         "number",
-        "50",
+        "200",
         "how many may come at once",
     ),
     live(
         "limits.per_tool.calls",
         "number",
-        "30",
-        "calls of one tool in one session within `window`",
+        "240",
+        "calls of one tool by one caller within `window`, over all sessions",
     ),
     live(
         "limits.per_tool.window",
@@ -397,8 +451,8 @@ pub const KEYS: &[Key] = &[
     live(
         "limits.concurrency",
         "number",
-        "64",
-        "calls under way at once in one session",
+        "256",
+        "calls of one caller under way at once, over all sessions",
     ),
     live(
         "limits.response_bytes",
@@ -459,6 +513,12 @@ pub const KEYS: &[Key] = &[
         "a map of spans of time by tool",
         "none",
         "the same for single tools, of whichever server",
+    ),
+    key(
+        "refusals",
+        "result or error",
+        "result",
+        "what a refused tool call is answered with: a tool result with `isError`, after which agents go on, or a JSON-RPC error",
     ),
     key(
         "breaker.failures",
@@ -590,6 +650,13 @@ pub fn page(out: &mut dyn Write) -> io::Result<()> {
         .try_for_each(|wired| options(wired, out))?;
     writeln!(
         out,
+        "\n## Kinds of secrets\n\n| `secrets` | what is looked for |\n|---|---|"
+    )?;
+    for kind in gate::inspect::secrets::SECRETS {
+        writeln!(out, "| `{}` | {} |", kind.name, kind.about)?;
+    }
+    writeln!(
+        out,
         "\n## Not built yet\n\nRefused by name, so that a file written for them is not misread.\n"
     )?;
     for (path, about) in LATER {
@@ -650,7 +717,7 @@ models:
     smart: { tiers: [openai/gpt-5, local/plain], deadline: 60s }
 policy: policy.json
 limits:
-  requests: { rate: 10/s, burst: 50 }
-  per_tool: { calls: 30, window: 60s, then: hitl }
+  requests: { rate: 20/s, burst: 200 }
+  per_tool: { calls: 240, window: 60s, then: hitl }
 approval: { timeout: 50s, remember: 10m }
 ";

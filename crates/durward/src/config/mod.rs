@@ -6,6 +6,7 @@
 mod expand;
 mod fault;
 mod file;
+pub mod inspect;
 pub mod keys;
 pub mod models;
 mod node;

@@ -6,14 +6,15 @@ use super::fault::Fault;
 use super::section::Section;
 use super::values::{Size, Span};
 
-/// Reads the options that a section gives.
+/// Reads the options that a section gives; where it gives none, what was `found` elsewhere holds.
 ///
 /// # Errors
 /// A [`Fault`] where a value is not of its kind, is out of bounds, or a required one is not given.
-pub fn read(section: &Section<'_>, known: &[OptionDef]) -> Result<Options, Fault> {
+pub fn read(section: &Section<'_>, known: &[OptionDef], found: &Options) -> Result<Options, Fault> {
     let mut options = Options::default();
     for option in known {
-        match value(section, option)? {
+        let given = value(section, option)?;
+        match given.or_else(|| found.get(option.name).cloned()) {
             Some(value) => options.set(option.name, value),
             None if option.required => {
                 let missing = format!("needs {}: {}", option.name, option.about);
@@ -84,7 +85,7 @@ mod tests {
             home: None,
         };
         let section = Section::map_of(&reader, &root, "servers.sim");
-        read(&section, TABLE).map_err(|fault| fault.to_string())
+        read(&section, TABLE, &Options::default()).map_err(|fault| fault.to_string())
     }
 
     #[test]

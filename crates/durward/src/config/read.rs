@@ -6,6 +6,7 @@ use gate::limits::{
 };
 
 use super::fault::Fault;
+use super::inspect;
 use super::keys::SERVERS_ALIAS;
 use super::models;
 use super::node::{self, Value};
@@ -35,6 +36,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     );
     settings.servers = servers(&top, &mut warnings)?;
     settings.models = models::read(&top, &mut warnings)?;
+    settings.inspect = inspect::read(&top, &settings.servers, &mut warnings)?;
     if let Some(policy) = top.path("policy")? {
         settings.policy = policy.map(Some);
     }
@@ -53,6 +55,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
             origin: Origin::File(member.node.at),
         };
     }
+    replace(&mut settings.refusals, top.choice("refusals")?);
     let breaker = top.section("breaker")?;
     let span = || Span(BREAKER_OPEN_MS.0)..=Span(BREAKER_OPEN_MS.1);
     let failures = breaker.number("failures", 1..=BREAKER_FAILURES_MAX)?;

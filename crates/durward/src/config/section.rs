@@ -13,7 +13,7 @@ use super::fault::{Fault, Position};
 use super::keys;
 use super::node::{Member, Node, Value};
 use super::settings::{Origin, Setting};
-use super::values::{Choice, digits};
+use super::values::{self, Choice, digits};
 use crate::builtin;
 
 /// Most elements of one list, and most members of one map.
@@ -122,6 +122,11 @@ impl<'r> Section<'r> {
         } else {
             format!("{}.{member}", self.path)
         }
+    }
+
+    /// The variables of the environment.
+    pub fn variable(&self) -> &'r dyn Fn(&str) -> Option<OsString> {
+        self.reader.variable
     }
 
     /// A member, where it is given.
@@ -356,16 +361,12 @@ impl<'r> Section<'r> {
     pub fn choice<T: Choice>(&self, name: &str) -> Result<Option<Setting<T>>, Fault> {
         let words: Vec<&'static str> = T::WORDS.iter().map(|(word, _)| *word).collect();
         self.read(name, |text| {
-            T::WORDS
-                .iter()
-                .find(|(word, _)| *word == text)
-                .map(|(_, value)| *value)
-                .ok_or_else(|| match nearest(text, &words) {
-                    Some(near) => {
-                        format!("is none of {}; did you mean \"{near}\"?", words.join(", "))
-                    }
-                    None => format!("is none of {}", words.join(", ")),
-                })
+            values::of_word(text).ok_or_else(|| match nearest(text, &words) {
+                Some(near) => {
+                    format!("is none of {}; did you mean \"{near}\"?", words.join(", "))
+                }
+                None => format!("is none of {}", words.join(", ")),
+            })
         })
     }
 

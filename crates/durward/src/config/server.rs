@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use gate::flow::OfServer;
 use mcp::describe::{ArgumentRoles, Said};
 use mcp::upstream::http::{Target, TargetFault};
 use net::confine::Sandbox;
 
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
+use super::inspect;
 use super::node::Member;
 use super::options;
 use super::section::Section;
@@ -54,6 +56,8 @@ pub struct Server {
     /// Most processes of it at once.
     pub processes_max: Option<Setting<u64>>,
     pub pin: Option<Setting<Pin>>,
+    /// The labels that its results get.
+    pub labels: OfServer,
     /// How it reads its arguments.
     pub reads: Reads,
 }
@@ -117,6 +121,7 @@ pub fn read(
         tool_timeout: tool_timeouts(&section)?,
         processes_max: section.number("processes_max", 1..=PROCESSES_MAX)?,
         pin: section.choice("pin")?,
+        labels: inspect::labels_of(&section)?,
         reads,
     })
 }
@@ -166,9 +171,21 @@ fn builtin(section: &Section<'_>) -> Result<Option<Configured>, Fault> {
             return Err(section.fault(key, "says how a server is reached, and builtin is given"));
         }
     }
+    let found = match wired.value.environment {
+        Some((key, word, read))
+            if section
+                .read(key, |text| Ok(text == word))?
+                .is_some_and(|asked| asked.value) =>
+        {
+            read(section.variable()).map_err(|wrong| {
+                section.fault(key, format!("asks for what cannot be used: {wrong}"))
+            })?
+        }
+        _ => toolkit::options::Options::default(),
+    };
     Ok(Some(Configured {
         wired: wired.value,
-        options: options::read(section, wired.value.options)?,
+        options: options::read(section, wired.value.options, &found)?,
         base: section.base().to_path_buf(),
     }))
 }

@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use gate::flow::{Flow, OfServer, Sessions};
 use gate::limits::{Rate, Then};
+use mcp::message::refusal::Refusals;
 use net::confine::Confine;
 
 use super::fault::Position;
+use super::inspect::Inspect;
 use super::models::Models;
 use super::server::Server;
 use super::values::{self, Links, Listen, Pin, Size, Span, Sync};
@@ -174,6 +178,7 @@ pub struct Settings {
     /// In the order of the file.
     pub servers: Vec<Server>,
     pub models: Models,
+    pub inspect: Inspect,
     pub policy: Setting<Option<PathBuf>>,
     pub limits: Limits,
     pub approval: Approval,
@@ -182,6 +187,8 @@ pub struct Settings {
     /// The file that is given each head of the journal.
     pub witness: Option<Setting<PathBuf>>,
     pub call_timeout: Setting<Span>,
+    /// What a refused tool call is answered with.
+    pub refusals: Setting<Refusals>,
     /// Of single tools, of whichever server.
     pub tool_timeout: Setting<Vec<(String, Span)>>,
     /// Absent: where the environment says.
@@ -226,6 +233,7 @@ impl Default for Settings {
             listen: Setting::default(Listen::Address(SocketAddr::from(([127, 0, 0, 1], 8765)))),
             servers: Vec::new(),
             models: Models::default(),
+            inspect: Inspect::default(),
             policy: Setting::default(None),
             limits: Limits::default(),
             approval: Approval::default(),
@@ -233,6 +241,7 @@ impl Default for Settings {
             sync: Setting::default(Sync::Interval),
             witness: None,
             call_timeout: Setting::default(Span(300_000)),
+            refusals: Setting::default(Refusals::default()),
             tool_timeout: Setting::default(Vec::new()),
             state_dir: None,
             confine: Setting::default(Confine::Auto),
@@ -273,6 +282,16 @@ impl Settings {
             }
         }
         (self.policy.value.as_deref(), self.policy.origin)
+    }
+
+    /// Which results are labelled how. What has been labelled stays where it is kept.
+    pub fn flow(&self, sessions: &Arc<Sessions>) -> Arc<Flow> {
+        let labelled = self
+            .servers
+            .iter()
+            .filter(|server| server.labels != OfServer::default());
+        let servers = labelled.map(|server| (server.name.clone(), server.labels.clone()));
+        Arc::new(Flow::new(servers.collect(), Arc::clone(sessions)))
     }
 
     /// How long this server may take to answer.
@@ -344,12 +363,16 @@ impl Settings {
             }),
         ];
         rows.extend(self.models.rows());
+        rows.extend(self.inspect.row());
         rows.extend(self.limit_rows());
         rows.extend(self.approval_rows());
         rows.extend([
             row("journal.sync", &self.sync, ToString::to_string),
             row("call_timeout", &self.call_timeout, ToString::to_string),
             row("tool_timeout", &self.tool_timeout, |tools| spans(tools)),
+            row("refusals", &self.refusals, |refusals| {
+                values::word(*refusals).to_owned()
+            }),
             row(
                 "breaker.failures",
                 &self.breaker.failures,

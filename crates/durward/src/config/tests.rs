@@ -60,7 +60,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, models, policy, limits, approval, journal, call_timeout, tool_timeout, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin",
         ),
     ]);
 }
@@ -475,6 +475,7 @@ models:
   stall: 20s
   stream_max: 2h
   reserve: 100
+inspect: { keys: { secrets: [aws, jwt], on: requests, servers: [files], action: mask, labels: [private] } }
 policy: ${DIR}/policy.json
 limits:
   requests: { rate: 90/m, burst: 7 }
@@ -529,6 +530,7 @@ fn every_key_of_the_catalogue_is_read() {
             "20s",
             "2h",
             "100",
+            "keys mask",
             "90/m",
             "7",
             "3",

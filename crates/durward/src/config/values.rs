@@ -161,6 +161,12 @@ pub trait Choice: Copy + 'static {
     const WORDS: &'static [(&'static str, Self)];
 }
 
+/// The value of a word.
+pub fn of_word<T: Choice>(word: &str) -> Option<T> {
+    let found = T::WORDS.iter().find(|(known, _)| *known == word);
+    found.map(|(_, value)| *value)
+}
+
 /// The word for a value.
 pub fn word<T: Choice + PartialEq>(value: T) -> &'static str {
     T::WORDS
@@ -289,6 +295,11 @@ choice! {
 }
 
 /// The word of the configuration.
+impl Choice for mcp::message::refusal::Refusals {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("result", Self::Result), ("error", Self::Error)];
+}
+
 impl Choice for net::confine::Confine {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("auto", Self::Auto),

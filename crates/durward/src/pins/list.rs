@@ -24,7 +24,7 @@ pub(super) fn run(args: &ListArgs, places: &Places, out: &mut dyn Write) -> Resu
             .iter()
             .map(|(server, book)| match book {
                 Err(error) => {
-                    json!({"server": server, "error": error.to_string(), "reason": error.label()})
+                    json!({"server": server, "error": error.to_string(), "reason": error.fault().label()})
                 }
                 Ok(book) => {
                     let book = book.clone().unwrap_or_default();

@@ -13,7 +13,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gate::journal::{Config, Record};
+use gate::closed_set;
+use gate::journal::{Component, Config, ConfigEvent, Record};
 use gate::limits::Limits;
 use gate::policy::Policy;
 use gate::{Gate, World};
@@ -37,27 +38,16 @@ const LOOK_MS: u64 = 500;
 /// Shortest time between two reloads, in milliseconds: a storm of requests becomes a few.
 const GAP_MS_MIN: u64 = 100;
 
-/// What asked for a reload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// The signal.
-    Sighup,
-    /// A file that looks otherwise than before.
-    File,
-    /// `durward reload`.
-    Command,
+closed_set! {
+    /// What asked for a reload.
+    pub enum Change {
+        Sighup "sighup": "the signal SIGHUP";
+        File "file": "a file that has changed on disk";
+        Command "command": "`durward reload`";
+    }
 }
 
 impl Change {
-    /// The word in the journal.
-    fn label(self) -> &'static str {
-        match self {
-            Self::Sighup => "sighup",
-            Self::File => "file",
-            Self::Command => "command",
-        }
-    }
-
     /// Whether someone asked for it: then it is taken up, changed or not. Links that rules lead through
     /// may mean something else now.
     fn is_explicit(self) -> bool {
@@ -122,7 +112,7 @@ pub enum Outcome {
 #[derive(Debug)]
 struct Fault {
     /// `configuration` or `policy`.
-    component: &'static str,
+    component: Component,
     file: Option<PathBuf>,
     message: String,
 }
@@ -303,12 +293,12 @@ impl Reloader {
         found.changed.then_some(Change::File)
     }
 
-    fn component_of(&self, file: &Path) -> &'static str {
+    fn component_of(&self, file: &Path) -> Component {
         let policy = self.in_force.policy_file.as_ref();
         if policy.is_some_and(|policy| self.places.absolute(policy) == file) {
-            "policy"
+            Component::Policy
         } else {
-            "configuration"
+            Component::Configuration
         }
     }
 
@@ -318,7 +308,7 @@ impl Reloader {
         let prepared = tokio::task::spawn_blocking(move || prepare(&asked, places)).await;
         let prepared = prepared.unwrap_or_else(|error| {
             Err(Fault {
-                component: "policy",
+                component: Component::Policy,
                 file: None,
                 message: error.to_string(),
             })
@@ -358,17 +348,7 @@ impl Reloader {
         }
         let digest = policy.digest().to_owned();
         if new_config {
-            let file = settings
-                .file
-                .as_ref()
-                .map(|file| file.display().to_string());
-            let versions = (
-                self.in_force.config_version,
-                self.in_force.config_version + 1,
-            );
-            let checksum = settings.checksum.as_deref();
-            self.record_update(change, "configuration", versions, file.as_deref(), checksum);
-            self.in_force.config_version = versions.1;
+            self.record_configuration(change, &settings);
         }
         if new_policy {
             let file = policy_file.as_ref().map(|file| file.display().to_string());
@@ -377,7 +357,13 @@ impl Reloader {
                 self.in_force.policy_version + 1,
             );
             let source = file.as_deref().unwrap_or("starter");
-            self.record_update(change, "policy", versions, Some(source), Some(&digest));
+            self.record_update(
+                change,
+                Component::Policy,
+                versions,
+                Some(source),
+                Some(&digest),
+            );
             self.in_force.policy_version = versions.1;
         }
         let version = format!("v{}", self.in_force.policy_version);
@@ -386,6 +372,8 @@ impl Reloader {
             version: version.clone(),
             limits,
             approval,
+            inspect: settings.inspect.for_gate(),
+            flow: settings.flow(self.gate.world().flow.sessions()),
         });
         let restart = needs_restart(&self.asked, &self.in_force.started, &settings);
         self.in_force.policy_digest.clone_from(&digest);
@@ -399,42 +387,50 @@ impl Reloader {
         }
     }
 
+    fn record_configuration(&mut self, change: Change, settings: &Settings) {
+        let file = settings.file.as_ref();
+        let file = file.map(|file| file.display().to_string());
+        let version = self.in_force.config_version;
+        let checksum = settings.checksum.as_deref();
+        let (component, versions) = (Component::Configuration, (version, version + 1));
+        self.record_update(change, component, versions, file.as_deref(), checksum);
+        self.in_force.config_version = versions.1;
+    }
+
     fn record_update(
         &self,
         change: Change,
-        component: &str,
+        component: Component,
         (before, now): (u64, u64),
         source: Option<&str>,
         checksum: Option<&str>,
     ) {
         let (before, now) = (format!("v{before}"), format!("v{now}"));
         self.record(&Config {
-            event: "updated",
             component: Some(component),
             version: Some(&now),
             previous_version: Some(&before),
-            change_type: Some(change.label()),
+            change_type: Some(change.into()),
             source,
             checksum,
-            ..Config::default()
+            ..Config::of(ConfigEvent::Updated)
         });
     }
 
     fn record_fault(&self, change: Change, fault: &Fault) {
         let version = match fault.component {
-            "policy" => self.in_force.policy_version,
+            Component::Policy => self.in_force.policy_version,
             _ => self.in_force.config_version,
         };
         let version = format!("v{version}");
         let file = fault.file.as_ref().map(|file| file.display().to_string());
         self.record(&Config {
-            event: "validation_failed",
             component: Some(fault.component),
             version: Some(&version),
-            change_type: Some(change.label()),
+            change_type: Some(change.into()),
             source: file.as_deref(),
             message: Some(&fault.message),
-            ..Config::default()
+            ..Config::of(ConfigEvent::ValidationFailed)
         });
     }
 
@@ -458,7 +454,7 @@ fn policy_of(asked: &Asked, settings: &Settings) -> Result<Option<PathBuf>, Stri
 /// Reads and compiles everything anew. Nothing is changed by it.
 fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
     let of_config = |message| Fault {
-        component: "configuration",
+        component: Component::Configuration,
         file: None,
         message,
     };
@@ -486,7 +482,7 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
             beside,
         }),
         Err(message) => Err(Fault {
-            component: "policy",
+            component: Component::Policy,
             file,
             message,
         }),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::flags::{ApprovalArgs, RunTransport, ScreeningArgs, Sync, tool_timeout};
+use crate::flags::{ApprovalArgs, RefusalArgs, RunTransport, ScreeningArgs, Sync, tool_timeout};
 use crate::names::server_name;
 
 pub const HELP: &str = "\
@@ -83,6 +83,9 @@ pub struct RunArgs {
     /// What is done about what servers say of themselves
     #[command(flatten)]
     pub screening: ScreeningArgs,
+    /// How refused calls are answered
+    #[command(flatten)]
+    pub refusals: RefusalArgs,
     /// How much callers may
     #[command(flatten)]
     pub limits: crate::limits::LimitArgs,

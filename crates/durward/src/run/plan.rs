@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gate::journal::SyncPolicy;
 use gate::limits::Limits;
+use mcp::message::refusal::Refusals;
 
 use super::RunArgs;
 use crate::config::Settings;
@@ -33,6 +34,7 @@ pub(super) struct Plan {
     pub approval: gate::approval::Options,
     pub descriptions: mcp::descriptions::Options,
     pub pins: gate::pins::PinOptions,
+    pub refusals: Refusals,
     pub limits: Limits,
 }
 
@@ -85,6 +87,7 @@ impl Plan {
             approval: args.approval.options(&settings.approval),
             descriptions: screening::descriptions(&args.screening, settings),
             pins: screening::pins(&args.screening, settings, server, places),
+            refusals: args.refusals.over(settings),
             limits: args
                 .limits
                 .over(settings.limits.for_gate())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::Gate;
-use gate::journal::{Record, System};
+use gate::journal::{Component, Level, Record, System, SystemEvent};
 use gate::paths::PathView;
 use mcp::call::ServerOptions;
 use mcp::http::Face;
@@ -61,6 +61,7 @@ pub fn options(
         roles: planned.reads.arguments.clone(),
         descriptions: plan.descriptions.clone(),
         pins: planned.pins.clone(),
+        refusals: plan.refusals,
     }
 }
 
@@ -139,7 +140,7 @@ impl Changes {
         }
         group.add(&planned.name);
         self.served().insert(planned.name.clone(), server.clone());
-        record(gate, "server_added", &planned.name);
+        record(gate, SystemEvent::ServerAdded, &planned.name);
         None
     }
 
@@ -148,7 +149,7 @@ impl Changes {
         let removed = self.face.remove(name).await;
         let ruled = self.ruled.iter().find(|(_, group)| group.remove(name));
         if let (true, Some((gate, _))) = (removed, ruled) {
-            record(gate, "server_removed", name);
+            record(gate, SystemEvent::ServerRemoved, name);
         }
     }
 }
@@ -163,14 +164,13 @@ impl Beside for Changes {
     }
 }
 
-fn record(gate: &Gate, event: &'static str, name: &str) {
-    tracing::info!(target: "reload", server = name, "{event}");
+fn record(gate: &Gate, event: SystemEvent, name: &str) {
+    tracing::info!(target: "reload", server = name, "{}", event.label());
     let record = System {
-        event,
-        level: Some("info"),
-        component: Some("serve"),
+        level: Some(Level::Info),
+        component: Some(Component::Serve),
         backend_id: Some(name),
-        ..System::default()
+        ..System::of(event)
     };
     // A journal that fails here fails the gate as well.
     drop(gate.record(&Record::System(&record)));

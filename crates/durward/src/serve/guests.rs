@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gate::identity::{Authenticate as _, Credential, IdentityFault, KeyHolders, KeyRing};
-use gate::journal::{Auth, Record};
+use gate::journal::{Auth, AuthEvent, Record, Status};
 use gate::{Caller, Clock as _, Gate};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
@@ -72,11 +72,10 @@ impl Guests {
         }
         for (fault, count) in self.holders.take_refused() {
             let record = Auth {
-                event: "key_refused",
-                status: Some("Failure"),
-                reason: Some(fault.label()),
+                status: Some(Status::Failure),
+                reason: Some(fault.into()),
                 coalesced: Some(count),
-                ..Auth::default()
+                ..Auth::of(AuthEvent::KeyRefused)
             };
             // A journal that fails here fails the gate as well.
             drop(gate.record(&Record::Auth(&record)));

@@ -7,13 +7,14 @@ use gate::Gate;
 use gate::admit::{TIME_CLASSES_US, Tallied};
 use mcp::http::{Counted, Face};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode, encode_registry};
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use toolkit::breaker::METRIC;
+use toolkit::measure::{Measure, Measured};
 
 /// The text for one scrape.
 ///
@@ -32,6 +33,7 @@ pub fn text(
         control: gates.iter().map(|gate| gate.control_counts()).collect(),
         breakers,
         models: models.map_or_else(Vec::new, models::Face::counted),
+        measures: face.measures(),
         failed: gates.iter().any(|gate| gate.has_failed()),
         sessions: counts.sessions,
         servers: counts.servers,
@@ -39,12 +41,55 @@ pub fn text(
     })
 }
 
-fn written(scrape: Scrape) -> Result<String, fmt::Error> {
+fn written(mut scrape: Scrape) -> Result<String, fmt::Error> {
+    let of_builtins = OfBuiltins(std::mem::take(&mut scrape.measures));
     let mut registry = Registry::with_prefix("durward");
     registry.register_collector(Box::new(scrape));
     let mut out = String::new();
+    encode_registry(&mut out, &registry)?;
+    // These have names of their own.
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(of_builtins));
     encode(&mut out, &registry)?;
     Ok(out)
+}
+
+/// What the built-in servers count.
+#[derive(Debug)]
+struct OfBuiltins(Vec<Measure>);
+
+impl Collector for OfBuiltins {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut measures = self.0.clone();
+        // Two servers of a kind have the same names.
+        measures.sort_by_key(|measure| measure.name);
+        for family in measures.chunk_by(|a, b| a.name == b.name) {
+            let Some(first) = family.first() else {
+                continue;
+            };
+            let kind = match first.value {
+                Measured::Count(_) => MetricType::Counter,
+                Measured::Level(_) => MetricType::Gauge,
+                Measured::Times { .. } => MetricType::Histogram,
+            };
+            let mut metric = encoder.encode_descriptor(first.name, first.about, None, kind)?;
+            for measure in family {
+                let mut of = metric.encode_family(&measure.labels)?;
+                match &measure.value {
+                    Measured::Count(count) => ConstCounter::new(*count).encode(of)?,
+                    Measured::Level(level) => {
+                        let level = i64::try_from(*level).unwrap_or(i64::MAX);
+                        ConstGauge::new(level).encode(of)?;
+                    }
+                    Measured::Times { sum_s, classes } => {
+                        let count = classes.iter().map(|(_, count)| count).sum();
+                        of.encode_histogram::<NoLabelSet>(*sum_s, count, classes, None)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Everything at one moment.
@@ -54,6 +99,7 @@ struct Scrape {
     control: Vec<Vec<(&'static str, u64)>>,
     breakers: Vec<(String, Counted)>,
     models: Vec<models::Counted>,
+    measures: Vec<Measure>,
     failed: bool,
     sessions: usize,
     servers: usize,
@@ -233,6 +279,24 @@ mod tests {
                 attempts: vec![("served", 2)],
                 tokens: vec![("input", 3)],
             }],
+            measures: vec![
+                Measure::new(
+                    "mcp_ssh_commands",
+                    "Commands",
+                    &[("host", "a\"b\nc")],
+                    Measured::Count(2),
+                ),
+                Measure::new(
+                    "mcp_ssh_command_duration_seconds",
+                    "Times",
+                    &[("host", "a")],
+                    Measured::Times {
+                        sum_s: 0.5,
+                        classes: vec![(0.1, 1), (f64::INFINITY, 1)],
+                    },
+                ),
+                Measure::new("mcp_pool_hits", "Hits", &[], Measured::Count(3)),
+            ],
             failed: false,
             sessions: 1,
             servers: 1,
@@ -263,7 +327,14 @@ mod tests {
                 line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
             }
         }
-        assert_eq!(families.len(), 11, "{families:?}");
+        assert_eq!(families.len(), 14, "{families:?}");
+        for line in [
+            "mcp_ssh_commands_total{host=\"a\\\"b\\nc\"} 2",
+            "mcp_ssh_command_duration_seconds_bucket{le=\"+Inf\",host=\"a\"} 2",
+            "mcp_pool_hits_total 3",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
         let opened = r#"durward_breaker_events_total{target="files",event="opened"} 1"#;
         assert!(text.contains(opened), "{text}");
     }

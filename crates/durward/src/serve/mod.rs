@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gate::journal::{Config, Journal, Record, System};
+use gate::journal::{Component, Config, ConfigEvent, Journal, Level, Record, System, SystemEvent};
 use gate::{Gate, World};
 use mcp::http::Face;
 use net::http::server::{self, Listener};
@@ -28,7 +28,9 @@ use crate::config::{self, Settings};
 use crate::control::directory::Socket;
 use crate::control::server as control;
 use crate::failure::Failure;
-use crate::flags::{ApprovalArgs, Given, ScreeningArgs, Sync, sync_policy, tool_timeout};
+use crate::flags::{
+    ApprovalArgs, Given, RefusalArgs, ScreeningArgs, Sync, sync_policy, tool_timeout,
+};
 use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, SystemClock};
 use crate::names::server_name;
@@ -106,6 +108,9 @@ pub struct ServeArgs {
     /// A further value of Origin that is answered to; repeatable
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
+    /// The server that answers at / and /mcp as well
+    #[arg(long, value_name = "NAME")]
+    pub root: Option<String>,
     /// Answer nobody without a key, even where there is none yet
     #[arg(long)]
     pub require_key: bool,
@@ -115,6 +120,9 @@ pub struct ServeArgs {
     /// How calls wait for a person
     #[command(flatten)]
     pub approval: ApprovalArgs,
+    /// How refused calls are answered
+    #[command(flatten)]
+    pub refusals: RefusalArgs,
     /// How much callers may
     #[command(flatten)]
     pub limits: crate::limits::LimitArgs,
@@ -332,6 +340,8 @@ impl Ruled {
             version: "v1".into(),
             limits: plan.limits,
             approval: plan.approval,
+            inspect: Arc::clone(&plan.inspect),
+            flow: Arc::clone(&plan.flow),
         };
         let salt = u64::from_le_bytes(random);
         let gate = Gate::new(world, Arc::clone(journal), Arc::clone(clock) as _, salt);
@@ -408,12 +418,11 @@ fn record_policy(
 ) -> Result<(), Failure> {
     let source = file.map(|file| file.display().to_string());
     let loaded = Config {
-        event: "loaded",
-        component: Some("policy"),
+        component: Some(Component::Policy),
         version: Some("v1"),
         source: Some(source.as_deref().unwrap_or("starter")),
         checksum: Some(digest),
-        ..Config::default()
+        ..Config::of(ConfigEvent::Loaded)
     };
     journal
         .append(local::now_ms(), &Record::Config(&loaded))
@@ -466,6 +475,7 @@ impl Serving {
             models: models.clone(),
             gates: gates.clone(),
             simulation: plan.simulation().map(str::to_owned),
+            root: plan.root.clone(),
         };
         let router = Router::new(faces::of(&site), guests)
             .map_err(|clash| Failure::configuration(clash.to_string()))?;
@@ -529,12 +539,11 @@ impl Serving {
     fn record_start(&self, plan: &Plan, address: &str) -> Result<(), Failure> {
         let names: Vec<&str> = plan.servers.iter().map(|s| s.name.as_str()).collect();
         let started = System {
-            event: "serve_started",
-            level: Some("info"),
-            component: Some("serve"),
+            level: Some(Level::Info),
+            component: Some(Component::Serve),
             message: Some(&format!("listening at {address}")),
             backend_id: Some(&names.join(", ")),
-            ..System::default()
+            ..System::of(SystemEvent::ServeStarted)
         };
         match self.gates.first() {
             Some(gate) => gate

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp::http::FaceOptions;
+use mcp::message::refusal::Refusals;
 use net::http::server::{Listener, Names, Options, server_config};
 
 use super::{Further, ServeArgs, descriptors};
@@ -29,12 +30,18 @@ const BEGIN_GRACE_MS: u64 = 2_000;
 pub struct Plan {
     pub listen: Listen,
     pub servers: Vec<Planned>,
+    /// The server that answers at `/` and `/mcp` as well.
+    pub root: Option<String>,
     pub share: mcp::upstream::Share,
     pub options: Options,
     pub face: FaceOptions,
     pub descriptions: mcp::descriptions::Options,
+    pub refusals: Refusals,
     pub limits: gate::limits::Limits,
     pub approval: gate::approval::Options,
+    pub inspect: Arc<gate::inspect::Inspection>,
+    /// One for all sets of rules: what one server says can be sent to another.
+    pub flow: Arc<gate::flow::Flow>,
     pub breaker: toolkit::breaker::Settings,
     /// Where there are model providers.
     pub models: Option<Models>,
@@ -102,19 +109,30 @@ impl Plan {
                 "there is no server to serve\n  hint: name one with --server NAME=COMMAND, or put it under servers: in durward.yaml",
             ));
         }
+        if let Some(root) = &args.root
+            && !servers.iter().any(|server| server.name == *root)
+        {
+            return Err(Failure::configuration(format!(
+                "--root: there is no server called \"{root}\""
+            )));
+        }
         let listen = args.listen.clone();
         let listen = listen.unwrap_or_else(|| settings.listen.value.clone());
         let options = options(args, settings, &listen)?;
         Ok(Self {
             listen,
             servers,
+            root: args.root.clone(),
             models,
             share: args.share.into(),
             options,
             face: face(args),
             approval: args.approval.options(&settings.approval),
+            inspect: settings.inspect.for_gate(),
+            flow: settings.flow(&Arc::default()),
             breaker: settings.breaker.settings(),
             descriptions: screening::descriptions(&args.screening, settings),
+            refusals: args.refusals.over(settings),
             limits: args
                 .limits
                 .over(settings.limits.for_gate())

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use crate::support::approver::{self, ask, sockets};
 use crate::support::components;
 use crate::support::guarded::{self, Place, binary, end, eventually, line};
+use crate::support::refusals::{is_passed, told};
 use mocks::client::Client;
 use serde_json::{Value, json};
 
@@ -93,10 +94,7 @@ fn a_fastmcp_client_asks_its_person() {
         assert_eq!(passed["result"]["isError"], false, "{passed}");
     }
     for refused in &seen[3..] {
-        assert_eq!(
-            refused["error"]["data"]["reason"], "approval_denied",
-            "{refused}"
-        );
+        assert_eq!(told(refused)["reason"], "approval_denied", "{refused}");
     }
     assert_eq!(place.counted().len(), 3);
     let journal = place.journal();
@@ -126,7 +124,7 @@ fn a_modern_client_is_asked_by_a_result_that_wants_input() {
         assert!(message.contains("rule: ask"), "{message}");
     }
     assert_eq!(seen[0]["result"]["isError"], false, "{}", seen[0]);
-    let reason = &seen[1]["error"]["data"]["reason"];
+    let reason = &told(&seen[1])["reason"];
     assert_eq!(reason, "approval_denied", "{}", seen[1]);
     assert_eq!(place.counted().len(), 1);
     let journal = place.journal();
@@ -143,11 +141,7 @@ fn a_rule_that_does_not_name_the_client_never_asks_it() {
         return;
     };
     assert_eq!(seen[0]["asked"], json!([]));
-    assert_eq!(
-        seen[0]["error"]["data"]["reason"], "approval_denied",
-        "{}",
-        seen[0]
-    );
+    assert_eq!(told(&seen[0])["reason"], "approval_denied", "{}", seen[0]);
 }
 
 /// A raw Legacy client that says it can elicit, in front of the echo mock.
@@ -159,7 +153,7 @@ fn raw(approvers: &str) -> (Place, Client) {
         "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}},
         "clientInfo": {"name": "raw", "version": "1"}}});
     say(&mut client, &hello);
-    assert!(line(&mut client).get("result").is_some());
+    assert!(is_passed(&line(&mut client)));
     say(
         &mut client,
         &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
@@ -224,20 +218,14 @@ fn an_answer_that_is_none_leaves_the_call_to_others_or_refuses_it() {
         say(&mut client, &error);
         if refused {
             let answer = line(&mut client);
-            assert_eq!(
-                answer["error"]["data"]["reason"], "approval_unfit",
-                "{answer}"
-            );
+            assert_eq!(told(&answer)["reason"], "approval_unfit", "{answer}");
         } else {
             let socket = &sockets(&place.runtime().join("durward"))[0];
             let status = ask(socket, &json!({"do": "status"})).unwrap();
             assert_eq!(status["ok"]["approvals_waiting"], 1);
             let _denier = approver::Denier::start(&place.runtime());
             let answer = line(&mut client);
-            assert_eq!(
-                answer["error"]["data"]["reason"], "approval_denied",
-                "{answer}"
-            );
+            assert_eq!(told(&answer)["reason"], "approval_denied", "{answer}");
         }
         end(client);
     }
@@ -264,12 +252,9 @@ fn a_form_asks_for_a_confirmation_where_not_all_is_shown() {
         );
         let answer = line(&mut client);
         if confirmed {
-            assert!(answer["result"].is_object(), "{answer}");
+            assert!(is_passed(&answer), "{answer}");
         } else {
-            assert_eq!(
-                answer["error"]["data"]["reason"], "approval_unfit",
-                "{answer}"
-            );
+            assert_eq!(told(&answer)["reason"], "approval_unfit", "{answer}");
         }
         end(client);
         assert_eq!(place.counted().len(), usize::from(confirmed));

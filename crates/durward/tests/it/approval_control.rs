@@ -242,7 +242,7 @@ fn no_call_may_touch_the_runtime_directory() {
     let reply = client
         .call_tool("read_file", json!({"path": target}))
         .unwrap();
-    let error = reply.error().expect("a refusal");
-    assert_eq!(error["data"]["reason"], "protected_path", "{error}");
+    let refusal = reply.refusal().expect("a refusal");
+    assert_eq!(refusal["reason"], "protected_path", "{refusal}");
     end(client);
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::support::approver::{Denier, ask, sockets};
 use crate::support::guarded::{LATEST, Place, echo, end, eventually, line};
+use crate::support::refusals::told;
 use mocks::client::Client;
 use serde_json::{Value, json};
 
@@ -49,8 +50,8 @@ fn a_thousand_wait_the_next_is_refused_and_all_are_answered() {
     send(&mut client, 1_000);
     let answer = line(&mut client);
     assert_eq!(answer["id"], 1_000, "{answer}");
-    assert_eq!(answer["error"]["data"]["reason"], "approval_queue_full");
-    assert_eq!(answer["error"]["data"]["retryable"], true);
+    assert_eq!(told(&answer)["reason"], "approval_queue_full");
+    assert_eq!(told(&answer)["retryable"], true);
     // Who needs nobody's yes is not held up.
     let sized = json!({"name": "sized", "arguments": {"bytes": 10}});
     let call = json!({"jsonrpc": "2.0", "id": 2_000, "method": "tools/call", "params": sized});
@@ -72,7 +73,7 @@ fn a_thousand_wait_the_next_is_refused_and_all_are_answered() {
         let answer = line(&mut client);
         let id = usize::try_from(answer["id"].as_u64().unwrap()).unwrap();
         assert!(!std::mem::replace(&mut seen[id], true), "{id} twice");
-        let reason = answer["error"]["data"]["reason"].as_str().unwrap();
+        let reason = told(&answer)["reason"].as_str().unwrap();
         *reasons.entry(reason.to_owned()).or_default() += 1;
     }
     drop(denier);
@@ -103,21 +104,15 @@ fn one_caller_cannot_wear_the_approver_out() {
     }
     let answer = line(&mut client);
     assert_eq!(answer["id"], 20, "{answer}");
-    assert_eq!(
-        answer["error"]["data"]["reason"],
-        "approval_too_many_waiting"
-    );
+    assert_eq!(told(&answer)["reason"], "approval_too_many_waiting");
     let denier = Denier::start(&place.runtime());
     for _ in 0..20 {
-        assert_eq!(
-            line(&mut client)["error"]["data"]["reason"],
-            "approval_denied"
-        );
+        assert_eq!(told(&line(&mut client))["reason"], "approval_denied");
     }
     let reasons: Vec<Value> = (0..45)
         .map(|id| {
             send(&mut client, 100 + id);
-            line(&mut client)["error"]["data"]["reason"].clone()
+            told(&line(&mut client))["reason"].clone()
         })
         .collect();
     assert!(

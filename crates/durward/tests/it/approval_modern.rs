@@ -2,6 +2,7 @@
 //! comes back with the answer.
 
 use crate::support::guarded::{Place, end, eventually, line};
+use crate::support::refusals::told;
 use mocks::client::Client;
 use serde_json::{Value, json};
 
@@ -60,7 +61,7 @@ fn back(state: &str, answer: &str) -> Value {
 
 #[track_caller]
 fn reason(answer: &Value) -> &str {
-    answer["error"]["data"]["reason"]
+    told(answer)["reason"]
         .as_str()
         .unwrap_or_else(|| panic!("{answer}"))
 }
@@ -236,7 +237,7 @@ fn what_a_result_asks_of_the_client_is_judged() {
     assert_eq!(form["result"]["resultType"], "input_required", "{form}");
     for (id, kind) in [(2, "sampling"), (3, "multiple_inputs")] {
         let refused = asks(id, kind);
-        let data = &refused["error"]["data"];
+        let data = told(&refused);
         assert_eq!(data["final_rule"], "no-model", "{refused}");
         assert!(!refused.to_string().contains("inputRequests"), "{refused}");
     }

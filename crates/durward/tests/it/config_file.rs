@@ -289,13 +289,13 @@ fn no_call_may_touch_what_the_file_is_or_names() {
         let reply = client
             .call_tool("read_file", json!({ "path": path }))
             .unwrap();
-        let error = reply.error().unwrap_or_else(|| panic!("{name} was read"));
-        assert_eq!(error["data"]["reason"], "protected_path", "{name}");
+        let refusal = reply.refusal().unwrap_or_else(|| panic!("{name} was read"));
+        assert_eq!(refusal["reason"], "protected_path", "{name}");
     }
     let reply = client
         .call_tool("read_file", json!({ "path": world.tmp.join("a.txt") }))
         .unwrap();
-    assert!(reply.error().is_none(), "{}", reply.line());
+    assert!(reply.refusal().is_none(), "{}", reply.line());
     ends_well(client);
 }
 

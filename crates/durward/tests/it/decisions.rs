@@ -117,10 +117,8 @@ fn raw_run(table: &Table, policy: &str, era: Era, server: Server) -> Vec<String>
         let reply = client
             .call_tool(&case.tool, case.arguments.clone())
             .unwrap();
-        let answer = reply
-            .error()
-            .map_or_else(|| Ok(reply.result().unwrap()), Err);
-        wrong.extend(case.judge(answer).err());
+        let answer = serde_json::from_str(reply.line()).unwrap();
+        wrong.extend(case.judge(&answer).err());
     }
     client.process().close_input();
     let status = client
@@ -349,8 +347,7 @@ fn fastmcp_run(
     let shown: Vec<String> = serde_json::from_value(seen[0]["tools"].clone()).unwrap();
     check_tools(table, policy, &unguarded, &shown, &mut wrong);
     for (case, seen) in cases.iter().zip(&seen[1..]) {
-        let answer = seen.get("error").map_or_else(|| Ok(&seen["result"]), Err);
-        wrong.extend(case.judge(answer).err());
+        wrong.extend(case.judge(seen).err());
     }
     check_witnesses(&world, &cases, &mut wrong);
     wrong

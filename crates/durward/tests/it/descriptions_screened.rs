@@ -99,8 +99,8 @@ fn what_has_a_name_that_cannot_be_seen_is_neither_shown_nor_called() {
                 "echo"
             };
             let reply = client.call_tool(name, json!({"text": "x"})).unwrap();
-            let error = reply.error().unwrap();
-            assert_eq!(error["data"]["reason"], "unseen_name", "{error}");
+            let refusal = reply.refusal().unwrap();
+            assert_eq!(refusal["reason"], "unseen_name", "{refusal}");
             assert_eq!(end(client).code, Some(0));
             assert!(place.counted().is_empty());
             place.journal().assert_event("name_unseen");

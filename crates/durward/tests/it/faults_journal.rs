@@ -39,9 +39,8 @@ fn broken_by(place: &Place, break_it: impl FnOnce(&Path)) {
 #[track_caller]
 fn refused_and_over(place: &Place, mut client: Client, id: &str, counted: usize) {
     let reply = client.response(id).unwrap();
-    let error = reply.error().expect("a refusal");
-    assert_eq!(error["code"], -32001, "{error}");
-    assert_eq!(error["data"]["reason"], "journal_failed", "{error}");
+    let refusal = reply.refusal().expect("a refusal");
+    assert_eq!(refusal["reason"], "journal_failed", "{refusal}");
     let ended = wait_for_end(client);
     assert_eq!(ended.code, Some(10), "{ended:?}");
     assert!(ended.stderr.contains("error: "), "{ended:?}");
@@ -159,7 +158,7 @@ fn calls_until_full(place: &Place, mut client: Client) {
         assert!(answered < CALLS_MAX, "the disk is never full");
         let id = client.send_request("tools/call", echo("x")).unwrap();
         match client.response(&id) {
-            Ok(reply) if reply.error().is_some() => break Some(reply),
+            Ok(reply) if reply.refusal().is_some() => break Some(reply),
             Ok(_) => answered += 1,
             // The outcome of the last call did not fit: over before the next decision.
             Err(_) => break None,
@@ -167,7 +166,7 @@ fn calls_until_full(place: &Place, mut client: Client) {
     };
     if let Some(reply) = refused {
         assert_eq!(
-            reply.error().unwrap()["data"]["reason"],
+            reply.refusal().unwrap()["reason"],
             "journal_failed",
             "{}",
             reply.line()
@@ -405,8 +404,8 @@ fn denied_calls_never_arrive() {
     ] {
         for _ in 0..10 {
             let reply = client.call_tool(tool, json!({"text": "x"})).unwrap();
-            let error = reply.error().expect("a refusal");
-            assert_eq!(error["data"]["reason"], reason, "{error}");
+            let refusal = reply.refusal().expect("a refusal");
+            assert_eq!(refusal["reason"], reason, "{refusal}");
         }
     }
     assert_eq!(end(client).code, Some(0));

@@ -8,6 +8,7 @@ use crate::support::guarded::{
     Ended, Journal, LATEST, PATIENCE, Place, binary, call_works, echo, end, eventually, line,
     most_resident_kib, pause, wait_for_end,
 };
+use crate::support::refusals::REFUSED_CODE;
 use mocks::client::{Client, Era, Message, Options};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -410,7 +411,7 @@ fn server_request_allowed_roots() {
 #[test]
 fn server_request_denied_sampling() {
     let (learned, decision) = server_asks("sampling", ASKS, None);
-    assert!(learned.contains("-32001"), "{learned}");
+    assert!(learned.contains(&REFUSED_CODE.to_string()), "{learned}");
     assert!(learned.contains("no-model"), "{learned}");
     assert_eq!(decision["decision"], "deny");
     assert_eq!(decision["final_rule"], "no-model");
@@ -423,7 +424,7 @@ fn server_request_that_no_rule_allows() {
         {"id":"tools","effect":"allow","conditions":{"tool_name":"*"}}]}"#;
     for ask in ["elicitation", "roots", "sampling"] {
         let (learned, decision) = server_asks(ask, policy, None);
-        assert!(learned.contains("-32001"), "{learned}");
+        assert!(learned.contains(&REFUSED_CODE.to_string()), "{learned}");
         assert_eq!(decision["decision"], "deny", "{ask}");
         assert_eq!(decision["reason"], "no_rule_allows", "{ask}");
     }

@@ -137,7 +137,7 @@ fn the_starter_policy_is_announced_and_applies() {
     let _denier = approver::Denier::start(&place.runtime());
     let params = serde_json::json!({"name": "record", "arguments": {"text": "x"}});
     let reply = client.request("tools/call", params).unwrap();
-    let data = reply.error().expect("a refusal")["data"].clone();
+    let data = reply.refusal().expect("a refusal");
     assert_eq!(data["decision"], "hitl", "{data}");
     assert_eq!(data["reason"], "approval_denied", "{data}");
     let ended = end(client);

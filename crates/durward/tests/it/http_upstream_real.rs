@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::support::components;
 use crate::support::guarded::{LATEST, Place, binary, end, eventually, line};
+use crate::support::refusals::told;
 use mocks::client::{Client, Era};
 use serde_json::{Value, json};
 
@@ -208,9 +209,7 @@ fn killed_under_load(era: Era) {
                 continue;
             }
             lost += 1;
-            let reason = answer["error"]["data"]["reason"]
-                .as_str()
-                .unwrap_or_default();
+            let reason = told(&answer)["reason"].as_str().unwrap_or_default();
             let known = [
                 "upstream_broken",
                 "upstream_no_answer",

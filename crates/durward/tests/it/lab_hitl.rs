@@ -159,7 +159,7 @@ fn the_bound_on_questions_shows_as_a_refusal() {
     let output = place.beside(&place.guarded("--approval-per-minute 20"));
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains("the call was refused"),
+        stderr(&output).contains("this caller has asked too often"),
         "{}",
         stderr(&output)
     );

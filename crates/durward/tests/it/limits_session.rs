@@ -3,6 +3,7 @@
 use crate::support::guarded::{
     LATEST, Place, call_works, echo, end, line, most_resident_kib, pause,
 };
+use crate::support::refusals::{is_passed, told};
 use mocks::client::{Client, Era};
 use serde_json::{Value, json};
 
@@ -47,17 +48,16 @@ fn answers(client: &mut Client, count: usize) -> Vec<Value> {
     (0..count).map(|_| line(client)).collect()
 }
 
-/// How many answers are results.
+/// How many answers are those of the server.
 fn passed(answers: &[Value]) -> usize {
-    answers.iter().filter(|a| a.get("result").is_some()).count()
+    answers.iter().filter(|a| is_passed(a)).count()
 }
 
 /// Every other answer is this refusal.
 #[track_caller]
 fn rest_is(answers: &[Value], decision: &str, reason: &str) {
-    for answer in answers.iter().filter(|a| a.get("result").is_none()) {
-        let data = &answer["error"]["data"];
-        assert_eq!(answer["error"]["code"], -32001, "{answer}");
+    for answer in answers.iter().filter(|a| !is_passed(a)) {
+        let data = told(answer);
         assert_eq!(data["reason"], reason, "{answer}");
         assert_eq!(data["decision"], decision, "{answer}");
     }
@@ -81,8 +81,8 @@ fn in_flight_exactly_the_burst_passes() {
     let answers = answers(&mut client, IN_FLIGHT);
     assert_eq!(passed(&answers), 50);
     rest_is(&answers, "deny", "rate_limited");
-    for refused in answers.iter().filter(|a| a.get("error").is_some()) {
-        let data = &refused["error"]["data"];
+    for refused in answers.iter().filter(|a| !is_passed(a)) {
+        let data = told(refused);
         let wait_ms = data["retry_after_ms"].as_u64().unwrap();
         assert!((1..=60_000).contains(&wait_ms), "{refused}");
         assert_eq!(data["retryable"], true);
@@ -99,9 +99,9 @@ fn who_waits_as_told_passes() {
     call_works(&mut client, "first");
     let reply = client.request("tools/call", echo("second")).unwrap();
     // A slow machine may have earned the next call already.
-    if let Some(error) = reply.error() {
-        let wait_ms = error["data"]["retry_after_ms"].as_u64().unwrap();
-        assert!((1..=200).contains(&wait_ms), "{error}");
+    if let Some(refusal) = reply.refusal() {
+        let wait_ms = refusal["retry_after_ms"].as_u64().unwrap();
+        assert!((1..=200).contains(&wait_ms), "{refusal}");
         pause(wait_ms);
         call_works(&mut client, "third");
     }
@@ -188,10 +188,7 @@ fn calls_under_way_are_bounded_and_a_cancelled_one_makes_room() {
     assert_eq!(passed(&refused), 0);
     rest_is(&refused, "deny", "too_many_under_way");
     let reply = client.request("tools/call", echo("x")).unwrap();
-    assert_eq!(
-        reply.error().unwrap()["data"]["reason"],
-        "too_many_under_way"
-    );
+    assert_eq!(reply.refusal().unwrap()["reason"], "too_many_under_way");
     for id in &ids[..8] {
         let id: Value = serde_json::from_str(id).unwrap();
         let params = json!({ "requestId": id });
@@ -237,7 +234,7 @@ fn a_reply_beyond_its_bound_is_replaced() {
     let answer = line(&mut client);
     assert_eq!(answer["id"].to_string(), id);
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
-    let data = &answer["error"]["data"];
+    let data = told(&answer);
     assert_eq!(data["reason"], "response_too_large", "{answer}");
     assert_eq!(data["detail"], "4097 bytes, and at most 4096 are passed on");
     let fails = client.request("tools/call", sized(10_000_000)).unwrap();

@@ -31,10 +31,11 @@ fn listed(client: &mut Client) -> Vec<String> {
 fn refused(client: &mut Client, tool: &str, reason: &str) -> String {
     let params = json!({"name": tool, "arguments": {"text": "x"}});
     let reply = client.request("tools/call", params).unwrap();
-    let error = reply.error().unwrap_or_else(|| panic!("{}", reply.line()));
-    assert_eq!(error["code"], -32001, "{error}");
-    assert_eq!(error["data"]["reason"], reason, "{error}");
-    assert_eq!(error["data"]["retryable"], false, "{error}");
+    let refusal = reply
+        .refusal()
+        .unwrap_or_else(|| panic!("{}", reply.line()));
+    assert_eq!(refusal["reason"], reason, "{refusal}");
+    assert_eq!(refusal["retryable"], false, "{refusal}");
     reply.id().to_owned()
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use crate::support::refusals::told;
 use crate::support::world::{World, binary};
 use mocks::client::Client;
 use rustix::process::Signal;
@@ -61,7 +62,7 @@ fn passes(client: &mut Client) -> bool {
     client
         .call_tool("echo", json!({"text": "x"}))
         .unwrap()
-        .error()
+        .refusal()
         .is_none()
 }
 
@@ -251,10 +252,7 @@ fn bounds_of_approval_change_while_running_and_who_waits_is_asked_about_anew() {
     let reason = |client: &mut Client| {
         let line = client.process().read_line().unwrap();
         let answer: Value = serde_json::from_slice(&line).unwrap();
-        answer["error"]["data"]["reason"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+        told(&answer)["reason"].as_str().unwrap().to_owned()
     };
     assert_eq!(reason(&mut client), "approval_denied");
     call(&mut client, 72);

@@ -68,8 +68,8 @@ fn replace(place: &Place, text: &str) {
 fn refused(client: &mut Client, tool: &str) -> bool {
     let reply = client.call_tool(tool, json!({"path": "."})).unwrap();
     reply
-        .error()
-        .is_some_and(|error| error["data"]["reason"] == "no_rule_allows")
+        .refusal()
+        .is_some_and(|refusal| refusal["reason"] == "no_rule_allows")
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_tool_in_use_ends_normally_and_its_next_call_is_refused() {
     hang_up(&mut client);
     until(&place, "updated", "v2");
     let next = client.request("tools/call", call).unwrap();
-    assert_eq!(next.error().unwrap()["data"]["reason"], "no_rule_allows");
+    assert_eq!(next.refusal().unwrap()["reason"], "no_rule_allows");
     let reply = client.response(&id).unwrap();
     assert_eq!(reply.text(), Some("slow"));
     end(client);

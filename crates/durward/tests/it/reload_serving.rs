@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::support::guarded::{Place, binary, eventually};
+use crate::support::refusals::is_passed;
 use crate::support::serving::{Answer, Served, call};
 use serde_json::json;
 
@@ -45,7 +46,7 @@ fn calls(served: &Served, server: &str, session: &str) -> Answer {
 }
 
 fn passes(served: &Served, server: &str, session: &str) -> bool {
-    calls(served, server, session).json()["error"].is_null()
+    is_passed(&calls(served, server, session).json())
 }
 
 /// `durward reload`: what it prints, and whether it worked.

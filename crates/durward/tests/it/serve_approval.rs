@@ -2,6 +2,7 @@
 //! call's stream in a Legacy session, by `input_required` in the Modern era; and nowhere else.
 
 use crate::support::guarded::{Place, eventually};
+use crate::support::refusals::told;
 use crate::support::serving::{Answer, Events, Served, call, modern, modern_headers};
 use serde_json::{Value, json};
 
@@ -65,7 +66,7 @@ fn a_legacy_client_is_asked_on_the_stream_of_its_call() {
         let answer = stream.message();
         assert_eq!(answer["id"], id, "{answer}");
         assert_eq!(
-            answer["error"]["data"]["reason"].as_str(),
+            told(&answer)["reason"].as_str(),
             *refused,
             "{said} {answer}"
         );
@@ -90,10 +91,7 @@ fn other_sessions_may_not_answer_and_an_answer_counts_once() {
     reply(&served, &session, &question, &accept("deny"));
     reply(&served, &session, &question, &accept("allow once"));
     let answer = stream.message();
-    assert_eq!(
-        answer["error"]["data"]["reason"], "approval_denied",
-        "{answer}"
-    );
+    assert_eq!(told(&answer)["reason"], "approval_denied", "{answer}");
     assert_eq!(served.place.counted().len(), 0);
 }
 
@@ -152,10 +150,7 @@ fn a_client_without_forms_is_refused_where_nobody_else_may_answer() {
     let served = served(r#"["client"]"#, &[]);
     let session = served.open("2025-11-25");
     let answer = served.post(Some(&session), &call("7", "x")).json();
-    assert_eq!(
-        answer["error"]["data"]["reason"], "approval_unreachable",
-        "{answer}"
-    );
+    assert_eq!(told(&answer)["reason"], "approval_unreachable", "{answer}");
 }
 
 /// A Modern call by a client that can show a form, with these further members of `params`.
@@ -209,10 +204,7 @@ fn a_modern_client_is_asked_by_a_result_and_comes_back() {
     let other = ask(&served, "5", "z", &back(&second, &accept("allow once"))).json();
     assert_eq!(other["error"]["code"], -32602, "{other}");
     let denied = ask(&served, "6", "y", &back(&second, &accept("deny"))).json();
-    assert_eq!(
-        denied["error"]["data"]["reason"], "approval_denied",
-        "{denied}"
-    );
+    assert_eq!(told(&denied)["reason"], "approval_denied", "{denied}");
     for unknown in ["durward-approval-00", "durward-approval-"] {
         let refused = ask(&served, "7", "y", &back(unknown, &accept("allow once"))).json();
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
@@ -220,7 +212,7 @@ fn a_modern_client_is_asked_by_a_result_and_comes_back() {
     // Without an answer there is none.
     let third = state(&ask(&served, "8", "x", ""));
     let none = ask(&served, "9", "x", &format!(r#","requestState":"{third}""#)).json();
-    assert_eq!(none["error"]["data"]["reason"], "approval_unfit", "{none}");
+    assert_eq!(told(&none)["reason"], "approval_unfit", "{none}");
     let (code, place) = served.stop();
     assert_eq!(code, Some(0));
     let arrived = place.counted();
@@ -300,9 +292,6 @@ fn states_that_are_none_count_against_the_limits() {
         assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     }
     let beyond = try_one("3");
-    assert_eq!(
-        beyond["error"]["data"]["reason"], "rate_limited",
-        "{beyond}"
-    );
+    assert_eq!(told(&beyond)["reason"], "rate_limited", "{beyond}");
     served.stop();
 }

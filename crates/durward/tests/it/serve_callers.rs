@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::support::guarded::{Place, most_resident_kib};
+use crate::support::refusals::told;
 use crate::support::serving::{self, Answer, Served, modern, modern_headers};
 use serde_json::Value;
 
@@ -44,7 +45,8 @@ fn modern_call(served: &Served, key: &str, id: &str) -> Answer {
 }
 
 fn reason(answer: &Answer) -> Option<String> {
-    let reason = &answer.json()["error"]["data"]["reason"];
+    let answer = answer.json();
+    let reason = &told(&answer)["reason"];
     reason.as_str().map(str::to_owned)
 }
 
@@ -118,8 +120,84 @@ fn j17_bodies_that_stall_take_no_more_than_their_callers_share() {
     let body = serving::modern_call("1", &"x".repeat(300 * 1024));
     let answer = served.send("POST", "/mcp/echo", &headers, &body);
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert!(began.elapsed() < Duration::from_secs(10), "it has waited");
+    assert!(began.elapsed() < Duration::from_secs(25), "it has waited");
     drop(streams);
+}
+
+/// A Legacy session of a key.
+fn open(served: &Served, key: &str) -> Answer {
+    let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let headers = [("authorization", key)];
+    served.send("POST", "/mcp/echo", &headers, body)
+}
+
+fn opened(served: &Served, key: &str) -> String {
+    let answer = open(served, key);
+    answer.header("mcp-session-id").unwrap().to_owned()
+}
+
+/// A message in a Legacy session of a key.
+fn in_session(served: &Served, key: &str, session: &str, body: &str) -> Answer {
+    let headers = [("authorization", key), ("mcp-session-id", session)];
+    served.send("POST", "/mcp/echo", &headers, body)
+}
+
+#[test]
+fn j19_sessions_of_a_caller_share_its_windows() {
+    let (place, one, other) = two_callers();
+    let flags = ["--limit-tool-calls", "3", "--limit-then", "refuse"];
+    let served = Served::start_in(place, &flags);
+    for key in [&one, &other] {
+        let mut reasons = Vec::new();
+        for _ in 0..3 {
+            let session = opened(&served, key);
+            for id in 0..3 {
+                let call = serving::call(&id.to_string(), "x");
+                reasons.push(reason(&in_session(&served, key, &session, &call)));
+            }
+        }
+        let (passed, refused) = reasons.split_at(3);
+        assert_eq!(passed, [None, None, None]);
+        let beyond = "tool_rate_limited".to_owned();
+        assert!(
+            refused.iter().all(|r| r.as_ref() == Some(&beyond)),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(served.place.counted().len(), 6);
+}
+
+/// A server that writes down each ping.
+const PINGED: &str = r#"
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  case $line in
+  *initialize\"*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}';;
+  *ping*) echo x >> pings; echo '{"jsonrpc":"2.0","id":'$id',"result":{}}';;
+  esac
+done
+"#;
+
+#[test]
+fn j19_a_flood_of_pings_does_not_reach_the_server() {
+    let (place, one, other) = two_callers();
+    fs::write(place.path("server.sh"), PINGED).unwrap();
+    let flags = ["--limit-requests", "1/h", "--limit-burst", "20"];
+    let served = Served::start_server(place, "echo=sh server.sh", &flags);
+    let ping = |key: &str, session: &str, id: usize| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        reason(&in_session(&served, key, session, &body))
+    };
+    let sessions: Vec<String> = (0..3).map(|_| opened(&served, &one)).collect();
+    let answers: Vec<_> = (0..500)
+        .map(|id| ping(&one, &sessions[id % 3], id))
+        .collect();
+    let refused = answers.iter().flatten();
+    assert!(refused.clone().all(|reason| reason == "rate_limited"));
+    assert_eq!(refused.count(), 480);
+    assert_eq!(ping(&other, &opened(&served, &other), 1), None);
+    let pings = fs::read_to_string(served.place.path("pings")).unwrap();
+    assert_eq!(pings.lines().count(), 21);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::thread;
 
 use crate::support::guarded::{self, Place, eventually};
+use crate::support::refusals::told;
 use crate::support::serving::{Served, call, read_answer, write_request};
 use serde_json::Value;
 
@@ -69,7 +70,7 @@ fn calls_under_way_finish_and_new_ones_are_refused() {
     });
     late.write_all(b"}").unwrap();
     let refused = read_answer(&mut BufReader::new(late)).json();
-    assert_eq!(refused["error"]["data"]["reason"], "draining", "{refused}");
+    assert_eq!(told(&refused)["reason"], "draining", "{refused}");
     let answer = read_answer(&mut running).json();
     assert_eq!(answer["result"]["content"][0]["text"], "slow", "{answer}");
     let (code, place) = served.ended();
@@ -98,7 +99,7 @@ fn a_call_that_does_not_end_is_answered_so_and_settled() {
     let mut running = under_way(&served, &session, "1");
     served.terminate();
     let answer = read_answer(&mut running).json();
-    assert_eq!(answer["error"]["data"]["reason"], "stopping", "{answer}");
+    assert_eq!(told(&answer)["reason"], "stopping", "{answer}");
     let (code, place) = served.ended();
     assert_eq!(code, Some(0));
     let journal = place.journal();
@@ -140,7 +141,7 @@ fn a_second_signal_ends_the_drain_at_once() {
     let pid = rustix::process::Pid::from_child(&served.process);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let answer = read_answer(&mut BufReader::new(running)).json();
-    assert_eq!(answer["error"]["data"]["reason"], "stopping", "{answer}");
+    assert_eq!(told(&answer)["reason"], "stopping", "{answer}");
     arrived("notifications/cancelled");
     let (code, place) = served.ended();
     assert_eq!(code, Some(0));
@@ -209,8 +210,8 @@ fn calls_that_wait_for_a_person_are_refused_at_the_end() {
         served.terminate();
         asked.join().unwrap()
     });
-    let error = &answer.json()["error"];
-    assert_eq!(error["data"]["reason"], "draining", "{answer:?}");
+    let answer = answer.json();
+    assert_eq!(told(&answer)["reason"], "draining", "{answer}");
     assert_eq!(served.ended().0, Some(0));
 }
 
@@ -229,7 +230,7 @@ fn a_session_that_nobody_uses_ends_and_one_in_use_does_not() {
     });
     let late = served.post(Some(&forgotten), &call("2", "late"));
     assert_eq!(late.status, 404, "{late:?}");
-    assert_eq!(late.json()["error"]["data"]["reason"], "session_unknown");
+    assert_eq!(told(&late.json())["reason"], "session_unknown");
     assert_eq!(served.send("DELETE", "/mcp/echo", &[id], "").status, 404);
     let answer = read_answer(&mut running).json();
     assert_eq!(answer["result"]["content"][0]["text"], "slow", "{answer}");
@@ -273,11 +274,8 @@ fn a_failed_journal_refuses_turns_the_health_to_503_and_ends_with_10() {
     // Serving looks after its journal four times a second and may be first: then it just ends.
     let seen = (0..10).find_map(|_| without_journal());
     let (refused, health) = seen.expect("the call comes first, sooner or later");
-    assert_eq!(refused["error"]["code"], -32001, "{refused}");
-    assert_eq!(
-        refused["error"]["data"]["reason"], "journal_failed",
-        "{refused}"
-    );
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    assert_eq!(told(&refused)["reason"], "journal_failed", "{refused}");
     assert_eq!(health, 503);
 }
 

@@ -3,6 +3,7 @@
 use std::thread;
 
 use crate::support::guarded::{Place, eventually};
+use crate::support::refusals::told;
 use crate::support::serving::{self, Answer, Events, Served, call, modern, modern_headers};
 
 /// `durward keys` in a place; what it prints.
@@ -124,10 +125,7 @@ fn what_a_key_has_opened_ends_with_it_and_with_nobody_elses() {
         });
         keys(&served.place, &["revoke", "going"]);
         let refused = waiting.join().unwrap().json();
-        assert_eq!(
-            refused["error"]["data"]["reason"], "approval_withdrawn",
-            "{refused}"
-        );
+        assert_eq!(told(&refused)["reason"], "approval_withdrawn", "{refused}");
     });
     assert!(of_going.next().is_none(), "the stream ends");
     assert!(listening.next().is_none(), "the subscription ends");

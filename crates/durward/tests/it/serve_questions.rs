@@ -3,6 +3,7 @@
 use std::io::BufReader;
 
 use crate::support::guarded::{Place, eventually};
+use crate::support::refusals::told;
 use crate::support::serving::{
     Answer, Events, Served, call, modern, modern_headers, read_head, write_request,
 };
@@ -67,7 +68,7 @@ fn waits(served: &Served, count: usize) -> bool {
 
 #[test]
 fn the_clients_own_person_is_asked_before_the_server_may_ask() {
-    for (answer, learned) in [("allow once", "file:///tmp"), ("deny", "-32001")] {
+    for (answer, learned) in [("allow once", "file:///tmp"), ("deny", "-31001")] {
         let served = asking(BY_CLIENT, &[]);
         let session = open(&served, r#"{"elicitation":{}}"#);
         let mut stream = served.stream("POST", &session, &[], &call("7", "x"));
@@ -124,10 +125,7 @@ fn a_question_that_waits_holds_up_neither_the_calls_time_nor_its_cancellation() 
     let served = asking("", &["--call-timeout", "1"]);
     let session = open(&served, "{}");
     let answer = served.post(Some(&session), &call("7", "x")).json();
-    assert_eq!(
-        answer["error"]["data"]["reason"], "upstream_timeout",
-        "{answer}"
-    );
+    assert_eq!(told(&answer)["reason"], "upstream_timeout", "{answer}");
     assert!(waits(&served, 1), "the question itself still waits");
     let headers = [("mcp-session-id", session.as_str())];
     assert_eq!(served.send("DELETE", "/mcp/echo", &headers, "").status, 204);
@@ -176,11 +174,8 @@ fn what_a_modern_result_asks_of_the_client_is_judged() {
     assert_eq!(form["result"]["resultType"], "input_required", "{form}");
     for (id, kind) in [("2", "sampling"), ("3", "multiple_inputs")] {
         let refused = asks(id, kind);
-        assert_eq!(refused["error"]["code"], -32001, "{refused}");
-        assert_eq!(
-            refused["error"]["data"]["final_rule"], "no-model",
-            "{refused}"
-        );
+        assert_eq!(refused["result"]["isError"], true, "{refused}");
+        assert_eq!(told(&refused)["final_rule"], "no-model", "{refused}");
         assert!(!refused.to_string().contains("inputRequests"), "{refused}");
     }
     let answer = std::thread::scope(|scope| {

@@ -2,6 +2,7 @@
 //! clients, on the right stream and judged; Modern subscriptions.
 
 use crate::support::guarded::{Place, eventually};
+use crate::support::refusals::REFUSED_CODE;
 use crate::support::serving::{self, Answer, Events, Served, call, modern, modern_headers};
 use serde_json::{Value, json};
 
@@ -230,7 +231,7 @@ fn a_server_whose_question_is_denied_is_told_so_and_the_client_never_hears_of_it
     let (question, text, place) = asked("sampling", &Value::Null);
     assert_eq!(question, None);
     assert!(
-        text.contains("-32001") && text.contains("no-model"),
+        text.contains(&REFUSED_CODE.to_string()) && text.contains("no-model"),
         "{text}"
     );
     let journal = place.journal();

@@ -31,7 +31,7 @@ fn with_text(directory: &Path, text: &str, found: &mut Vec<PathBuf>) {
 }
 
 /// An sshd of this test's, stopped by its id.
-struct Sshd(Child);
+pub struct Sshd(Child);
 
 impl Drop for Sshd {
     fn drop(&mut self) {
@@ -40,14 +40,14 @@ impl Drop for Sshd {
     }
 }
 
-fn output(program: &str, args: &[&str]) -> String {
+pub fn output(program: &str, args: &[&str]) -> String {
     let output = Command::new(program).args(args).output().unwrap();
     assert!(output.status.success(), "{program} {args:?}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// An sshd on a free port that takes one key, and the file of hosts that says so.
-fn target(place: &Place) -> Sshd {
+pub fn target(place: &Place) -> Sshd {
     let at = |name: &str| place.path(name).display().to_string();
     for key in ["host", "user"] {
         output(
@@ -65,7 +65,7 @@ fn target(place: &Place) -> Sshd {
         .unwrap()
         .port();
     let config = format!(
-        "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUseDNS no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n",
+        "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUseDNS no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nSubsystem sftp internal-sftp\n",
         at("host"),
         at("user.pub"),
     );
@@ -100,7 +100,7 @@ fn target(place: &Place) -> Sshd {
     sshd
 }
 
-fn has_sshd() -> bool {
+pub fn has_sshd() -> bool {
     components::installed("/usr/sbin/sshd")
 }
 
@@ -153,6 +153,15 @@ fn an_agent_runs_what_the_shipped_rules_allow_and_nothing_else() {
         );
     }
     assert!(!touched.exists());
+    // A link is judged once it is known where it leads, and the refusal is a decision of its own.
+    for (name, to) in [("plain", "/etc/hostname"), ("bait", "/etc/shadow")] {
+        std::os::unix::fs::symlink(to, place.path(name)).unwrap();
+    }
+    let said = run(&format!("cat {}", place.path("plain").display())).unwrap();
+    let opened = &said["structuredContent"]["opened"];
+    assert_eq!(opened.as_object().unwrap().len(), 1, "{said}");
+    let said = run(&format!("cat {}", place.path("bait").display())).unwrap_err();
+    assert!(said.contains("ssh-deny-secrets"), "{said}");
     // Secrets of the file and of a call: in no answer, no journal, no log.
     for arguments in [
         json!({"host": "locked"}),
@@ -183,9 +192,11 @@ fn an_agent_runs_what_the_shipped_rules_allow_and_nothing_else() {
     };
     assert_eq!(
         (of("ssh-allow-host"), of("ssh-deny-secrets")),
-        (1, 1),
+        (1, 2),
         "{decided:#?}"
     );
+    // The one that was let pass before its link was known.
+    assert_eq!(of("ssh-allow-cat"), 2, "{decided:#?}");
     let ran = decided
         .iter()
         .find(|record| record["final_rule"] == "ssh-allow-host")

@@ -9,6 +9,7 @@ use mocks::client::{Client, Era};
 use serde_json::{Value, json};
 
 use crate::support::guarded::{self, LATEST, Place, call_works, echo, end, eventually, line};
+use crate::support::refusals::{is_passed, told};
 use crate::support::serving::{Served, call};
 use crate::support::web::{Request, Then, Web, Wire, behave, behave_modern, json_reply, send};
 
@@ -58,9 +59,9 @@ fn called(client: &mut Client, tool: &str, arguments: Value) -> Value {
 
 #[track_caller]
 fn refused(answer: &Value, reason: &str) {
-    assert_eq!(answer["error"]["code"], -32001, "{answer}");
-    assert_eq!(answer["error"]["data"]["reason"], reason, "{answer}");
-    assert_eq!(answer["error"]["data"]["retryable"], false, "{answer}");
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert_eq!(told(answer)["reason"], reason, "{answer}");
+    assert_eq!(told(answer)["retryable"], false, "{answer}");
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn j07_what_a_schema_says_of_an_argument_is_known_at_the_first_call() {
         refused(&called(&mut client, "open_note", secret), "no_rule_allows");
         let open = json!({"path": "/srv/open/a", "subject": "/srv/open/b"});
         let answer = called(&mut client, "open_note", open);
-        assert!(answer["result"].is_object(), "{answer}");
+        assert!(is_passed(&answer), "{answer}");
         assert_eq!(end(client).code, Some(0));
         assert_eq!(web.of_method("tools/list").len(), 1, "it is asked once");
         assert_eq!(web.of_method("tools/call").len(), 1);
@@ -96,7 +97,7 @@ fn two_names_that_fold_together_pass_where_the_schema_declares_both() {
     let mut client = reached(&place, &web, LATEST);
     let arguments = json!({"oldText": "a", "old_text": "b"});
     let answer = called(&mut client, "edit", arguments);
-    assert!(answer["result"].is_object(), "{answer}");
+    assert!(is_passed(&answer), "{answer}");
     let folds = called(&mut client, "edit", json!({"OldText": "a"}));
     assert!(folds["error"].is_object(), "{folds}");
 }
@@ -163,7 +164,7 @@ fn a_list_in_pages_is_read_to_its_end_within_a_bound() {
     let mut client = reached(&place, &web, LATEST);
     let last = format!("t{}", PAGES_MAX - 1);
     let answer = called(&mut client, &last, json!({}));
-    assert!(answer["result"].is_object(), "{answer}");
+    assert!(is_passed(&answer), "{answer}");
     assert_eq!(web.of_method("tools/list").len(), PAGES_MAX);
 }
 
@@ -235,7 +236,7 @@ fn calls_that_wait_for_one_list_keep_their_order_and_outlast_the_end_of_the_inpu
         .map(|answer| answer["id"].to_string())
         .collect();
     assert_eq!(answered, expected, "{ended:?}");
-    let passed = |answer: &Value| answer["result"].is_object();
+    let passed = |answer: &Value| is_passed(answer);
     assert!(ended.rest.iter().all(passed), "{:?}", ended.rest);
     let text = std::fs::read_to_string(seen).unwrap();
     let frames: Vec<Value> = text
@@ -316,7 +317,7 @@ fn asking_for_what_is_not_there_counts_as_listing() {
     client.handshake(LATEST).unwrap();
     // The first list is the gate's own; then each call is one, and the list before it another.
     let reasons: Vec<String> = (0..4)
-        .map(|_| called(&mut client, "ghost", json!({}))["error"]["data"]["reason"].to_string())
+        .map(|_| told(&called(&mut client, "ghost", json!({})))["reason"].to_string())
         .collect();
     assert_eq!(reasons[..2], [r#""unknown_tool""#; 2], "{reasons:?}");
     assert_eq!(reasons[3], r#""rate_limited""#, "{reasons:?}");

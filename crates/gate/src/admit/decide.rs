@@ -4,10 +4,10 @@ use crate::approval::{self, Answer};
 use crate::channel::Channel;
 use crate::effect::Effect;
 use crate::facts::{Facts, Operation, ResourceType, scheme_of};
+use crate::inspect::RULE_PREFIX;
 use crate::journal::{
     Decision, JournalError, MatchedRule, Micros, OpId, Record, RecordedFact, RecordedPath,
 };
-use crate::label::Label;
 use crate::limits::{BREACH_RULE, Standing};
 use crate::paths::Role;
 use crate::policy::{DEFAULT_RULE, Judgement, PROTECTED_RULE, Verdict};
@@ -138,6 +138,27 @@ impl Decided {
         self
     }
 
+    /// Joins what the inspection found in the call to what the rules say. It only tightens: what is refused
+    /// anyway stays refused, and no earlier yes is for what was found now.
+    pub fn joined_by_finding(mut self, facts: &Facts) -> Self {
+        let Some(finding) = &facts.inspected else {
+            return self;
+        };
+        if self.effect == Effect::Deny {
+            return self;
+        }
+        if let Some(rule) = finding.denied_by() {
+            self.stop(Reason::Inspected);
+            self.final_rule = format!("{RULE_PREFIX}{rule}");
+        } else if let Some(rule) = finding.asked_by() {
+            self.effect = Effect::Hitl;
+            self.final_rule = format!("{RULE_PREFIX}{rule}");
+            self.matched.push((self.final_rule.clone(), Effect::Hitl));
+            self.remember = false;
+        }
+        self
+    }
+
     /// A call that the rules let pass is refused after all.
     pub fn stop(&mut self, reason: Reason) {
         self.effect = Effect::Deny;
@@ -218,11 +239,12 @@ impl Decided {
         let scheme = uri.and_then(scheme_of);
         let more: Vec<RecordedFact<'_>> = path_facts::more(facts).collect();
         let hitl = self.hitl.as_ref();
-        let unknown: &[&str] = if uncertain(facts) { &["paths"] } else { &[] };
+        let paths_unknown = uncertain(facts).then_some("paths").into_iter();
+        let unknown: Vec<&str> = paths_unknown.chain(path_facts::unknown(facts)).collect();
         write(&Decision {
             op,
             decision: self.effect,
-            reason: self.reason.map(Reason::label),
+            reason: self.reason,
             final_rule: Some(&self.final_rule),
             matched_rules: &matched,
             matched_rules_omitted: self.matched_omitted as u64,
@@ -243,7 +265,7 @@ impl Decided {
             side_effects: self.side_effects,
             operations: operation.as_slice(),
             direction: Some(facts.direction.label()),
-            era: origin.era.map(Label::as_str),
+            era: origin.era,
             policy_version: Some(&world.version),
             policy_digest: Some(world.policy.digest()),
             policy_eval_us: Some(self.policy_us),
@@ -256,7 +278,7 @@ impl Decided {
             hitl_approver_id: hitl.and_then(|h| h.approver.as_deref()),
             hitl_channel: hitl.and_then(|h| h.channel).map(Channel::label),
             policy_hitl_us: hitl.and_then(|h| h.waited),
-            unknown_facts: unknown,
+            unknown_facts: &unknown,
             refusals: 0,
             facts: &more,
         })

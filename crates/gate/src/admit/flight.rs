@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::facts::{Direction, Facts};
+use crate::inspect::Finding;
 use crate::journal::{
     Micros, OpId, Operation, Record, RecordedAttempt, ResponseSummary, Stages, Status, Usage,
 };
@@ -43,6 +44,8 @@ pub(super) struct State {
     pub attempts: Vec<Attempt>,
     pub attempts_omitted: u64,
     pub usage: Usage,
+    /// What the inspection found in what came back.
+    pub inspected: Vec<Arc<str>>,
 }
 
 /// One try of a call at one peer, where a call may have several.
@@ -133,6 +136,13 @@ impl InFlight {
         }
     }
 
+    /// Notes what the inspection found in the reply.
+    pub fn found(&mut self, finding: &Finding) {
+        if let Some(state) = &mut self.state {
+            state.inspected = finding.told();
+        }
+    }
+
     /// The upstream's part ends here; what follows is ours.
     pub fn reply_arrived(&mut self) {
         if let Some(state) = &mut self.state
@@ -195,10 +205,10 @@ fn settle(state: State, outcome: Outcome) {
         method: Some(&facts.method),
         tool_name: facts.tool_name.known().map(String::as_str),
         error_code: outcome.error_code,
-        reason: outcome.reason.map(Label::as_str),
+        reason: outcome.reason,
         client_id: origin.client_id.as_deref(),
         backend_id: Some(&facts.backend_id),
-        transport: Some(origin.transport.label()),
+        transport: Some(origin.transport),
         response_summary: outcome.response,
         duration_us: total,
         stages,
@@ -207,6 +217,7 @@ fn settle(state: State, outcome: Outcome) {
         attempts: &attempts,
         attempts_omitted: state.attempts_omitted,
         usage: state.usage,
+        inspected: &state.inspected,
     };
     // The call is over; a journal that fails here stops the next one at its decision.
     drop(state.recorder.write(&Record::Operation(&record)));
@@ -217,7 +228,7 @@ impl Attempt {
         RecordedAttempt {
             peer: self.peer.name(),
             status: self.status,
-            reason: self.reason.map(Label::as_str),
+            reason: self.reason,
             duration_us: self.duration,
         }
     }

@@ -53,7 +53,7 @@ impl Gate {
             });
         }
         self.counters
-            .arrive(&world.limits, lane, &who(facts, origin), now_ns)
+            .arrive(&world.limits, lane, &who(facts), now_ns)
             .map_err(TurnAway::from)
     }
 
@@ -95,13 +95,12 @@ impl Gate {
         &self,
         world: &World,
         facts: &Facts,
-        origin: &Origin,
         decided: &mut Decided,
     ) -> Option<Slot> {
         if decided.reason.is_some() || facts.direction == Direction::ToClient {
             return None;
         }
-        match self.counters.enter(&world.limits, &who(facts, origin)) {
+        match self.counters.enter(&world.limits, &who(facts)) {
             Ok(slot) => Some(slot),
             Err(stop) => {
                 decided.stop(TurnAway::from(stop).reason);
@@ -152,7 +151,7 @@ impl Gate {
     /// A person said yes to a call beyond its tool's window: the window begins anew.
     pub(super) fn note_approved<R>(&self, world: &World, call: &Call<R>, decided: &Decided) {
         if decided.escalated {
-            let who = who(&call.facts, &call.origin);
+            let who = who(&call.facts);
             self.counters
                 .begin_anew(&world.limits, &who, self.mono_ns());
         }
@@ -207,10 +206,9 @@ impl From<Stop> for TurnAway {
     }
 }
 
-fn who<'a>(facts: &'a Facts, origin: &'a Origin) -> Who<'a> {
+fn who(facts: &Facts) -> Who<'_> {
     Who {
         subject_id: &facts.subject_id,
-        session_id: &origin.session_id,
         backend_id: &facts.backend_id,
         tool: match facts.resource_type {
             Some(ResourceType::Tool) => facts.tool_name.known().map(String::as_str),

@@ -5,6 +5,7 @@ mod call;
 mod control;
 mod decide;
 mod flight;
+mod labelled;
 mod limited;
 mod narrow;
 mod pass;
@@ -24,6 +25,8 @@ use crate::approval::{self, Approvals, Shown};
 use crate::clock::Clock;
 use crate::effect::Effect;
 use crate::facts::Facts;
+use crate::flow::Flow;
+use crate::inspect::Inspection;
 use crate::journal::{Digest, Journal, JournalError, Record, Stages, Usage};
 use crate::limits::{Counters, Limits};
 use crate::peer::PeerId;
@@ -68,6 +71,10 @@ pub struct World {
     pub limits: Limits,
     /// How long people are asked, and how many questions there may be.
     pub approval: approval::Options,
+    /// What is looked for in what is sent and answered.
+    pub inspect: Arc<Inspection>,
+    /// Which results label the sessions of those who received them.
+    pub flow: Arc<Flow>,
 }
 
 impl World {
@@ -143,6 +150,7 @@ impl Gate {
         };
         // identity: an authenticator has found the caller; nobody else says whose call it is.
         call.facts.state_caller(&call.caller);
+        self.state_labels(&world, &mut call.facts, &call.caller);
         let standing = match self.within_limits(&world, &call.facts, &call.origin, arrived) {
             Ok(standing) => standing,
             Err(stop) => {
@@ -181,7 +189,7 @@ impl Gate {
         } else if let Some(quarantine) = facts.quarantine {
             Decided::refused(quarantine.reason())
         } else {
-            Decided::by_policy(world, facts)
+            Decided::by_policy(world, facts).joined_by_finding(facts)
         }
     }
 
@@ -194,7 +202,7 @@ impl Gate {
         mut stages: Stages,
         judged: u64,
     ) -> Admission<R> {
-        let slot = self.enter(&world, &call.facts, &call.origin, &mut decided);
+        let slot = self.enter(&world, &call.facts, &mut decided);
         let Ok(op) = decided.write(&self.recorder, &world, &call.facts, &call.origin) else {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
@@ -224,6 +232,7 @@ impl Gate {
             attempts: Vec::new(),
             attempts_omitted: 0,
             usage: Usage::default(),
+            inspected: Vec::new(),
         });
         Admission::Permit(Permit { request, flight })
     }
@@ -284,6 +293,13 @@ impl Gate {
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.recorder.failed()
+    }
+
+    /// What is looked for in what is sent and answered; none where that is nothing.
+    #[must_use]
+    pub fn inspection(&self) -> Option<Arc<Inspection>> {
+        let world = self.world.load();
+        (!world.inspect.is_off()).then(|| Arc::clone(&world.inspect))
     }
 
     /// From now on every call is refused as *draining*, those that wait for a person included.

@@ -1,4 +1,5 @@
-//! A permit under facts that became known after the decision: it may only be taken back by them.
+//! A permit, or a call that is under way, under facts that became known after the decision: it may only be taken
+//! back by them.
 
 use crate::effect::Effect;
 use crate::facts::{Fact, Facts};
@@ -6,7 +7,7 @@ use crate::journal::Status;
 use crate::reason::Reason;
 
 use super::decide::Decided;
-use super::flight::{Outcome, State};
+use super::flight::{InFlight, Outcome, State};
 use super::pass::Permit;
 use super::refusal::Refusal;
 
@@ -21,14 +22,28 @@ impl<R> Permit<R> {
     /// # Errors
     /// The refusal; nothing was sent, and nothing can be.
     pub fn narrow(mut self, tighter: Facts) -> Result<Self, Box<Refusal>> {
-        let Some(state) = &mut self.flight.state else {
-            return Ok(self);
+        self.flight.narrow(|facts| *facts = tighter)?;
+        Ok(self)
+    }
+}
+
+impl InFlight {
+    /// The same for a call that its peer has taken and does not carry out before this says yes: a peer in this
+    /// process that had to ask elsewhere what the call is about. `tighten` changes the facts of the decision.
+    ///
+    /// # Errors
+    /// The refusal; the call is settled, and its peer must not carry it out.
+    pub fn narrow(&mut self, tighten: impl FnOnce(&mut Facts)) -> Result<(), Box<Refusal>> {
+        let Some(mut state) = self.state.take() else {
+            return Ok(());
         };
+        let mut tighter = state.facts.clone();
+        tighten(&mut tighter);
         let Some(refusal) = state.narrowed(tighter) else {
-            return Ok(self);
+            self.state = Some(state);
+            return Ok(());
         };
-        let Self { flight, .. } = self;
-        flight.finish(Outcome {
+        Self { state: Some(state) }.finish(Outcome {
             status: Status::Aborted,
             reason: Some(refusal.reason.into()),
             ..Outcome::default()

@@ -61,6 +61,13 @@ pub(super) fn contents(facts: &Facts) -> Option<u64> {
     }
 }
 
+/// The names of such facts that nobody knew.
+pub(super) fn unknown(facts: &Facts) -> impl Iterator<Item = &'static str> {
+    let kept = facts.kept_beside();
+    kept.filter(|(_, value)| *value == Fact::Unknown)
+        .map(|(row, _)| row.on_disk())
+}
+
 /// The facts that have no member of their own in a record. Those of another class than *plain* are left
 /// out: they have a digest where one is wanted, and else nothing.
 pub(super) fn more(facts: &Facts) -> impl Iterator<Item = RecordedFact<'_>> {

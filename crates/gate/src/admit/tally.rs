@@ -11,12 +11,7 @@ pub const TIME_CLASSES_US: [u64; 12] = [
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 250_000, 1_000_000, 10_000_000,
 ];
 
-const STATUSES: [Status; 4] = [
-    Status::Success,
-    Status::Failure,
-    Status::Cancelled,
-    Status::Aborted,
-];
+const STATUSES: [Status; 4] = Status::ALL;
 /// One more than there are reasons: decisions without one.
 const REASONS: usize = Reason::ALL.len() + 1;
 
@@ -46,8 +41,8 @@ impl Tally {
     pub fn count(&self, record: &Record<'_>) {
         match record {
             Record::Decision(decision) => {
-                let reason = decision.reason.map_or(0, |label| {
-                    let known = Reason::ALL.iter().position(|r| r.label() == label);
+                let reason = decision.reason.map_or(0, |reason| {
+                    let known = Reason::ALL.iter().position(|r| *r == reason);
                     known.map_or(0, |at| at + 1)
                 });
                 for (effect, counts) in Effect::ALL.iter().zip(&self.decisions) {
@@ -106,7 +101,7 @@ mod tests {
     #[test]
     fn each_record_is_counted_once_in_its_class() {
         let tally = Tally::default();
-        for reason in [None, Some("denied_by_rule"), Some("denied_by_rule")] {
+        for reason in [None, Some(Reason::DenyRule), Some(Reason::DenyRule)] {
             let decision = Decision {
                 decision: if reason.is_some() {
                     Effect::Deny

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use crate::approval::{Approvals, Asking, Binding, Choice, Full, Id, Outcome, Shown, Slot};
 use crate::channel::Channel;
 use crate::effect::Effect;
-use crate::facts::{Fact, Facts};
+use crate::facts::{Fact, FactId, Facts};
 use crate::journal::{Micros, Stages};
 use crate::limits::Standing;
 use crate::reason::Reason;
@@ -179,6 +179,8 @@ impl Gate {
             description: rule.and_then(|rule| rule.description.as_deref()),
             side_effects: decided.side_effects,
             approvers,
+            labelled_by: labelled_by(&call.facts),
+            view: call.request.view(),
             binding,
             created_ms: self.recorder.clock.wall_ms(),
             deadline_ns,
@@ -229,7 +231,12 @@ impl Gate {
         let Some(mut held) = ticket.held.take() else {
             return Admission::Pending(ticket);
         };
+        if let Some(finding) = &held.call.facts.inspected {
+            // It was found in the message as it came, which is not what is kept.
+            now.state_finding(finding);
+        }
         now.state_caller(&held.call.caller);
+        self.state_labels(&self.world(), &mut now, &held.call.caller);
         let waited = held.waited();
         held.stages.approval_us = waited;
         let answer = match outcome {
@@ -322,6 +329,14 @@ impl Gate {
         let hitl = Hitl::without_answer("withdrawn", held.waited());
         held.decline(reason, Some(hitl))
     }
+}
+
+/// The calls that gave the caller's session its labels.
+fn labelled_by(facts: &Facts) -> Vec<String> {
+    let told = facts.get(FactId::LabelledBy);
+    let told = told.known().into_iter();
+    told.flat_map(|value| value.texts().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
 }
 
 /// Whether a call still means what was asked about. A definition that has become known meanwhile is no

@@ -114,12 +114,11 @@ impl Tally {
 
     /// The record that stands for the refusals.
     pub fn record(&self, op: journal::OpId) -> journal::Decision<'_> {
-        let reason = self.reason.label();
         journal::Decision {
             op,
             decision: Effect::Deny,
-            reason: Some(reason),
-            final_rule: Some(reason),
+            reason: Some(self.reason),
+            final_rule: Some(self.reason.label()),
             subject_id: Some(&self.subject_id),
             backend_id: Some(&self.backend_id),
             session_id: Some(&self.session_id),

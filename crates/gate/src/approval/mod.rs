@@ -6,6 +6,7 @@
 //! the rules change. No lock is held longer than a look or a change.
 
 pub mod answer;
+pub mod change;
 pub mod display;
 mod grants;
 mod options;

@@ -9,8 +9,9 @@ use serde::Serialize;
 use crate::channel::Channel;
 use crate::facts::Facts;
 use crate::journal::format_utc;
-use crate::paths::Role;
+use crate::paths::{PathView, Role};
 
+use super::change;
 use super::display;
 use super::grants::Binding;
 
@@ -21,6 +22,11 @@ const NAME_CHARS_MAX: usize = 1_000;
 pub trait Shown {
     /// The arguments as raw JSON, exactly as they would be sent; `None` where there are none.
     fn arguments(&self) -> Option<Cow<'_, str>>;
+
+    /// The file system of the side that will carry it out, where that can be looked at.
+    fn view(&self) -> Option<&dyn PathView> {
+        None
+    }
 }
 
 impl Shown for () {
@@ -65,6 +71,10 @@ pub(crate) struct Asking<'a> {
     pub description: Option<&'a str>,
     pub side_effects: &'a [&'static str],
     pub approvers: &'a [Channel],
+    /// The calls that gave the caller's session its labels.
+    pub labelled_by: Vec<String>,
+    /// The file system of the side that will carry it out.
+    pub view: Option<&'a dyn PathView>,
     /// Set where a yes may be remembered.
     pub binding: Option<Binding>,
     pub created_ms: i64,
@@ -101,6 +111,10 @@ pub struct Question {
     /// The arguments on one line, cut where they are long; what is missing is said in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
+    /// What would change in a file, line by line: for channels of the machine's own user alone, since a caller
+    /// may not be allowed to read the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub change: Vec<String>,
     /// Whether something of the call is too long to be shown: a yes has to say that it knows.
     pub is_cut: bool,
     /// What the tool is known to do to the world.
@@ -121,6 +135,9 @@ pub struct Question {
     /// What that rule says of itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The calls that gave the caller's session its labels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labelled_by: Vec<String>,
     /// Who may answer.
     pub approvers: Vec<Channel>,
     /// Whether *allow* will be remembered.
@@ -142,8 +159,11 @@ impl Question {
             cut.set(cut.get() || display::is_cut(text, NAME_CHARS_MAX));
             display::text(text, NAME_CHARS_MAX)
         };
-        let arguments = asking.arguments.as_deref().map(display::arguments);
-        cut.set(arguments.as_ref().is_some_and(|(_, is_cut)| *is_cut));
+        let raw = asking.arguments.as_deref();
+        let change = raw.and_then(|raw| change::of(asking.facts, raw, asking.view));
+        let change = change.unwrap_or_default();
+        let arguments = raw.map(display::arguments);
+        cut.set(change.is_cut || arguments.as_ref().is_some_and(|(_, is_cut)| *is_cut));
         let arguments = arguments.map(|(shown, _)| shown);
         let facts = asking.facts;
         let paths = facts.paths.known().map(Vec::as_slice).unwrap_or_default();
@@ -175,6 +195,7 @@ impl Question {
             dest_path: dest.map(|p| name(p)),
             more_places: places.saturating_sub(shown),
             arguments,
+            change: change.lines,
             is_cut: false,
             side_effects: asking.side_effects.to_vec(),
             backend_id: name(&facts.backend_id),
@@ -184,6 +205,7 @@ impl Question {
             session_id: name(asking.session_id),
             rule: name(asking.rule),
             description: asking.description.map(name),
+            labelled_by: asking.labelled_by.iter().map(|by| name(by)).collect(),
             approvers: asking.approvers.to_vec(),
             can_cache: asking.binding.is_some() && remember_ms > 0,
             cache_ttl_seconds: if asking.binding.is_some() {

@@ -19,6 +19,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::caller::Caller;
+use crate::flow::Held;
+use crate::inspect::Finding;
 use crate::paths::{PathArgument, Reach, Role};
 use crate::reason::Quarantine;
 use inferred::Inferred;
@@ -136,6 +138,20 @@ pub(crate) fn reads_only_words() -> Vec<&'static str> {
     READS_ONLY.to_vec()
 }
 
+/// Side effects by which something may leave this machine; whoever runs a program can have it send.
+const OUTWARD: [&str; 8] = [
+    "network_egress",
+    "email_send",
+    "browser_open",
+    "cloud_api",
+    "code_exec",
+    "process_spawn",
+    "container_exec",
+    "sudo_elevate",
+];
+/// Schemes of resources that lie beyond this machine.
+const OUTWARD_SCHEMES: [&str; 8] = ["http", "https", "ws", "wss", "ftp", "ftps", "sftp", "s3"];
+
 /// What is known of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -167,6 +183,8 @@ pub struct Facts {
     pub more: More,
     /// Set where the tool may not be shown or called, whatever the policy says.
     pub quarantine: Option<Quarantine>,
+    /// What the inspection found in the call as it came.
+    pub inspected: Option<Box<Finding>>,
     /// Set where the server has not listed the tool: what its arguments mean is not known, and no rule can
     /// let the call pass without a person.
     pub unlisted: bool,
@@ -222,6 +240,10 @@ impl Facts {
             FactId::ReadsOnly => match self.kept(id) {
                 Fact::Known(said) => Fact::Known(said),
                 Fact::Unknown | Fact::Absent => Fact::Known(text(self.reads_only())),
+            },
+            FactId::SendsOutward => match self.kept(id) {
+                Fact::Absent => self.sends_outward(),
+                said => said,
             },
             FactId::Paths => self.of_paths(Some(Value::Places(self.places().collect()))),
             FactId::Path => self.of_paths(self.primary_path().map(text)),
@@ -347,6 +369,48 @@ impl Facts {
             [_, ..] => Fact::Known(Stated::from(&caller.groups)),
         };
         self.keep(FactId::SubjectGroups, groups);
+    }
+
+    /// Whether the call may send something beyond this machine, as far as its kind and effects tell.
+    fn sends_outward(&self) -> Fact<Value<'_>> {
+        let known = |sends| Fact::Known(text(if sends { "yes" } else { "no" }));
+        match (self.direction, self.resource_type) {
+            (Direction::ToServer, Some(ResourceType::Resource)) => {
+                let scheme = self.uri.known().and_then(|uri| scheme_of(uri));
+                known(scheme.is_some_and(|scheme| OUTWARD_SCHEMES.contains(&scheme.as_str())))
+            }
+            (Direction::ToServer, Some(ResourceType::Tool)) => match self.side_effects_known() {
+                Some(effects) => known(effects.iter().any(|effect| OUTWARD.contains(effect))),
+                None if self.reads_only() == "yes" => known(false),
+                None => Fact::Unknown,
+            },
+            (Direction::ToServer | Direction::ToClient, _) => known(false),
+        }
+    }
+
+    /// States what a tool's definition says of its reach (`openWorldHint`): that it reaches beyond this machine
+    /// in any case, that it does not where nothing else is known.
+    pub fn state_reach(&mut self, hint: bool) {
+        if hint || self.side_effects_known().is_none() {
+            let said = if hint { "yes" } else { "no" };
+            self.keep(FactId::SendsOutward, Fact::Known(said.into()));
+        }
+    }
+
+    /// States the labels of the caller's session.
+    pub(crate) fn state_labels(&mut self, held: Option<&Held>) {
+        let (words, told) = held.map_or_else(Default::default, |held| (held.words(), held.told()));
+        for (id, texts) in [(FactId::SessionLabels, words), (FactId::LabelledBy, told)] {
+            let stated = (!texts.is_empty()).then(|| texts.into_iter().collect::<Stated>());
+            self.keep(id, stated.into());
+        }
+    }
+
+    /// States what the inspection found in the call as it came.
+    pub fn state_finding(&mut self, finding: &Finding) {
+        let told: Stated = finding.told().into_iter().collect();
+        self.keep(FactId::Inspected, Fact::Known(told));
+        self.inspected = Some(Box::new(finding.clone()));
     }
 
     fn kept(&self, id: FactId) -> Fact<Value<'_>> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::{Fact, Facts};
 use crate::paths::canonical::extension;
-use crate::paths::{Role, scheme_of};
+use crate::paths::{PathArgument, Role, scheme_of};
 
 impl Facts {
     /// Where the path arguments lead.
@@ -45,6 +45,20 @@ impl Facts {
         match &self.paths {
             Fact::Unknown => Fact::Unknown,
             Fact::Known(_) | Fact::Absent => value.into(),
+        }
+    }
+
+    /// States further paths of a call beside those that are stated; its known paths stay known.
+    pub fn add_paths(&mut self, further: impl IntoIterator<Item = PathArgument>) {
+        match &mut self.paths {
+            Fact::Known(known) => known.extend(further),
+            Fact::Unknown => {}
+            Fact::Absent => {
+                let further: Vec<_> = further.into_iter().collect();
+                if !further.is_empty() {
+                    self.paths = Fact::Known(further);
+                }
+            }
         }
     }
 }

@@ -108,8 +108,8 @@ facts! {
     SimulationModel "simulation_model": Text, Plain, "the model file of a simulation that the call is about; null where it is about none";
     Simulation "simulation": Text, Plain, "the id of the simulation that the call is about; null where it is about none";
     Parameters "parameters": Texts, Plain, "list of the paths of the model parameters that the call names; null where it names none";
-    CohortSize "cohort_size": Text, Plain, "how many individuals the call simulates, as a number in a text: `int(cohort_size) > 1000`; null where it simulates none";
-    EstimatedCost "estimated_cost": Text, Plain, "states times individuals times minutes of what the call simulates, as a number in a text; unknown where the simulation is not loaded yet; null where it simulates nothing";
+    CohortSize "cohort_size": Number, Plain, "how many individuals the call simulates; null where it simulates none";
+    EstimatedCost "estimated_cost": Number, Plain, "for a simulation, states times individuals times simulated minutes, as a whole number; unknown where the simulation is not loaded yet; null where nothing is simulated";
     Paths "paths": Texts, Plain, "list of all places that the call's paths lead to; an allow rule sees none in contents";
     Path "path": Text, Plain, "the call's only path; unknown where there are several, or one that leads to several places: use paths";
     SourcePath "source_path": Text, Plain, "the only source, likewise";
@@ -127,6 +127,10 @@ facts! {
     MaxTokens "max_tokens": Number, Plain, "the most tokens that a model may write, where the call says so, else null";
     EstimatedPrice "estimated_price": Number, Plain, "the most that a call to a model can cost, in millionths of a dollar: `estimated_price > 1000000` is more than a dollar; null where the model has no price";
     ToolsOffered "tools_offered": Texts, Plain, "list of the names of the tools that a model is offered; null where there are none";
+    SendsOutward "sends_outward": Text, Plain, "yes where the call may send something beyond this machine: its side effects say so, its definition (`openWorldHint`) or its URI; no where they say otherwise or it only reads; unknown where nothing is known";
+    SessionLabels "session_labels": Texts, Plain, "list of the labels that earlier results have given the caller's session: untrusted, private, and untrusted+private where it has both; null where it has none";
+    LabelledBy "labelled_by": Texts, Plain, "list of the calls that gave the session its labels, as `LABEL by TOOL on SERVER, op OP`; null where there are none";
+    Inspected "inspected": Texts, Plain, "list of the `inspect:` rules that found something in the call, as RULE:COUNT; null where none did";
     HasImages "has_images": Text, Plain, "yes where a model is shown images, else no; null where no model is called";
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use state::DirectoryError;
 
 use crate::journal::KeysError;
+use crate::label::{ClosedSet, Explained};
 
 /// Why nobody is let in: a closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,20 @@ impl IdentityFault {
             }
             Self::OutOfScope => "the key is not good for this server",
         }
+    }
+}
+
+impl ClosedSet for IdentityFault {
+    const EVERY: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.label()
+    }
+}
+
+impl Explained for IdentityFault {
+    fn sentence(self) -> &'static str {
+        Self::sentence(self)
     }
 }
 

@@ -3,23 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::chain::{BODY_BYTES_MAX, EntryHash, SegmentId};
-use super::record::Record;
+use super::record::{JournalEvent, Record};
 use super::{JournalError, hex, instant};
-
-/// Events that only the journal itself writes.
-pub(super) const RESERVED: [&str; 7] = [
-    "segment_opened",
-    "segment_closed",
-    "segment_retired",
-    "segment_abandoned",
-    "checkpoint",
-    "witness_failed",
-    "witness_returned",
-];
 
 /// The records that the journal writes about itself, all of kind `system`.
 #[derive(Debug, Serialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[serde(untagged)]
 pub(super) enum Own<'a> {
     SegmentOpened {
         format: &'a str,
@@ -78,18 +67,32 @@ pub(super) struct Continues {
     pub(super) hash: EntryHash,
 }
 
+impl Own<'_> {
+    /// The name that the record is found by.
+    fn event(&self) -> JournalEvent {
+        match self {
+            Self::SegmentOpened { .. } => JournalEvent::SegmentOpened,
+            Self::Checkpoint { .. } => JournalEvent::Checkpoint,
+            Self::SegmentClosed { .. } => JournalEvent::SegmentClosed,
+            Self::SegmentRetired { .. } => JournalEvent::SegmentRetired,
+            Self::SegmentAbandoned { .. } => JournalEvent::SegmentAbandoned,
+            Self::WitnessFailed { .. } => JournalEvent::WitnessFailed,
+            Self::WitnessReturned { .. } => JournalEvent::WitnessReturned,
+        }
+    }
+}
+
 /// Writes `{"time":…,"kind":…` and the members of `record`.
 pub(super) fn write(
     out: &mut Vec<u8>,
     now_ms: i64,
     record: &Record<'_>,
 ) -> Result<(), JournalError> {
-    let event = match record {
-        Record::System(system) => system.event,
-        Record::Decision(_) | Record::Operation(_) | Record::Auth(_) | Record::Config(_) => "",
-    };
-    if RESERVED.contains(&event) {
-        return Err(JournalError::ReservedEvent);
+    if let Record::System(system) = record {
+        let event = system.event.as_str();
+        if JournalEvent::ALL.iter().any(|own| own.label() == event) {
+            return Err(JournalError::ReservedEvent);
+        }
     }
     begin(out, now_ms, record.kind());
     record.write(out);
@@ -107,6 +110,9 @@ pub(super) fn write(
 pub(super) fn write_own(now_ms: i64, own: &Own<'_>) -> Result<Vec<u8>, JournalError> {
     let mut out = Vec::with_capacity(512);
     begin(&mut out, now_ms, "system");
+    out.extend_from_slice(b",\"event\":\"");
+    out.extend_from_slice(own.event().label().as_bytes());
+    out.push(b'"');
     let brace = out.len();
     serde_json::to_writer(&mut out, own).map_err(|_| JournalError::Unwritable)?;
     join(&mut out, brace);

@@ -40,8 +40,9 @@ pub use keys::{
 };
 pub use options::{Cadence, JournalOptions};
 pub use record::{
-    Auth, Config, Decision, MatchedRule, Micros, Oidc, OpId, Operation, Record, RecordedAttempt,
-    RecordedFact, RecordedPath, ResponseSummary, Stages, Status, System, Usage,
+    Auth, AuthEvent, Component, Config, ConfigEvent, Decision, EndReason, JournalEvent, Level,
+    MatchedRule, Micros, Oidc, OpId, Operation, Record, RecordedAttempt, RecordedFact,
+    RecordedPath, ResponseSummary, Stages, Status, System, SystemEvent, Usage,
 };
 pub use state::SyncPolicy;
 pub use writer::{Appended, Journal, Surroundings};

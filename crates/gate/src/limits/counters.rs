@@ -13,7 +13,7 @@ use super::{Limits, Then};
 /// Most callers whose buckets are kept. Beyond it, those that owe nothing go, then the quarter that
 /// was used longest ago.
 pub const CALLERS_MAX: usize = 4_096;
-/// Most windows (caller's session and tool) that are kept. Beyond it, idle ones go, then the quarter
+/// Most windows (caller and tool) that are kept. Beyond it, idle ones go, then the quarter
 /// that was used longest ago.
 pub const WINDOWS_MAX: usize = 16_384;
 /// Most marks that all windows hold together.
@@ -34,7 +34,6 @@ pub(crate) enum Lane {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Who<'a> {
     pub subject_id: &'a str,
-    pub session_id: &'a str,
     pub backend_id: &'a str,
     /// Only where a tool is called.
     pub tool: Option<&'a str>,
@@ -71,7 +70,7 @@ struct State {
     /// By keyed hash: a name's length costs no memory, and nobody can make two names meet.
     windows: Map<Window>,
     marks: usize,
-    /// Calls under way by caller's session, and by caller's session and tool. None is 0.
+    /// Calls under way by caller, and by caller and tool, over all sessions. None is 0.
     under_way: Map<u32>,
 }
 
@@ -99,7 +98,7 @@ type Map<V> = HashMap<u64, V, BuildHasherDefault<AsItIs>>;
 #[derive(Debug)]
 pub(crate) struct Slot {
     counters: Arc<Counters>,
-    session: u64,
+    caller: u64,
     tool: Option<u64>,
 }
 
@@ -145,23 +144,23 @@ impl Counters {
 
     /// A call is about to be sent: it is under way until its slot is dropped.
     pub fn enter(self: &Arc<Self>, limits: &Limits, who: &Who<'_>) -> Result<Slot, Stop> {
-        let (session, tool) = (self.session_key(who), self.tool_key(who));
+        let (caller, tool) = (self.caller_key(who), self.tool_key(who));
         let mut state = self.lock();
         let full = |key: &u64, most: u32| state.under_way.get(key).is_some_and(|n| *n >= most);
         let tool_full = match (&tool, limits.tool_under_way_max) {
             (Some(tool), Some(most)) => full(tool, most),
             (Some(_) | None, Some(_) | None) => false,
         };
-        if tool_full || full(&session, limits.under_way_max) {
+        if tool_full || full(&caller, limits.under_way_max) {
             return Err(Stop::UnderWay);
         }
-        for key in std::iter::once(session).chain(tool) {
+        for key in std::iter::once(caller).chain(tool) {
             *state.under_way.entry(key).or_default() += 1;
         }
         drop(state);
         Ok(Slot {
             counters: Arc::clone(self),
-            session,
+            caller,
             tool,
         })
     }
@@ -170,14 +169,9 @@ impl Counters {
         self.keys.hash_one(who.subject_id)
     }
 
-    fn session_key(&self, who: &Who<'_>) -> u64 {
-        self.keys.hash_one((who.subject_id, who.session_id))
-    }
-
     fn tool_key(&self, who: &Who<'_>) -> Option<u64> {
         let tool = who.tool?;
-        let key = (who.subject_id, who.session_id, who.backend_id, tool);
-        Some(self.keys.hash_one(key))
+        Some(self.keys.hash_one((who.subject_id, who.backend_id, tool)))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -269,7 +263,7 @@ impl State {
 impl Drop for Slot {
     fn drop(&mut self) {
         let mut state = self.counters.lock();
-        for key in std::iter::once(self.session).chain(self.tool) {
+        for key in std::iter::once(self.caller).chain(self.tool) {
             state.leave(key);
         }
     }
@@ -305,12 +299,20 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn who<'a>(session: &'a str, tool: &'a str) -> Who<'a> {
+    fn who<'a>(caller: &'a str, tool: &'a str) -> Who<'a> {
         Who {
-            subject_id: "u",
-            session_id: session,
+            subject_id: caller,
             backend_id: "files",
             tool: Some(tool),
+        }
+    }
+
+    fn narrow() -> Limits {
+        Limits {
+            requests: Rate::per_second(10),
+            requests_burst: 50,
+            tool_calls_max: 30,
+            ..Limits::default()
         }
     }
 
@@ -318,7 +320,7 @@ mod tests {
         Limits {
             requests: Rate::per_second(1_000_000),
             requests_burst: super::super::CALLS_MAX,
-            ..Limits::default()
+            ..narrow()
         }
     }
 
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_belong_to_a_session_and_a_tool() {
+    fn windows_belong_to_a_caller_and_a_tool() {
         let (counters, limits) = (Counters::default(), wide());
         for _ in 0..30 {
             assert_eq!(arrive(&counters, &limits, &who("s", "read"), 0), "Within");
@@ -358,7 +360,7 @@ mod tests {
     #[test]
     fn a_clock_set_back_neither_refunds_nor_blocks() {
         let hour = 3_600 * SECOND;
-        let (counters, limits) = (Counters::default(), Limits::default());
+        let (counters, limits) = (Counters::default(), narrow());
         let within = |now: u64, calls: u32| {
             (0..calls)
                 .filter(|_| arrive(&counters, &limits, &who("s", "read"), now) == "Within")
@@ -373,12 +375,12 @@ mod tests {
     }
 
     #[test]
-    fn calls_under_way_are_counted_by_session_and_by_tool() {
+    fn calls_under_way_are_counted_by_caller_and_by_tool() {
         let counters = Arc::new(Counters::default());
         let limits = Limits {
             under_way_max: 3,
             tool_under_way_max: Some(2),
-            ..Limits::default()
+            ..narrow()
         };
         let enter = |who| counters.enter(&limits, &who);
         let first = enter(who("s", "read")).unwrap();
@@ -401,7 +403,7 @@ mod tests {
             requests_burst: 1_000,
             tool_calls_max: 500,
             under_way_max: 100,
-            ..Limits::default()
+            ..narrow()
         };
         let (within, breach, stopped, entered) = Default::default();
         let count = |counter: &AtomicUsize| counter.fetch_add(1, Ordering::Relaxed);
@@ -472,7 +474,7 @@ mod tests {
 
     #[test]
     fn no_caller_empties_the_bucket_of_another() {
-        let (counters, limits) = (Counters::default(), Limits::default());
+        let (counters, limits) = (Counters::default(), narrow());
         for subject_id in ["one", "other", "third"] {
             let who = Who {
                 subject_id,
@@ -484,18 +486,11 @@ mod tests {
                 .count();
             assert_eq!(passed, 50, "{subject_id}");
         }
-        // Another session of the same caller has nothing of its own.
-        let again = Who {
-            subject_id: "one",
-            tool: None,
-            ..who("second", "")
-        };
-        assert!(counters.arrive(&limits, Lane::Calls, &again, 0).is_err());
     }
 
     #[test]
     fn callers_are_bounded_and_those_that_owe_are_kept() {
-        let (counters, limits) = (Counters::default(), Limits::default());
+        let (counters, limits) = (Counters::default(), narrow());
         let call = |name: &str, now: u64| {
             let who = Who {
                 subject_id: name,
@@ -520,7 +515,7 @@ mod tests {
 
     #[test]
     fn no_lane_empties_another() {
-        let (counters, limits) = (Counters::default(), Limits::default());
+        let (counters, limits) = (Counters::default(), narrow());
         for lane in [Lane::Calls, Lane::Liveness, Lane::ToClient] {
             let who = Who {
                 tool: None,

@@ -1,4 +1,5 @@
-//! How much a caller may: calls by time, calls by tool, calls under way, bytes that come back.
+//! How much a caller may, over all of its sessions: calls by time, calls by tool, calls under way. And how many
+//! bytes may come back.
 //!
 //! [`Limits`] are settings and belong to the [`crate::World`], so that a reload replaces them; what has
 //! been counted belongs to the [`crate::Gate`] and survives a reload. Time is passed in; a clock that is
@@ -23,7 +24,7 @@ pub const BREACH_RULE: &str = "rate_limit_breach";
 
 /// Largest burst and most calls a window that can be configured.
 pub const CALLS_MAX: u32 = 1_000_000;
-/// Most calls under way that can be configured: what a session's table holds.
+/// Most calls under way that can be configured: what the table of one session holds.
 pub const UNDER_WAY_MAX: u32 = 1_024;
 /// Longest window, in milliseconds: a day.
 pub const WINDOW_MS_MAX: u64 = 86_400_000;
@@ -67,13 +68,13 @@ pub struct Limits {
     pub requests: Rate,
     /// How many of them may come at once after a quiet time.
     pub requests_burst: u32,
-    /// Calls of one tool by one caller's session within a window.
+    /// Calls of one tool by one caller within a window.
     pub tool_calls_max: u32,
     /// The window, in milliseconds.
     pub tool_window_ms: u64,
     /// What happens to a call beyond that.
     pub tool_then: Then,
-    /// Calls under way at once, per caller's session.
+    /// Calls under way at once, per caller.
     pub under_way_max: u32,
     /// The same, per tool; `None`: no bound of its own.
     pub tool_under_way_max: Option<u32>,
@@ -84,12 +85,12 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            requests: Rate::per_second(10),
-            requests_burst: 50,
-            tool_calls_max: 30,
+            requests: Rate::per_second(20),
+            requests_burst: 200,
+            tool_calls_max: 240,
             tool_window_ms: 60_000,
             tool_then: Then::Hitl,
-            under_way_max: 64,
+            under_way_max: 256,
             tool_under_way_max: None,
             response_bytes_max: RESPONSE_BYTES,
         }

@@ -11,8 +11,30 @@ pub trait PathView: Send + Sync {
     fn is_base_known(&self) -> bool {
         false
     }
+    /// The text of the regular file at `path` (absolute, no `..`), without following a link anywhere in it;
+    /// at most `bytes_max` bytes.
+    fn read_text(&self, _path: &str, _bytes_max: usize) -> FileText {
+        FileText::Unreadable
+    }
     /// The target of the symbolic link at `path` (absolute, no `..`), or what stands in the way.
     fn read_link(&self, path: &str) -> Link;
+}
+
+/// What is read at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileText {
+    /// All of the file.
+    Text(String),
+    /// It is no UTF-8, or holds characters that no text has.
+    Binary,
+    /// It is longer than was asked for.
+    TooLong,
+    /// There is nothing.
+    Missing,
+    /// There is something else: a directory, a link, a device.
+    NotAFile,
+    /// Nobody can say.
+    Unreadable,
 }
 
 /// What stands at a path.

@@ -6,6 +6,18 @@ use std::path::PathBuf;
 
 use state::DirectoryError;
 
+use crate::closed_set;
+
+closed_set! {
+    /// Why pins cannot be read or kept, as a closed set.
+    pub enum PinFault {
+        Name "pins_name": "the server's name cannot be the name of a file";
+        Read "pins_read": "the file of pins cannot be read";
+        Corrupt "pins_corrupt": "the file of pins is not what was written";
+        Write "pins_write": "the file of pins cannot be written";
+    }
+}
+
 /// Why pins cannot be read or kept.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -34,14 +46,14 @@ pub enum PinError {
 }
 
 impl PinError {
-    /// The closed label of the reason.
+    /// Which of the closed set it is.
     #[must_use]
-    pub fn label(&self) -> &'static str {
+    pub fn fault(&self) -> PinFault {
         match self {
-            Self::Name { .. } => "pins_name",
-            Self::Read { .. } => "pins_read",
-            Self::Corrupt { .. } => "pins_corrupt",
-            Self::Write(_) => "pins_write",
+            Self::Name { .. } => PinFault::Name,
+            Self::Read { .. } => PinFault::Read,
+            Self::Corrupt { .. } => PinFault::Corrupt,
+            Self::Write(_) => PinFault::Write,
         }
     }
 }

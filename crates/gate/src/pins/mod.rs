@@ -13,7 +13,7 @@ mod watch;
 
 pub use crate::reason::Quarantine;
 pub use book::{Approval, Book, Definition, Standing, TOOLS_MAX, Tool};
-pub use error::PinError;
+pub use error::{PinError, PinFault};
 pub use file::{FILE_BYTES_MAX, PinFile, servers};
 pub use watch::{Observation, Page, PinOptions, Pins};
 

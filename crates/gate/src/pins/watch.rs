@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use super::file::Stamp;
-use super::{Book, PinError, PinFile, PinMode, Quarantine, Standing, TOOLS_MAX};
+use super::{Book, PinError, PinFault, PinFile, PinMode, Quarantine, Standing, TOOLS_MAX};
 
 /// Where pins are kept, and how strictly they are held.
 #[derive(Debug, Clone, Default)]
@@ -55,8 +55,8 @@ pub enum Observation {
     },
     /// The pins cannot be read or kept.
     Failed {
-        /// The closed label.
-        label: &'static str,
+        /// Which of the closed set it is.
+        fault: PinFault,
         /// In words.
         message: String,
     },
@@ -172,7 +172,7 @@ impl Pins {
             Ok(left_out) => left_out,
             Err(error) => {
                 out.push(Observation::Failed {
-                    label: error.label(),
+                    fault: error.fault(),
                     message: error.to_string(),
                 });
                 // What cannot be kept cannot be held to: closed under `enforce` until it can.

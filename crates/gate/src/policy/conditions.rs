@@ -8,6 +8,7 @@ use super::glob::is_literal;
 use super::matcher::{Matcher, Part};
 use super::when::When;
 use crate::facts::{FactId, Operation, ResourceType, effects};
+use crate::labels::Label;
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +83,18 @@ pub static CONDITIONS: &[ConditionDef] = &[
         FactId::ReadsOnly,
         Matcher::Word("answer", crate::facts::reads_only_words),
         "whether the call reads files or the like and does nothing else, as far as is known",
+    ),
+    row(
+        "session_labels",
+        FactId::SessionLabels,
+        Matcher::AnyOf(Some(("label", Label::asked))),
+        "labels that earlier results have given the caller's session, one of which it has",
+    ),
+    row(
+        "sends_outward",
+        FactId::SendsOutward,
+        Matcher::Word("answer", crate::facts::reads_only_words),
+        "whether the call may send something beyond this machine",
     ),
     ConditionDef {
         also: Some("method"),

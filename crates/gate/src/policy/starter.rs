@@ -25,6 +25,12 @@ pub const STARTER_POLICY: &str = r#"{
       "conditions": { "resource_type": "model" }
     },
     {
+      "id": "starter-ask-outward",
+      "description": "whoever has read what others wrote and what is private waits for a person before anything is sent outward; labels come from durward.yaml",
+      "effect": "hitl",
+      "conditions": { "session_labels": "untrusted+private", "sends_outward": "yes" }
+    },
+    {
       "id": "starter-ask-tools",
       "description": "any other tool waits for a person",
       "effect": "hitl",

@@ -63,6 +63,8 @@ fn world(policy: &str, version: &str) -> World {
             ..gate::limits::Limits::default()
         },
         approval: Options::default(),
+        inspect: Arc::default(),
+        flow: Arc::default(),
     }
 }
 

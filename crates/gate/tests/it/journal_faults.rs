@@ -10,7 +10,7 @@ use crate::journal_support::{NOW_MS, Place, calls, decision, random};
 use gate::journal::audit::{Note, verify};
 use gate::journal::{
     CHECKPOINT_KEY_FILE, CHECKPOINT_PUBLIC_FILE, DIGEST_KEY_FILE, Journal, JournalError,
-    JournalOptions, Keys, KeysError, PublicKey, Record, System,
+    JournalEvent, JournalOptions, Keys, KeysError, PublicKey, Record, System,
 };
 
 /// Does something to the journal's file; the next append must be refused with `label`, and all later ones too.
@@ -260,20 +260,9 @@ fn records_that_cannot_be_written_are_refused_and_the_journal_goes_on() {
         matches!(error, JournalError::TooLarge { .. }) && !error.is_fatal(),
         "{error}"
     );
-    for event in [
-        "checkpoint",
-        "segment_opened",
-        "segment_closed",
-        "segment_retired",
-    ] {
+    for event in JournalEvent::ALL {
         let error = journal
-            .append(
-                NOW_MS,
-                &Record::System(&System {
-                    event,
-                    ..System::default()
-                }),
-            )
+            .append(NOW_MS, &Record::System(&System::of(*event)))
             .unwrap_err();
         assert!(
             matches!(error, JournalError::ReservedEvent) && !error.is_fatal(),

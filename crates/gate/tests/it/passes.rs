@@ -76,6 +76,8 @@ impl Scene {
             version: "v1".into(),
             limits: gate::limits::Limits::default(),
             approval: gate::approval::Options::default(),
+            inspect: Arc::default(),
+            flow: Arc::default(),
         };
         let clock: Arc<dyn Clock> = time.clone();
         Self {

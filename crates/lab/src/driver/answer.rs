@@ -154,17 +154,19 @@ impl Expectation {
             Answer::Refused { code, message } => {
                 Err(format!("the call was refused: {code} {message}"))
             }
-            Answer::Result(_) if self.refused => {
-                Err("the call was answered where a refusal was expected".into())
-            }
+            // A gate may refuse a tool call with a result that says so.
+            Answer::Result(raw) if self.refused => match read(raw)? {
+                result if is_error(&result) => Ok(()),
+                _ => Err("the call was answered where a refusal was expected".into()),
+            },
             Answer::Result(raw) if self.raw.as_deref() == Some(*raw) => Ok(()),
             Answer::Result(raw) => self.learn(raw),
         }
     }
 
     fn learn(&mut self, raw: &str) -> Result<(), String> {
-        let result: Value = serde_json::from_str(raw).map_err(|e| format!("a result {e}"))?;
-        if result.get("isError") == Some(&Value::Bool(true)) {
+        let result = read(raw)?;
+        if is_error(&result) {
             let text: String = raw.chars().take(200).collect();
             return Err(format!("the answer is an error (isError): {text}"));
         }
@@ -181,6 +183,15 @@ impl Expectation {
             }
         }
     }
+}
+
+fn read(raw: &str) -> Result<Value, String> {
+    serde_json::from_str(raw).map_err(|error| format!("a result {error}"))
+}
+
+/// Whether a result says that the tool failed.
+fn is_error(result: &Value) -> bool {
+    result.get("isError") == Some(&Value::Bool(true))
 }
 
 /// Where two values part, in words.
@@ -261,12 +272,13 @@ mod tests {
                 .contains("isError")
         );
         let refusal = Answer::Refused {
-            code: -32001,
+            code: -31_001,
             message: "no".into(),
         };
-        assert!(expect.check(&refusal).unwrap_err().contains("-32001"));
+        assert!(expect.check(&refusal).unwrap_err().contains("-31001"));
         let mut deny = Expectation::new(Answers::Same, true);
         deny.check(&refusal).unwrap();
+        deny.check(&Answer::Result(wrong)).unwrap();
         assert!(deny.check(&Answer::Result(good)).is_err());
     }
 

@@ -239,11 +239,11 @@ mod tests {
         check(r#"{"content":[2]}"#, Status::WrongContent);
         check("{", Status::Broken);
         let refusal = Answer::Refused {
-            code: -32_001,
+            code: -31_001,
             message: "denied".into(),
         };
         let (status, complaint) = judge.status(&refusal);
         assert_eq!(status, Status::Error);
-        assert_eq!(complaint.as_deref(), Some("-32001 denied"));
+        assert_eq!(complaint.as_deref(), Some("-31001 denied"));
     }
 }

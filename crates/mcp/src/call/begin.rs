@@ -51,7 +51,8 @@ impl Asker {
             step,
             read,
         } = asked;
-        let carried = |bytes| Frame { bytes, read };
+        let view = self.server.view.clone();
+        let carried = |bytes| Frame { bytes, read, view };
         let deadline_ns = match listed {
             Listed::Known => received_ns.saturating_add(names.timeout_ns),
             // The server's time begins now.
@@ -74,7 +75,7 @@ impl Asker {
                         let sent = sent.map(|(exchange, ())| (exchange, after));
                         self.begun(sent, called)
                     }
-                    Err(refusal) => Begun::Answered(frames::refused(&called.names.id, &refusal)),
+                    Err(refusal) => Begun::Answered(self.refused(&called.names, &refusal)),
                 }
             }
             Step::Judge(facts, origin) | Step::Unlisted(facts, origin) => {
@@ -92,11 +93,7 @@ impl Asker {
                     self.came_back(ticket, &back, Called { marks, ..called })
                         .await
                 }
-                Err(stray) => {
-                    let counted = self.server.gate.admit_stray(&facts, &origin);
-                    self.client.note("request_state_unusable", stray.sentence());
-                    Begun::Answered(stray.answer(&called.names.id, counted))
-                }
+                Err(stray) => Begun::Answered(self.strayed(stray, &called.names, &facts, &origin)),
             },
         }
     }
@@ -151,9 +148,7 @@ impl Asker {
                     Err(ticket) => self.wait(ticket, called),
                 }
             }
-            Admission::Refused(refusal) => {
-                Begun::Answered(frames::refused(&called.names.id, &refusal))
-            }
+            Admission::Refused(refusal) => Begun::Answered(self.refused(&called.names, &refusal)),
         }
     }
 
@@ -173,7 +168,7 @@ impl Asker {
                 let stage = Stage::Asking(Box::new(asking));
                 Begun::Running(Box::new(Run::new(self, stage, names, guard)))
             }
-            Err(refusal) => Begun::Answered(frames::refused(&names.id, &refusal)),
+            Err(refusal) => Begun::Answered(self.refused(&names, &refusal)),
         }
     }
 
@@ -188,7 +183,7 @@ impl Asker {
             Err(failure) if failure.fault == UpstreamFault::EraMismatch => Begun::EraMismatch,
             Err(failure) => {
                 let fault = failure.fault;
-                self.client.note(fault.label(), fault.sentence());
+                self.client.note(fault.into());
                 Begun::Answered(frames::upstream_failure(&names.id, &failure))
             }
         }

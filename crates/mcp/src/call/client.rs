@@ -13,6 +13,7 @@ use super::server::{Reader, Server, Shown};
 use super::under_way::UnderWay;
 use crate::describe::Context;
 use crate::message::era;
+use crate::notes::Noted;
 use crate::upstream::{News, Slot, taken};
 
 /// Longest id that is kept in the journal, in characters.
@@ -47,7 +48,7 @@ pub(crate) trait Client: Send + Sync {
     fn is_over_http(&self) -> bool;
 
     /// Notes something about it for the journal.
-    fn note(&self, event: &'static str, message: &str);
+    fn note(&self, noted: Noted<'_>);
 }
 
 /// Who asks.
@@ -134,6 +135,9 @@ impl Asker {
         }
         if news.is_droppable && self.client.is_slow() {
             self.client.has_missed_news();
+            return None;
+        }
+        if !self.inspect_news(news) {
             return None;
         }
         self.passed(ControlKind::News, std::mem::take(&mut news.frame))

@@ -105,6 +105,9 @@ fn message(question: &Question) -> String {
             out.push_str(&format!("\n{name}: {text}"));
         }
     }
+    for by in &question.labelled_by {
+        out.push_str(&format!("\nthe session is {by}"));
+    }
     if question.more_places > 0 {
         out.push_str(&format!(
             "\nfurther places that its paths may mean: {}",

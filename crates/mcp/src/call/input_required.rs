@@ -2,7 +2,7 @@
 //! it. What it carries meanwhile (`requestState`) only names the call, which is kept here.
 
 use gate::approval::{Channel, Question};
-use gate::{Gate, Reason, Refusal, Ticket};
+use gate::{Gate, Reason, Ticket};
 use serde_json::{Value, json};
 use wire::Bounds;
 use wire::jsonrpc::{member, string};
@@ -53,13 +53,10 @@ impl Stray {
         }
     }
 
-    /// The answer to a request that comes back so; `counted` refuses where its caller is beyond its limits.
+    /// The answer to a request that comes back so.
     #[must_use]
-    pub fn answer(self, id: &str, counted: Result<(), Box<Refusal>>) -> Vec<u8> {
-        match counted {
-            Ok(()) => frames::error(id, -32602, self.sentence(), None),
-            Err(refusal) => frames::refused(id, &refusal),
-        }
+    pub fn answer(self, id: &str) -> Vec<u8> {
+        frames::error(id, -32602, self.sentence(), None)
     }
 }
 

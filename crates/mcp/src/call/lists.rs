@@ -172,6 +172,8 @@ mod tests {
             version: "v1".into(),
             limits: gate::limits::Limits::default(),
             approval: gate::approval::Options::default(),
+            inspect: Arc::default(),
+            flow: Arc::default(),
         })
     }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use gate::inspect::Finding;
 use gate::journal::Status;
 use gate::{Admission, Call, InFlight, Outcome, Reason, Refusal, Ticket};
 use serde_json::value::RawValue;
@@ -20,8 +21,10 @@ use super::wait::{Asking, End, Next};
 use crate::describe;
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, Class};
+use crate::message::refusal;
 use crate::message::reply::Reply;
 use crate::message::splice::Marks;
+use crate::notes::Note;
 use crate::upstream::{Frame, Link, taken};
 
 /// Most questions that wait to be written on a call's stream; further ones wait for these.
@@ -104,7 +107,9 @@ impl Asker {
             place.ping();
             return Some(frame);
         }
-        match self.admit(&id, &method, Frame::from(frame)).await {
+        let (frame, finding) = self.inspect_question(frame);
+        let admitted = self.admit(&id, &method, Frame::from(frame), finding.as_ref());
+        match admitted.await {
             Admission::Pending(ticket) => {
                 let waiting = Waiting {
                     asker: self.clone(),
@@ -121,9 +126,18 @@ impl Asker {
         }
     }
 
-    async fn admit(&self, id: &str, method: &str, request: Frame) -> Admission<Frame> {
+    async fn admit(
+        &self,
+        id: &str,
+        method: &str,
+        request: Frame,
+        finding: Option<&Finding>,
+    ) -> Admission<Frame> {
         let gate = &self.server.gate;
-        let facts = self.with_context(|context| describe::server_request(method, context));
+        let mut facts = self.with_context(|context| describe::server_request(method, context));
+        if let Some(finding) = finding {
+            facts.state_finding(finding);
+        }
         let origin = self.origin(id, Some(gate.digest(&request.bytes)), gate.mono_ns(), None);
         let call = Call {
             caller: self.caller.clone(),
@@ -159,7 +173,7 @@ impl Asker {
             Admission::Refused(refusal) => refusal,
         };
         drop(place);
-        link.refuse(frames::refused(id, &refusal));
+        link.refuse(refusal::as_error(id, &refusal));
         None
     }
 }
@@ -314,7 +328,7 @@ impl Run {
             Ok(wanted) if wanted.is_empty() => return Ok(reply),
             Ok(wanted) => wanted,
             Err(message) => {
-                self.asker.client.note("server_garbage", message);
+                self.asker.client.note(Note::ServerGarbage.with(message));
                 return Err(Some(self.failed(&UpstreamFault::Garbage.into())));
             }
         };
@@ -328,7 +342,7 @@ impl Run {
         for (method, text) in wanted {
             let id = self.id().to_owned();
             let frame = Frame::from(text.into_bytes());
-            let admission = self.asker.admit(&id, &method, frame).await;
+            let admission = self.asker.admit(&id, &method, frame, None).await;
             if let Err(said) = self.take(&mut judging, method, admission) {
                 return Err(Some(said));
             }
@@ -357,15 +371,16 @@ impl Run {
 
     /// The answer to a call whose result asks for something that may not pass.
     fn refused_inside(&mut self, refusal: &Refusal) -> Said {
+        let by_result = self.asker.refuses_by_result(&self.names);
         if let Some(After::Call(flight)) = self.take_after() {
             flight.finish(Outcome {
                 status: Status::Failure,
-                error_code: Some(i64::from(mcp_error(refusal.reason))),
+                error_code: (!by_result).then(|| mcp_error(refusal.reason).into()),
                 reason: Some(refusal.reason.into()),
                 ..Outcome::default()
             });
         }
-        Said::Done(frames::refused(self.id(), refusal), None)
+        Said::Done(self.asker.refused(&self.names, refusal), None)
     }
 
     /// Goes on when no question about a result is open any more.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use gate::facts::{Facts, ResourceType};
+use gate::inspect::Finding;
 use gate::{ControlKind, InFlight, Origin, RunId};
 use toolkit::server::SessionRef;
 use wire::jsonrpc::{Kind, member, string};
@@ -18,8 +19,12 @@ use crate::describe;
 use crate::message::method::{self, Class, List, Treatment};
 use crate::message::splice::{Marks, meta};
 use crate::message::{frames, request, shapes};
+use crate::notes::{Note, Noted};
 use crate::upstream::{Lasting, Subscription};
 use toolkit::trace::{TRACEPARENT, Trace};
+
+/// The method that calls a tool.
+const TOOLS_CALL: &str = "tools/call";
 
 /// A request as its edge has read it.
 pub(crate) struct ToRead<'m> {
@@ -31,6 +36,8 @@ pub(crate) struct ToRead<'m> {
     pub received_ns: u64,
     /// What its headers say about its run.
     pub trace: &'m Trace,
+    /// What was found in it as it came.
+    pub finding: Option<&'m Finding>,
 }
 
 /// What a request asks for, without its frame.
@@ -48,6 +55,8 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct Names {
     pub id: String,
+    /// Whether it calls a tool.
+    pub is_tool_call: bool,
     /// The progress token.
     pub token: Option<String>,
     /// How long the server may take; `u64::MAX`: for as long as the client stays.
@@ -93,7 +102,7 @@ impl Asked {
 impl Asker {
     /// Whether no name among a call's arguments can be read as another.
     fn arguments_are_plain(&self, method: &str, canonical: &Canonical) -> Result<(), WireError> {
-        if method != "tools/call" {
+        if method != TOOLS_CALL {
             return Ok(());
         }
         let tool = canonical.param("name").and_then(string);
@@ -110,15 +119,17 @@ impl Asker {
             method,
             received_ns,
             trace,
+            ..
         } = *asked;
         let frame = canonical.text().as_bytes();
         let message = self.message(scan);
         let step = self.step(asked, message.as_deref(), true);
+        let is_tool_call = method == TOOLS_CALL;
         let timeout_ns = if method::of(method).is_endless {
             // A subscription lasts as long as its client stays.
             u64::MAX
         } else {
-            let tool = (method == "tools/call").then(|| member(&scan.params, "name"));
+            let tool = is_tool_call.then(|| member(&scan.params, "name"));
             let tool = tool.flatten().and_then(string);
             self.server.timeout_ns(tool.as_deref())
         };
@@ -132,6 +143,7 @@ impl Asker {
             marks,
             names: Names {
                 id: id.raw().to_owned(),
+                is_tool_call,
                 token,
                 timeout_ns,
                 listens: match method::of(method).is_endless {
@@ -232,7 +244,7 @@ impl Asker {
                 }
                 Ok((facts, Ok(()))) => Step::Judge(facts, origin()),
                 Ok((_, Err(fault))) => {
-                    self.client.note(fault.kind.label(), fault.message);
+                    self.client.note(Noted::frame(&fault));
                     Step::Refuse(frames::bad_frame(id.raw(), &fault))
                 }
                 Err(refusal) => Step::Refuse(refusal),
@@ -254,6 +266,10 @@ impl Asker {
             },
             headers: None,
         };
+        let finding = match &asked.step {
+            Step::Unlisted(facts, _) | Step::Judge(facts, _) => facts.inspected.clone(),
+            _ => None,
+        };
         let again = ToRead {
             canonical: &canonical,
             scan: &scan,
@@ -261,6 +277,7 @@ impl Asker {
             method: &method,
             received_ns: asked.received_ns,
             trace: &trace,
+            finding: finding.as_deref(),
         };
         asked.step = self.step(&again, asked.read.as_deref(), false);
         Ok(())
@@ -280,12 +297,15 @@ impl Asker {
             describe::client_request(method, reaches_for, asked.scan, context)
         });
         let mut facts = described.map_err(|message| {
-            self.client.note("client_params_unusable", message);
+            self.client.note(Note::ClientParamsUnusable.with(message));
             frames::error(id, -32602, message, None)
         })?;
         let plain = self.arguments_are_plain(method, asked.canonical);
         self.stated(message, &mut facts);
         Server::refresh_quarantine(&mut facts, &self.shown);
+        if let Some(finding) = asked.finding {
+            facts.state_finding(finding);
+        }
         Ok((Box::new(facts), plain))
     }
 }

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use gate::Outcome;
 use gate::journal::{ResponseSummary, Status};
+use gate::labels::Labels;
+
+use toolkit::server::Found;
 
 use super::client::Asker;
 use super::listens::Listens;
@@ -17,6 +20,7 @@ use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::method::Treatment;
 use crate::message::reply::{self, Reply};
 use crate::message::{request, splice};
+use crate::notes::{Note, Noted};
 use crate::upstream::{Exchange, Incoming};
 
 /// What a call under way has for its client.
@@ -34,7 +38,7 @@ pub(crate) enum Said {
 pub(crate) struct Run {
     pub(super) asker: Asker,
     /// Dropped before the stage: once a call has left its place at the server, it is settled.
-    after: Option<After>,
+    pub(super) after: Option<After>,
     pub(super) stage: Stage,
     pub(super) names: Names,
     pub(super) guard: Option<CallGuard>,
@@ -117,16 +121,26 @@ impl Run {
     /// Takes what has come from the server.
     async fn came(&mut self, incoming: Incoming) -> Option<Said> {
         match incoming {
-            Incoming::Response(reply) => match self.judged(reply).await {
-                Ok(reply) => Some(self.done(reply)),
-                Err(said) => said,
-            },
+            Incoming::Response(reply) => {
+                let reply = match self.inspected(reply) {
+                    Ok(reply) => reply,
+                    Err(said) => return Some(said),
+                };
+                match self.judged(reply).await {
+                    Ok(reply) => Some(self.done(reply)),
+                    Err(said) => said,
+                }
+            }
             Incoming::Fault(failure) => Some(self.failed(&failure)),
             Incoming::Cancelled => {
                 self.after = None;
                 Some(Said::Gone)
             }
+            Incoming::Found(found) => self.found(found),
             Incoming::Notification(mut news) => {
+                if let Some(After::Call(flight)) = &self.after {
+                    flight.came_back(Labels::default());
+                }
                 let frame = self.asker.news(&mut news)?;
                 Some(Said::Emit(self.respelled(frame, news.tie)))
             }
@@ -140,6 +154,25 @@ impl Run {
                 let late = self.late.get_or_insert_with(|| Late::new(client)).sender();
                 let passed = self.asker.pass_on(&link, question, Some(late)).await;
                 passed.map(Said::Emit)
+            }
+        }
+    }
+
+    /// Judges a call again, now that its server has found out what it is about.
+    fn found(&mut self, mut found: Found) -> Option<Said> {
+        let Some(After::Call(flight)) = &mut self.after else {
+            return None;
+        };
+        let places = std::mem::take(&mut found.paths);
+        match flight.narrow(|facts| facts.add_paths(places)) {
+            Ok(()) => {
+                found.may_go_on();
+                None
+            }
+            Err(refusal) => {
+                self.after = None;
+                let refused = self.asker.refused(&self.names, &refusal);
+                Some(Said::Done(refused, None))
             }
         }
     }
@@ -211,7 +244,7 @@ impl Run {
         let within = reply::within_bound(&self.asker.server.gate, &reply.frame);
         if let Err((failure, summary)) = within {
             let fault = failure.fault;
-            self.asker.client.note(fault.label(), fault.sentence());
+            self.asker.client.note(fault.into());
             return self.ended(&failure, Some(summary));
         }
         let payload = reply.payload();
@@ -229,7 +262,9 @@ impl Run {
                 match self.asker.listed(page, &reply.frame, payload) {
                     Ok(changed) => changed,
                     Err(message) => {
-                        self.asker.client.note("server_list_unreadable", message);
+                        self.asker
+                            .client
+                            .note(Note::ServerListUnreadable.with(message));
                         return self.failed(&UpstreamFault::Garbage.into());
                     }
                 }
@@ -268,7 +303,7 @@ impl Run {
             && era::is_mismatch(era, asked, payload)
         {
             let fault = UpstreamFault::EraMismatch;
-            self.asker.client.note(fault.label(), &era::sentence(era));
+            self.asker.client.note(Noted::of(fault, era::sentence(era)));
             return Said::Done(era::refusal(&self.names.id, era, payload), Some(code));
         }
         Said::Done(reply.respelled(&self.names.id, None), Some(code))

@@ -15,13 +15,14 @@ use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 
 use super::client::Asker;
-use crate::describe::{ArgumentNames, ArgumentRoles, Context, PathSchemas};
+use crate::describe::{ArgumentNames, ArgumentRoles, Context, Outputs, PathSchemas};
 use crate::descriptions;
 use crate::descriptions::definitions::{Definitions, Entry, Memo};
 use crate::descriptions::finding::{Event, Finding, Told, quoted};
 use crate::descriptions::listing::{self, Listed};
 use crate::message::method::List;
 use crate::message::mirrored::Declarations;
+use crate::message::refusal::Refusals;
 use crate::upstream::{Means, Pool, Share};
 
 /// Most callers without a session of whom it is known what they were shown.
@@ -54,6 +55,8 @@ pub struct ServerOptions {
     pub descriptions: descriptions::Options,
     /// How its tools' definitions are pinned.
     pub pins: PinOptions,
+    /// What a refused tool call is answered with.
+    pub refusals: Refusals,
 }
 
 /// A server and its processes or sessions.
@@ -63,12 +66,15 @@ pub(crate) struct Server {
     pub pool: Pool,
     call_timeout_ms: u64,
     tool_timeouts_ms: HashMap<String, u64>,
-    view: Option<Arc<dyn PathView>>,
+    /// The file system that it sees, where it is ours.
+    pub view: Option<Arc<dyn PathView>>,
     roles: ArgumentRoles,
     known: RwLock<Known>,
     told: Mutex<Told>,
     descriptions: descriptions::Options,
     pins: PinOptions,
+    /// What a refused tool call is answered with.
+    pub refusals: Refusals,
     memo: Arc<Memo>,
     /// What callers without a session were shown.
     shown: Mutex<HashMap<Arc<str>, Arc<Shown>>>,
@@ -79,6 +85,7 @@ pub(crate) struct Server {
 struct Known {
     schemas: PathSchemas,
     names: ArgumentNames,
+    outputs: Outputs,
     mirrored: Declarations,
 }
 
@@ -135,6 +142,7 @@ impl Server {
             told: Mutex::default(),
             descriptions: options.descriptions,
             pins: options.pins,
+            refusals: options.refusals,
             memo: Arc::default(),
             shown: Mutex::default(),
         };
@@ -158,6 +166,7 @@ impl Server {
         for tool in self.builtin().into_iter().flat_map(|b| b.tools()) {
             known.schemas.learn(tool.name, tool.input.json());
             known.names.learn(tool.name, tool.input.json());
+            known.outputs.learn(tool.name, tool.output.is_some());
         }
     }
 
@@ -264,6 +273,12 @@ impl Server {
         known.schemas.has(tool)
     }
 
+    /// Whether a tool declares an output schema, as far as is known.
+    pub fn has_output_schema(&self, tool: &str) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.outputs.has(tool)
+    }
+
     /// A page of a list as its reader may see it; `None` where that is all of it. `first` where it
     /// was asked for without a cursor.
     pub(super) fn listed(
@@ -300,6 +315,7 @@ impl Server {
         for row in &listed.entries {
             known.schemas.learn(&row.label, &row.input_schema);
             known.names.learn(&row.label, &row.input_schema);
+            known.outputs.learn(&row.label, row.has_output_schema);
             if !known.mirrored.learn(&row.label, &row.input_schema) {
                 unfit.push(row.label.clone());
             }

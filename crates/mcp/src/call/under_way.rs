@@ -15,6 +15,7 @@ use super::client::Asker;
 use super::form::{self, ID_PREFIX};
 use super::input_required::only_client;
 use super::lists::Lists;
+use crate::notes::Note;
 use crate::upstream::{Frame, Link};
 
 /// Most requests of a server that its client has not answered.
@@ -277,10 +278,7 @@ impl UnderWay {
         match (is_taken, open.only_client) {
             (true, _) => {}
             (false, true) => open.unanswered.tell(Why::Refused(Reason::ApprovalUnfit)),
-            (false, false) => asker.client.note(
-                "elicitation_unanswered",
-                "the client did not answer a question about approval; other channels still may",
-            ),
+            (false, false) => asker.client.note(Note::ElicitationUnanswered.into()),
         }
         true
     }

@@ -26,6 +26,7 @@ use crate::message::method::List;
 use crate::message::reply::Reply;
 use crate::message::request::{META_CAPABILITIES, META_CLIENT};
 use crate::message::splice::Marks;
+use crate::notes::Note;
 use crate::upstream::{Frame, Incoming};
 use wire::revision::META_PROTOCOL_VERSION;
 
@@ -92,7 +93,7 @@ impl Asker {
         let failure = match listed {
             Some(Ok(failure)) => failure,
             Some(Err(refusal)) => {
-                return Err(Begun::Answered(frames::refused(asked.id(), &refusal)));
+                return Err(Begun::Answered(self.refused(&asked.names, &refusal)));
             }
             None => return Ok(Listed::Withdrawn),
         };
@@ -174,7 +175,7 @@ impl Asker {
                 Ok(Some(listed)) => listed,
                 Ok(None) => return Ok(()),
                 Err(message) => {
-                    self.client.note("server_list_unreadable", message);
+                    self.client.note(Note::ServerListUnreadable.with(message));
                     return Err(UpstreamFault::Garbage.into());
                 }
             };
@@ -205,6 +206,8 @@ impl Asker {
                 Incoming::Response(reply) => return Ok(reply),
                 Incoming::Fault(failure) => return Err(failure),
                 Incoming::Cancelled => return Err(UpstreamFault::Stopping.into()),
+                // A list is no call: nothing has to be judged again.
+                Incoming::Found(_) => {}
                 // It is about something else: this client has asked for nothing here.
                 Incoming::Notification(mut news) => {
                     if news.tie.is_none()
@@ -265,7 +268,7 @@ impl Asker {
             }
             (UpstreamFault::EraMismatch, ..) => Some(Begun::EraMismatch),
             (fault, ..) => {
-                self.client.note(fault.label(), fault.sentence());
+                self.client.note(fault.into());
                 Some(Begun::Answered(frames::upstream_failure(id, failure)))
             }
         }

@@ -290,6 +290,7 @@ impl Run {
             }
             Admission::Refused(refusal) => refusal,
         };
-        Some(Said::Done(frames::refused(self.id(), &refusal), None))
+        let answer = self.asker.refused(&self.names, &refusal);
+        Some(Said::Done(answer, None))
     }
 }

@@ -20,9 +20,11 @@ use wire::text::unescape;
 
 mod completion;
 mod names;
+mod outputs;
 mod roles;
 use completion::Completion;
 pub use names::ArgumentNames;
+pub use outputs::Outputs;
 pub use roles::{ArgumentRoles, Said};
 
 /// What is known of the definitions that a session was shown.
@@ -39,6 +41,9 @@ pub trait Defined {
     /// What a tool's pinned definition says of itself (`readOnlyHint`). Where definitions are not pinned,
     /// a server may say anything at any time.
     fn read_only_hint(&self, tool: &str) -> Option<bool>;
+
+    /// The same of its reach (`openWorldHint`).
+    fn open_world_hint(&self, tool: &str) -> Option<bool>;
 }
 
 /// What describing needs to know beside the request.
@@ -223,6 +228,10 @@ fn state_hint(facts: &mut Facts, context: &Context<'_>) {
     let hint = |d: &dyn Defined| d.read_only_hint(facts.tool_name.known()?);
     if let Some(hint) = context.definitions.and_then(hint) {
         facts.state_hint(hint);
+    }
+    let reach = |d: &dyn Defined| d.open_world_hint(facts.tool_name.known()?);
+    if let Some(hint) = context.definitions.and_then(reach) {
+        facts.state_reach(hint);
     }
 }
 

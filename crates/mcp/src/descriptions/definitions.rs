@@ -27,6 +27,8 @@ pub struct Entry {
     definition: Option<(Arc<str>, String)>,
     /// Its `readOnlyHint`.
     reads_only: Option<bool>,
+    /// What it says of its reach.
+    open_world: Option<bool>,
 }
 
 #[derive(Debug)]
@@ -34,6 +36,8 @@ struct Known {
     digest: Arc<str>,
     /// What the definition says of itself (`readOnlyHint`).
     reads_only: Option<bool>,
+    /// What it says of its reach.
+    open_world: Option<bool>,
     unseen_name: bool,
 }
 
@@ -106,6 +110,13 @@ impl Defined for Definitions {
             .reads_only
             .filter(|reads| !reads || self.pins.holds(tool))
     }
+
+    fn open_world_hint(&self, tool: &str) -> Option<bool> {
+        let known = self.tools.get(tool)?;
+        known
+            .open_world
+            .filter(|open| *open || self.pins.holds(tool))
+    }
 }
 
 impl Definitions {
@@ -144,7 +155,7 @@ impl Definitions {
     #[must_use]
     pub fn fault(&self) -> Option<Finding> {
         self.pins.fault().map(|error| Finding {
-            reason: Some(error.label()),
+            reason: Some(error.fault().into()),
             ..Finding::new(Event::PinsFailed, error.to_string())
         })
     }
@@ -197,6 +208,7 @@ impl Definitions {
             let known = Known {
                 digest: Arc::clone(digest),
                 reads_only: entry.reads_only,
+                open_world: entry.open_world,
                 unseen_name: entry.screened.unseen_name,
             };
             self.tools.insert(tool.to_owned(), known);
@@ -237,6 +249,7 @@ impl Definitions {
                 },
                 definition: None,
                 reads_only: None,
+                open_world: None,
             };
         };
         let of = format!("{} {}", list.noun(), quoted(label));
@@ -246,7 +259,8 @@ impl Definitions {
         });
         Entry {
             screened: descriptions::entry(raw, &node, &of, &self.options),
-            reads_only: read_only_hint(raw),
+            reads_only: hint(raw, "readOnlyHint"),
+            open_world: hint(raw, "openWorldHint"),
             definition,
         }
     }
@@ -257,13 +271,13 @@ impl Definitions {
     }
 }
 
-/// The `readOnlyHint` of an entry.
-fn read_only_hint(raw: &str) -> Option<bool> {
-    if !raw.contains("readOnlyHint") {
+/// What an entry says of itself under this name.
+fn hint(raw: &str, name: &str) -> Option<bool> {
+    if !raw.contains(name) {
         return None;
     }
     let entry: serde_json::Value = serde_json::from_str(raw).ok()?;
-    entry.get("annotations")?.get("readOnlyHint")?.as_bool()
+    entry.get("annotations")?.get(name)?.as_bool()
 }
 
 /// What belongs to a tool's definition: all of it except `_meta`, which is no model's and which

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use gate::Gate;
-use gate::journal::{Record, System};
+use gate::journal::{Component, Level, Record, System};
 use gate::pins::Observation;
+use gate::{ClosedSet, Explained, Label};
 
 use crate::descriptions::hidden::spelled_out;
 
@@ -103,6 +104,20 @@ impl Event {
     }
 }
 
+impl ClosedSet for Event {
+    const EVERY: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.label()
+    }
+}
+
+impl Explained for Event {
+    fn sentence(self) -> &'static str {
+        Self::sentence(self)
+    }
+}
+
 /// One thing to tell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Finding {
@@ -117,7 +132,7 @@ pub struct Finding {
     /// Digest of the approved definition.
     pub approved: Option<String>,
     /// The closed label of an error.
-    pub reason: Option<&'static str>,
+    pub reason: Option<Label>,
 }
 
 impl Finding {
@@ -183,8 +198,8 @@ impl From<Observation> for Finding {
                 Event::PinsFull,
                 format!("there is no room to pin {left_out} more definitions of this server"),
             ),
-            Observation::Failed { label, message } => Self {
-                reason: Some(label),
+            Observation::Failed { fault, message } => Self {
+                reason: Some(fault.into()),
                 ..Self::new(Event::PinsFailed, message)
             },
         }
@@ -223,9 +238,8 @@ impl Told {
             let event = finding.event.label();
             tracing::warn!(event, server = backend_id, "{}", finding.message);
             let record = System {
-                event,
-                level: Some("warning"),
-                component: Some("mcp"),
+                level: Some(Level::Warning),
+                component: Some(Component::Mcp),
                 message: Some(&finding.message),
                 reason: finding.reason,
                 session_id: Some(session_id),
@@ -233,7 +247,7 @@ impl Told {
                 tool_name: finding.tool.as_deref(),
                 definition_digest: finding.listed.as_deref(),
                 approved_digest: finding.approved.as_deref(),
-                ..System::default()
+                ..System::of(finding.event)
             };
             // A journal that fails here fails the gate, which the session sees.
             drop(gate.record(&Record::System(&record)));

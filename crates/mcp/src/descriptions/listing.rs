@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gate::Gate;
 use gate::facts::{Facts, ResourceType};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use wire::{Bounds, scan_request};
 
@@ -30,6 +31,8 @@ pub struct Row<'a> {
     pub label: String,
     /// A tool's input schema.
     pub input_schema: serde_json::Value,
+    /// Whether a tool declares an output schema.
+    pub has_output_schema: bool,
 }
 
 /// The list of a reply, checked as strictly as a request: what is shown must be what was judged. `None`
@@ -73,6 +76,7 @@ pub fn read(list: List, result: &str) -> Result<Option<Listed<'_>>, &'static str
             raw: raw.get(),
             label,
             input_schema: named.input_schema,
+            has_output_schema: named.output_schema.is_some(),
         });
     }
     let is_last = members.get("nextCursor").is_none_or(|raw| raw == "null");
@@ -153,6 +157,8 @@ struct Entry {
     uri_template: Option<String>,
     #[serde(default, rename = "inputSchema")]
     input_schema: serde_json::Value,
+    #[serde(default, rename = "outputSchema")]
+    output_schema: Option<IgnoredAny>,
 }
 
 /// Members of an object in their order.

@@ -2,8 +2,9 @@
 
 use ::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use net::http::server::{Response, ResponseBody, single};
+use net::http::server::{BodyFault, Response, ResponseBody, single};
 
+use super::refused::Refused;
 use crate::message::frames;
 
 /// The Legacy session.
@@ -52,10 +53,32 @@ pub(super) fn accepted() -> Response {
     response
 }
 
-/// An error that belongs to no message.
-pub(super) fn fault(status: StatusCode, code: i32, reason: &str, message: &str) -> Response {
-    let data = serde_json::json!({ "reason": reason });
-    json(status, frames::error("null", code, message, Some(&data)))
+/// A refusal of a request that belongs to no message.
+pub(super) fn fault(refused: Refused) -> Response {
+    fault_with(refused, refused.sentence())
+}
+
+/// The same in words about this case.
+pub(super) fn fault_with(refused: Refused, message: &str) -> Response {
+    refusal("null", refused, message)
+}
+
+/// A refusal of one request.
+pub(super) fn refusal(id: &str, refused: Refused, message: &str) -> Response {
+    if refused.is_retryable() {
+        let data = serde_json::json!({ "reason": refused.label(), "retryable": true });
+        return full(frames::error(id, refused.code(), message, Some(&data)));
+    }
+    let data = serde_json::json!({ "reason": refused.label() });
+    let frame = frames::error(id, refused.code(), message, Some(&data));
+    json(refused.status(), frame)
+}
+
+/// The answer to a body that was not taken.
+pub(super) fn body_fault(fault: BodyFault) -> Response {
+    let data = serde_json::json!({ "reason": fault.label() });
+    let frame = frames::error("null", -32600, fault.sentence(), Some(&data));
+    json(fault.status(), frame)
 }
 
 /// As many as there may be are there already; it is worth while to ask again.
@@ -67,12 +90,7 @@ pub(super) fn full(frame: Vec<u8>) -> Response {
 
 /// The method is none that is known here.
 pub(super) fn not_allowed(allowed: &'static str) -> Response {
-    let mut response = fault(
-        StatusCode::METHOD_NOT_ALLOWED,
-        -32600,
-        "method_not_allowed",
-        "this address does not know the HTTP method",
-    );
+    let mut response = fault(Refused::MethodNotAllowed);
     response
         .headers_mut()
         .insert(ALLOW, HeaderValue::from_static(allowed));

@@ -9,6 +9,8 @@ use tokio::sync::Notify;
 
 use super::Face;
 use crate::call::{Client, Work};
+use crate::notes::Noted;
+use gate::journal::EndReason;
 
 /// What callers without a session have that lasts: streams, and calls that wait for a person. Calls
 /// that are answered at once are not listed; they were judged while their caller was welcome.
@@ -75,8 +77,8 @@ impl Client for Passing {
         true
     }
 
-    fn note(&self, event: &'static str, message: &str) {
-        self.face.note(event, message);
+    fn note(&self, noted: Noted<'_>) {
+        self.face.note(noted);
     }
 }
 
@@ -102,7 +104,7 @@ impl Face {
     pub fn expel(&self, subject_id: &str) {
         for session in self.sessions.all() {
             if *session.caller.subject == *subject_id {
-                self.end(&session, "auth_expired");
+                self.end(&session, EndReason::AuthExpired);
             }
         }
         for (caller, over) in self.stays.state().open.values() {

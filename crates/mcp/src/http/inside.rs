@@ -7,7 +7,7 @@ use ::http::{HeaderMap, HeaderValue};
 use gate::Caller;
 use serde_json::{Value, json};
 
-use super::post::Message;
+use super::post::{Came, Message};
 use super::{Face, answer};
 use crate::call::{Begun, Said};
 use crate::message::shapes;
@@ -37,7 +37,13 @@ impl Face {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let headers = headers(method, name.as_deref())?;
         let canonical = shapes::of_client(request.to_string().as_bytes()).ok()?;
-        let message = self.read(&server, caller, &headers, &canonical, received_ns);
+        let (canonical, finding) = server.inspected(canonical).ok()?;
+        let came = Came {
+            canonical: &canonical,
+            finding: finding.as_ref(),
+            received_ns,
+        };
+        let message = self.read(&server, caller, &headers, &came);
         let Message::Request(asker, asked, _) = message else {
             return None;
         };

@@ -3,13 +3,14 @@
 use std::sync::{Arc, Weak};
 
 use ::http::{HeaderMap, HeaderValue, StatusCode};
-use gate::journal::{Auth, Record};
+use gate::journal::{Auth, AuthEvent, EndReason, Record, Status};
 use net::http::server::{Request, Response, single};
 use wire::jsonrpc::member;
 use wire::scan::Scan;
 use wire::{Era, Revision};
 
 use super::answer::{self, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
+use super::refused::Refused;
 use super::session::{Opening, Session};
 use super::streams::StreamFault;
 use super::{Caller, Face};
@@ -18,7 +19,8 @@ use crate::message::era;
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::request;
-use crate::upstream::{Incoming, Link, News, Slot};
+use crate::notes::Noted;
+use crate::upstream::{Heard, Hearing, Incoming, Link, News, Slot};
 
 /// What a client says of itself in `initialize`.
 #[derive(Debug, Default)]
@@ -50,17 +52,15 @@ impl Face {
         client: Introduction,
     ) -> Response {
         if self.sessions.count() >= self.options.sessions_max {
-            let message = "too many sessions are open; try again when some have ended";
-            self.note("too_many_sessions", message);
-            let data = serde_json::json!({ "reason": "too_many_sessions", "retryable": true });
-            return answer::full(frames::error(&id, -32603, message, Some(&data)));
+            let refused = Refused::TooManySessions;
+            self.note(refused.into());
+            return answer::refusal(&id, refused, refused.sentence());
         }
         let session_id: Arc<str> = match self.lot.random() {
             Ok(random) => random.into(),
             Err(error) => {
                 tracing::error!("no randomness for a session id: {error}");
-                let status = StatusCode::INTERNAL_SERVER_ERROR;
-                return answer::fault(status, -32603, "no_randomness", "no session id can be made");
+                return answer::fault(Refused::NoRandomness);
             }
         };
         let subject = &caller.subject;
@@ -73,7 +73,7 @@ impl Face {
         };
         match server.pool.open(&slot, frame).await {
             Err(failure) => {
-                self.note(failure.fault.label(), failure.fault.sentence());
+                self.note(failure.fault.into());
                 let frame = frames::upstream_failure(&id, &failure);
                 match failure.fault {
                     UpstreamFault::NoPlace => answer::full(frame),
@@ -107,7 +107,7 @@ impl Face {
     }
 
     fn opened(self: &Arc<Self>, session: &Arc<Session>, id: &str, result: &str) -> Response {
-        self.record(session, "session_started", None);
+        self.record(session, AuthEvent::SessionStarted, None);
         self.sessions.add(Arc::clone(session));
         if session.slot.attend() {
             tokio::spawn(attend(Arc::downgrade(self), Arc::clone(&session.slot)));
@@ -124,7 +124,7 @@ impl Face {
     fn not_opened(&self, id: &str, reply: &Reply) -> Response {
         if era::is_mismatch(Era::Legacy, era::Asked::Initialize, reply.payload()) {
             let fault = UpstreamFault::EraMismatch;
-            self.note(fault.label(), fault.sentence());
+            self.note(fault.into());
             return answer::json(StatusCode::OK, frames::upstream_fault(id, fault));
         }
         answer::json(StatusCode::OK, reply.clone().respelled(id, None))
@@ -137,31 +137,29 @@ impl Face {
         caller: &Caller,
         headers: &HeaderMap,
     ) -> Result<Arc<Session>, Box<Response>> {
-        let refuse = |status, reason, message| {
-            self.note(reason, message);
-            Err(Box::new(answer::fault(status, -32600, reason, message)))
+        let refuse = |refused: Refused, message: &str| {
+            self.note(Noted::of(refused, message));
+            Err(Box::new(answer::fault_with(refused, message)))
         };
-        let bad = StatusCode::BAD_REQUEST;
         let id = match single(headers, &SESSION_ID) {
             Ok(Some(id)) => id,
             Ok(None) => {
-                let message =
-                    "the header Mcp-Session-Id is missing; open a session with initialize";
-                return refuse(bad, "session_missing", message);
+                let missing = Refused::SessionMissing;
+                return refuse(missing, missing.sentence());
             }
-            Err(message) => return refuse(bad, "session_unreadable", message),
+            Err(message) => return refuse(Refused::SessionUnreadable, message),
         };
         match single(headers, &PROTOCOL_VERSION) {
             Ok(Some(version)) if legacy_revision(version).is_none() => {
-                let message = "the header MCP-Protocol-Version names no revision that has sessions";
-                return refuse(bad, "protocol_version", message);
+                let refused = Refused::ProtocolVersion;
+                return refuse(refused, refused.sentence());
             }
             Ok(_) => {}
-            Err(message) => return refuse(bad, "protocol_version", message),
+            Err(message) => return refuse(Refused::ProtocolVersion, message),
         }
         let Some(session) = self.sessions.find(id, &caller.subject, &server.name) else {
-            let message = "there is no such session, or it has ended; open one with initialize";
-            return refuse(StatusCode::NOT_FOUND, "session_unknown", message);
+            let unknown = Refused::SessionUnknown;
+            return refuse(unknown, unknown.sentence());
         };
         session.touch(self.gate.mono_ns());
         Ok(session)
@@ -176,7 +174,7 @@ impl Face {
         }
         if !answer::accepts(headers, &["text/event-stream"]) {
             let message = "the client must accept text/event-stream";
-            return answer::fault(StatusCode::NOT_ACCEPTABLE, -32600, "accept", message);
+            return answer::fault_with(Refused::Accept, message);
         }
         let session = match self.session(server, caller, headers) {
             Ok(session) => session,
@@ -188,24 +186,9 @@ impl Face {
         };
         match opened {
             Ok(body) => answer::events(body),
-            Err(StreamFault::Taken) => answer::fault(
-                StatusCode::CONFLICT,
-                -32600,
-                "stream_taken",
-                "this session's stream is read by another connection",
-            ),
-            Err(StreamFault::UnknownEvent) => answer::fault(
-                StatusCode::BAD_REQUEST,
-                -32600,
-                "event_unknown",
-                "the event id is none of this session's",
-            ),
-            Err(StreamFault::TooMany) => answer::fault(
-                StatusCode::SERVICE_UNAVAILABLE,
-                -32603,
-                "too_many_streams",
-                "too many streams are open in this session",
-            ),
+            Err(StreamFault::Taken) => answer::fault(Refused::StreamTaken),
+            Err(StreamFault::UnknownEvent) => answer::fault(Refused::EventUnknown),
+            Err(StreamFault::TooMany) => answer::fault(Refused::TooManyStreams),
         }
     }
 
@@ -213,7 +196,7 @@ impl Face {
     pub(super) fn delete(&self, server: &Server, caller: &Caller, request: &Request) -> Response {
         match self.session(server, caller, &request.head.headers) {
             Ok(session) => {
-                self.end(&session, "normal");
+                self.end(&session, EndReason::Normal);
                 let mut response = answer::accepted();
                 *response.status_mut() = StatusCode::NO_CONTENT;
                 response
@@ -223,21 +206,20 @@ impl Face {
     }
 
     /// Ends a session, and writes it down once.
-    pub(super) fn end(&self, session: &Session, why: &'static str) {
+    pub(super) fn end(&self, session: &Session, why: EndReason) {
         if self.sessions.end(session) {
-            self.record(session, "session_ended", Some(why));
+            self.record(session, AuthEvent::SessionEnded, Some(why));
         }
     }
 
     /// Writes down that a session begins or ends. A journal that fails here fails the gate as well.
-    fn record(&self, session: &Session, event: &str, end_reason: Option<&str>) {
+    fn record(&self, session: &Session, event: AuthEvent, end_reason: Option<EndReason>) {
         let record = Auth {
-            event,
-            status: Some("Success"),
+            status: Some(Status::Success),
             subject_id: Some(&session.caller.subject),
             mcp_session_id: Some(&session.id),
             end_reason,
-            ..Auth::default()
+            ..Auth::of(event)
         };
         drop(self.gate.record(&Record::Auth(&record)));
     }
@@ -278,16 +260,20 @@ async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
             let Some(face) = face.upgrade() else {
                 return;
             };
-            for session in face.sessions.at(&slot) {
-                for frame in session.asker().lists_anew() {
-                    session.post(frame);
-                }
-            }
+            face.tell_of_lists_anew(&slot);
         }
+        let mut hearing = Hearing::new(&slot, &link);
         loop {
-            let incoming = link.unsolicited().await;
+            let heard = hearing.next().await;
             let Some(face) = face.upgrade() else {
                 return;
+            };
+            let incoming = match heard {
+                Heard::Said(incoming) => incoming,
+                Heard::Reopened => {
+                    face.tell_of_lists_anew(&slot);
+                    continue;
+                }
             };
             match incoming {
                 Incoming::Notification(news) => face.tell_all(&slot, news).await,
@@ -295,6 +281,7 @@ async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
                     let question = Question { id, method, frame };
                     face.ask_client(&slot, &link, question).await;
                 }
+                Incoming::Found(_) => {}
                 Incoming::Fault(_) | Incoming::Response(_) | Incoming::Cancelled => break,
             }
         }
@@ -302,6 +289,15 @@ async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
 }
 
 impl Face {
+    /// Tells the clients of a server that it may have other lists than before.
+    fn tell_of_lists_anew(&self, slot: &Arc<Slot>) {
+        for session in self.sessions.at(slot) {
+            for frame in session.asker().lists_anew() {
+                session.post(frame);
+            }
+        }
+    }
+
     async fn tell_all(&self, slot: &Arc<Slot>, news: News) {
         for session in self.sessions.at(slot) {
             if let Some(frame) = session.asker().news(&mut news.clone()) {

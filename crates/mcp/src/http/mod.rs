@@ -10,6 +10,7 @@ mod inside;
 mod legacy;
 mod modern;
 mod post;
+pub mod refused;
 mod reply;
 mod session;
 mod streams;
@@ -20,7 +21,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use ::http::{Method, StatusCode};
+use ::http::Method;
 pub use gate::Caller;
 use gate::Gate;
 use net::http::server::{Bodies, Request, Response};
@@ -28,8 +29,10 @@ use tokio::sync::watch;
 use toolkit::breaker::BreakerEvent;
 
 use crate::call::{Lot, Server, ServerOptions};
-use crate::notes::Notes;
+use crate::notes::{Noted, Notes};
 use expel::Stays;
+use gate::journal::EndReason;
+use refused::Refused;
 use session::Sessions;
 
 /// Bounds of the face.
@@ -158,7 +161,7 @@ impl Face {
         };
         for session in self.sessions.all() {
             if Arc::ptr_eq(&session.server, &server) {
-                self.end(&session, "server_removed");
+                self.end(&session, EndReason::ServerRemoved);
             }
         }
         self.lot.withdraw(|_, of| Arc::ptr_eq(of, &server));
@@ -188,6 +191,22 @@ impl Face {
         all
     }
 
+    /// What the built-in servers have counted.
+    #[must_use]
+    pub fn measures(&self) -> Vec<toolkit::measure::Measure> {
+        let servers = self.servers();
+        let of = |(name, server): (&String, &Arc<Server>)| {
+            let measures = server.builtin().map(|builtin| builtin.measures());
+            let mut measures = measures.unwrap_or_default();
+            for measure in &mut measures {
+                // Two servers of a kind count under the same names.
+                measure.labels.push(("server", name.clone()));
+            }
+            measures
+        };
+        servers.iter().flat_map(of).collect()
+    }
+
     /// Answers a request for the server of this name.
     pub async fn handle(
         self: &Arc<Self>,
@@ -215,14 +234,14 @@ impl Face {
             "no server of this name is served; ask at /mcp/NAME for one of: {}",
             self.names().join(", ")
         );
-        answer::fault(StatusCode::NOT_FOUND, -32600, "server_unknown", &message)
+        answer::fault_with(Refused::ServerUnknown, &message)
     }
 
-    fn note(&self, event: &'static str, message: &str) {
+    fn note(&self, noted: Noted<'_>) {
         self.notes
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .add(event, message);
+            .add(noted);
     }
 
     /// Looks after sessions, processes and notes; never ends.
@@ -243,7 +262,7 @@ impl Face {
                 .sessions
                 .forgotten(now_ns, self.options.session_idle_ms_max)
             {
-                self.end(&session, "timeout");
+                self.end(&session, EndReason::Timeout);
             }
             for server in self.all_servers() {
                 server.pool.sweep(self.options.server_idle_ms_max);
@@ -281,7 +300,7 @@ impl Face {
     pub async fn close(&self) {
         self.lot.withdraw(|_, _| true);
         for session in self.sessions.all() {
-            self.end(&session, "shutdown");
+            self.end(&session, EndReason::Shutdown);
         }
         for server in self.all_servers() {
             server.pool.close().await;

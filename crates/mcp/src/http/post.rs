@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ::http::header::CONTENT_ENCODING;
 use ::http::{HeaderMap, StatusCode};
+use gate::inspect::Finding;
 use net::http::server::{Request, Response, single};
 use wire::jsonrpc::Kind;
 use wire::{Canonical, Era, Id, Revision, WireError, WireErrorKind};
@@ -12,6 +13,7 @@ use super::answer::{self, PROTOCOL_VERSION, SESSION_ID};
 use super::expel::Passing;
 use super::legacy::{Introduction, legacy_revision};
 use super::modern::{self, Meta};
+use super::refused::Refused;
 use super::reply::legacy_answer;
 use super::session::Session;
 use super::streams::NEWS;
@@ -21,6 +23,7 @@ use crate::message::frames::{self, UpstreamFault};
 use crate::message::method;
 use crate::message::request;
 use crate::message::shapes;
+use crate::notes::{Note, Noted};
 use toolkit::Trace;
 
 /// What is noted of a Modern request that is refused.
@@ -47,6 +50,14 @@ pub(super) enum Message {
     Batch(Arc<Session>, Vec<Vec<u8>>),
 }
 
+/// A message as it is taken.
+pub(super) struct Came<'m> {
+    pub canonical: &'m Canonical,
+    /// What was found in it as it came.
+    pub finding: Option<&'m Finding>,
+    pub received_ns: u64,
+}
+
 impl Face {
     /// Takes a message of a client.
     pub(super) async fn post(
@@ -63,17 +74,23 @@ impl Face {
         let body = match request.read_body_within(Some(share)).await {
             Ok(body) => body,
             Err(fault) => {
-                self.note(fault.label(), fault.sentence());
-                return answer::fault(fault.status(), -32600, fault.label(), fault.sentence());
+                self.note(Noted::body(fault));
+                return answer::body_fault(fault);
             }
         };
-        let canonical = match shapes::of_client(&body.bytes) {
-            Ok(canonical) => canonical,
+        let canonical = shapes::of_client(&body.bytes);
+        let (canonical, finding) = match canonical.and_then(|it| server.inspected(it)) {
+            Ok(inspected) => inspected,
             Err(fault) => return self.bad_frame(&body.bytes, &fault),
         };
         drop(body);
         let headers = &request.head.headers;
-        let message = self.read(server, caller, headers, &canonical, received_ns);
+        let came = Came {
+            canonical: &canonical,
+            finding: finding.as_ref(),
+            received_ns,
+        };
+        let message = self.read(server, caller, headers, &came);
         let frame = canonical.into_bytes();
         match message {
             Message::Answered(response) => response,
@@ -87,7 +104,7 @@ impl Face {
                     Begun::Answered(answer) => answer::json(StatusCode::OK, answer),
                     Begun::EraMismatch => self.era_mismatch(&id),
                     Begun::HeaderMismatch(why) => {
-                        self.note("modern_request_refused", UNFIT);
+                        self.note(Note::ModernRequestRefused.with(UNFIT));
                         *modern::header_mismatch(&id, &why)
                     }
                     Begun::Running(run) => match session {
@@ -101,15 +118,7 @@ impl Face {
                 answer::accepted()
             }
             Message::Stray => answer::accepted(),
-            Message::Answer(session, key) => {
-                if !session.under_way.answer(&session.asker(), &key, frame) {
-                    self.note(
-                        "client_answer_unknown",
-                        "an answer to no open request of the server was not passed on",
-                    );
-                }
-                answer::accepted()
-            }
+            Message::Answer(session, key) => self.answered(&session, &key, frame),
             Message::Batch(session, elements) => {
                 let trace = Trace::of(headers);
                 self.batch(&session, elements, (received_ns, trace)).await
@@ -117,9 +126,16 @@ impl Face {
         }
     }
 
+    fn answered(&self, session: &Arc<Session>, key: &wire::id::IdKey, frame: Vec<u8>) -> Response {
+        if !session.under_way.answer(&session.asker(), key, frame) {
+            self.note(Note::ClientAnswerUnknown.into());
+        }
+        answer::accepted()
+    }
+
     fn era_mismatch(&self, id: &str) -> Response {
         let fault = UpstreamFault::EraMismatch;
-        self.note(fault.label(), fault.sentence());
+        self.note(fault.into());
         let frame = modern::era_mismatch(id, Revision::V2026_07_28.name());
         answer::json(StatusCode::BAD_REQUEST, frame)
     }
@@ -129,9 +145,9 @@ impl Face {
         server: &Arc<Server>,
         caller: &Caller,
         headers: &HeaderMap,
-        canonical: &Canonical,
-        received_ns: u64,
+        came: &Came<'_>,
     ) -> Message {
+        let canonical = came.canonical;
         let scan = canonical.scan();
         if let Some(elements) = &scan.batch {
             return match self.batch_session(server, caller, headers, elements.len()) {
@@ -158,8 +174,9 @@ impl Face {
                     scan: &scan,
                     id: *id,
                     method,
-                    received_ns,
+                    received_ns: came.received_ns,
                     trace: &trace,
+                    finding: came.finding,
                 };
                 self.modern(server, caller, headers, meta, &asked)
             }
@@ -170,8 +187,7 @@ impl Face {
             },
             kind => match self.session(server, caller, headers) {
                 Ok(session) => {
-                    let mut message =
-                        self.in_session(&session, kind, canonical, received_ns, &trace);
+                    let mut message = self.in_session(&session, kind, came, &trace);
                     if let Message::Request(asker, ..) = &mut message {
                         asker.caller.identity_ns = caller.identity_ns;
                     }
@@ -198,7 +214,7 @@ impl Face {
             checked = mirrored.map_err(|why| modern::header_mismatch(id, &why));
         }
         if let Err(response) = checked {
-            self.note("modern_request_refused", UNFIT);
+            self.note(Note::ModernRequestRefused.with(UNFIT));
             return Message::Answered(*response);
         }
         let asker = Asker {
@@ -218,7 +234,10 @@ impl Face {
             }),
         };
         let mut asked = asker.read(request);
-        asked.mirror(headers);
+        if request.finding.is_none_or(|finding| finding.masked() == 0) {
+            // They repeat arguments, also those that are masked.
+            asked.mirror(headers);
+        }
         Message::Request(Box::new(asker), Box::new(asked), None)
     }
 
@@ -227,14 +246,14 @@ impl Face {
         &self,
         session: &Arc<Session>,
         kind: &Kind<'_>,
-        canonical: &Canonical,
-        received_ns: u64,
+        came: &Came<'_>,
         trace: &Trace,
     ) -> Message {
+        let canonical = came.canonical;
         match kind {
             Kind::Request { id, method } => {
                 let Some(guard) = session.under_way.take_id(id.key()) else {
-                    self.note("client_id_in_use", request::ID_IN_USE);
+                    self.note(Note::ClientIdInUse.with(request::ID_IN_USE));
                     let frame = frames::error(id.raw(), -32600, request::ID_IN_USE, None);
                     return Message::Answered(answer::json(StatusCode::OK, frame));
                 };
@@ -244,8 +263,9 @@ impl Face {
                     scan: &canonical.scan(),
                     id: *id,
                     method,
-                    received_ns,
+                    received_ns: came.received_ns,
                     trace,
+                    finding: came.finding,
                 });
                 let inside = Some((Arc::clone(session), guard));
                 Message::Request(Box::new(asker), Box::new(asked), inside)
@@ -259,10 +279,7 @@ impl Face {
             }
             Kind::Response { id: Some(id), .. } => Message::Answer(Arc::clone(session), id.key()),
             Kind::Response { id: None, .. } => {
-                self.note(
-                    "client_answer_without_id",
-                    "an error without an id was not passed on",
-                );
+                self.note(Note::ClientAnswerWithoutId.into());
                 Message::Answered(answer::accepted())
             }
         }
@@ -277,10 +294,7 @@ impl Face {
         frame: Vec<u8>,
     ) {
         match method::of_client_notification(method) {
-            None => self.note(
-                "client_notification_dropped",
-                "a notification of an unknown kind was not passed on",
-            ),
+            None => self.note(Note::ClientNotificationDropped.into()),
             Some(gate::ControlKind::Cancel) => {
                 let cancelled = cancelled.map(|key| session.under_way.cancel(&key));
                 if let Some(Cancelled::Sent(link, number)) = cancelled {
@@ -357,8 +371,14 @@ impl Face {
         (received_ns, trace): (u64, Trace),
     ) -> Option<Vec<u8>> {
         let read = shapes::of_client(&frame).and_then(|canonical| {
+            let (canonical, finding) = session.server.inspected(canonical)?;
             let kind = canonical.envelope()?.kind;
-            let message = self.in_session(session, &kind, &canonical, received_ns, &trace);
+            let came = Came {
+                canonical: &canonical,
+                finding: finding.as_ref(),
+                received_ns,
+            };
+            let message = self.in_session(session, &kind, &came, &trace);
             drop(kind);
             Ok((message, canonical.into_bytes()))
         });
@@ -368,7 +388,7 @@ impl Face {
         };
         match read {
             Err(fault) => {
-                self.note(fault.kind.label(), fault.message);
+                self.note(Noted::frame(&fault));
                 Some(frames::bad_frame("null", &fault))
             }
             Ok(Message::Request(asker, asked, inside)) => {
@@ -407,7 +427,7 @@ impl Face {
 
     /// Tells the client that its frame could not be taken.
     fn bad_frame(&self, frame: &[u8], fault: &WireError) -> Response {
-        self.note(fault.kind.label(), fault.message);
+        self.note(Noted::frame(fault));
         let id = salvaged(frame).unwrap_or_else(|| "null".into());
         answer::json(StatusCode::BAD_REQUEST, frames::bad_frame(&id, fault))
     }
@@ -419,19 +439,14 @@ fn salvaged(frame: &[u8]) -> Option<String> {
 
 /// The answer to a request whose headers say that it cannot be taken.
 fn unfit(headers: &HeaderMap) -> Option<Response> {
-    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
     if !answer::says_json(headers) {
-        let message = "the body must be said to be application/json";
-        return Some(answer::fault(status, -32600, "content_type", message));
+        return Some(answer::fault(Refused::ContentType));
     }
     if headers.contains_key(CONTENT_ENCODING) {
-        let message = "the body is encoded; send it as it is, without Content-Encoding";
-        return Some(answer::fault(status, -32600, "content_encoding", message));
+        return Some(answer::fault(Refused::ContentEncoding));
     }
     if !answer::accepts(headers, &["application/json", "text/event-stream"]) {
-        let message = "the client must accept application/json and text/event-stream";
-        let status = StatusCode::NOT_ACCEPTABLE;
-        return Some(answer::fault(status, -32600, "accept", message));
+        return Some(answer::fault(Refused::Accept));
     }
     None
 }

@@ -10,6 +10,7 @@ use net::http::server::{Response, StreamSender, stream};
 use tokio::time::timeout;
 use wire::Revision;
 
+use super::refused::Refused;
 use super::session::Session;
 use super::{Face, answer, modern};
 use crate::call::{Run, Said};
@@ -58,9 +59,7 @@ fn legacy_stream(mut run: Box<Run>, session: Arc<Session>, first: Option<Vec<u8>
         .revision()
         .is_some_and(|r| r >= Revision::V2025_11_25);
     let Ok((number, body)) = session.streams.open(primed) else {
-        let message = "too many streams are open in this session";
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        return answer::fault(status, -32603, "too_many_streams", message);
+        return answer::fault(Refused::TooManyStreams);
     };
     tokio::spawn(async move {
         if let Some(first) = first {

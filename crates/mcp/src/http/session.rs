@@ -13,7 +13,7 @@ use wire::{Era, Revision};
 use super::streams::{NEWS, Streams};
 use crate::call::{Asker, Client, Lists, Lot, Server, Shown, UnderWay, Work};
 use crate::message::request;
-use crate::notes::Notes;
+use crate::notes::{Noted, Notes};
 use crate::upstream::Slot;
 
 /// Most entries of one list that are remembered of one session, to tell its client of changes. Of a
@@ -156,11 +156,11 @@ impl Client for Session {
         true
     }
 
-    fn note(&self, event: &'static str, message: &str) {
+    fn note(&self, noted: Noted<'_>) {
         self.notes
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .add(event, message);
+            .add(noted);
     }
 }
 

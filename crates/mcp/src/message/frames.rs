@@ -1,8 +1,7 @@
 //! Frames that are ours to write: refusals, errors, and replies under the client's spelling of an id.
 
-use gate::{ClosedSet, Refusal};
+use gate::{ClosedSet, Explained};
 use serde_json::json;
-use toolkit::reasons::mcp_error;
 use wire::WireError;
 use wire::jsonrpc::member;
 use wire::scan::Scan;
@@ -217,6 +216,12 @@ impl ClosedSet for UpstreamFault {
     }
 }
 
+impl Explained for UpstreamFault {
+    fn sentence(self) -> &'static str {
+        Self::sentence(self)
+    }
+}
+
 impl UpstreamFault {
     /// The fault with what is known about it.
     #[must_use]
@@ -227,33 +232,6 @@ impl UpstreamFault {
             status: None,
         }
     }
-}
-
-/// The answer to a call that the gate refused.
-#[must_use]
-pub fn refused(id: &str, refusal: &Refusal) -> Vec<u8> {
-    let mut data = json!({
-        "tool_name": refusal.tool_name,
-        "path": refusal.path,
-        "matched_rules": refusal.matched_rules,
-        "final_rule": refusal.final_rule,
-        "decision": refusal.decision.label(),
-        "reason": refusal.reason.label(),
-        "retryable": refusal.reason.is_retryable(),
-    });
-    if let Some(members) = data.as_object_mut() {
-        if refusal.matched_rules_omitted > 0 {
-            let omitted = refusal.matched_rules_omitted;
-            members.insert("matched_rules_omitted".into(), omitted.into());
-        }
-        members.extend(
-            refusal
-                .retry_after_ms
-                .map(|ms| ("retry_after_ms".into(), ms.into())),
-        );
-    }
-    let code = mcp_error(refusal.reason);
-    error(id, code, &refusal.to_string(), Some(&data))
 }
 
 /// News for a client whose call waits for a person. `told` counts them: progress may only grow, and a

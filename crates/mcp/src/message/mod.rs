@@ -4,6 +4,7 @@ pub mod era;
 pub mod frames;
 pub mod method;
 pub mod mirrored;
+pub mod refusal;
 pub mod reply;
 pub mod request;
 pub mod shapes;

@@ -25,6 +25,7 @@ use crate::call::{
 };
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::shapes;
+use crate::notes::{Note, Noted};
 use crate::upstream::{Driver, Link};
 
 use batch::{BATCH_MAX, Part};
@@ -56,15 +57,25 @@ pub enum Ending {
     JournalFailed,
 }
 
+gate::closed_set! {
+    /// Why a session over standard streams has ended.
+    pub enum Ended {
+        ClientClosed "client_closed": "the client has closed its side";
+        Signal "signal": "a signal asked for the end";
+        ServerEnded "server_ended": "the server has ended by itself";
+        JournalFailed "journal_failed": "the journal has failed, and nothing may pass without it";
+    }
+}
+
 impl Ending {
-    /// The word used in the journal.
+    /// The word in the journal.
     #[must_use]
-    pub fn label(&self) -> &'static str {
+    pub fn why(&self) -> Ended {
         match self {
-            Self::ClientClosed => "client_closed",
-            Self::Signal => "signal",
-            Self::ServerEnded(_) => "server_ended",
-            Self::JournalFailed => "journal_failed",
+            Self::ClientClosed => Ended::ClientClosed,
+            Self::Signal => Ended::Signal,
+            Self::ServerEnded(_) => Ended::ServerEnded,
+            Self::JournalFailed => Ended::JournalFailed,
         }
     }
 }
@@ -162,8 +173,7 @@ impl Stdio {
 
     fn on_client_frame(&mut self, canonical: Canonical, received_ns: u64) {
         let Some(batch) = canonical.batch() else {
-            let read = self.speaker.read(&canonical, received_ns);
-            return self.take(read, canonical.into_bytes(), None);
+            return self.on_client_message(canonical, received_ns, None);
         };
         let elements: Vec<Vec<u8>> = batch.map(|e| e.as_bytes().to_vec()).collect();
         match self.may_batch(elements.len()) {
@@ -190,12 +200,19 @@ impl Stdio {
         for element in elements {
             let part = Some(part.clone());
             match shapes::of_client(&element) {
-                Ok(canonical) => {
-                    let read = self.speaker.read(&canonical, received_ns);
-                    self.take(read, canonical.into_bytes(), part);
-                }
+                Ok(canonical) => self.on_client_message(canonical, received_ns, part),
                 Err(fault) => self.take(Err(fault), element, part),
             }
+        }
+    }
+
+    fn on_client_message(&mut self, canonical: Canonical, received_ns: u64, part: Option<Part>) {
+        match self.speaker.server.inspected(canonical) {
+            Ok((canonical, finding)) => {
+                let read = self.speaker.read(&canonical, finding.as_ref(), received_ns);
+                self.take(read, canonical.into_bytes(), part);
+            }
+            Err(fault) => self.take(Err(fault), Vec::new(), part),
         }
     }
 
@@ -234,10 +251,7 @@ impl Stdio {
             Step::Answer(key) => {
                 let asker = self.speaker.asker();
                 if !self.speaker.under_way.answer(&asker, &key, frame) {
-                    self.outbox().note(
-                        "client_answer_unknown",
-                        "an answer to no open request of the server was not passed on",
-                    );
+                    self.outbox().note(Note::ClientAnswerUnknown.into());
                 }
             }
         }
@@ -281,8 +295,8 @@ impl Stdio {
             && error.kind() == io::ErrorKind::WouldBlock
         {
             self.outbox().note(
-                "client_message_lost",
-                "too many messages without an id were on their way to the server",
+                Note::ClientMessageLost
+                    .with("too many messages without an id were on their way to the server"),
             );
         }
     }
@@ -304,7 +318,7 @@ impl Stdio {
 
     /// Notes that a frame could not be taken, and words the answer.
     fn complaint(&self, id: Option<String>, fault: &WireError) -> Vec<u8> {
-        self.outbox().note(fault.kind.label(), fault.message);
+        self.outbox().note(Noted::frame(fault));
         let id = id.unwrap_or_else(|| "null".into());
         // An id out of a broken frame may be in use; then the answer would go to the wrong call.
         let used = Id::from_raw(&id).is_some_and(|id| self.speaker.is_in_use(&id.key()));

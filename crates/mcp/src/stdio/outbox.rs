@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gate::Gate;
 
 use crate::call::{Client, Work};
-use crate::notes::Notes;
+use crate::notes::{Noted, Notes};
 
 /// Frames and work for the edge. It is emptied after every step, so it holds what one step has made.
 #[derive(Default)]
@@ -90,10 +90,10 @@ impl Client for Outbox {
         false
     }
 
-    fn note(&self, event: &'static str, message: &str) {
+    fn note(&self, noted: Noted<'_>) {
         self.notes
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .add(event, message);
+            .add(noted);
     }
 }

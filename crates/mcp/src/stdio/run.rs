@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gate::Reason;
-use gate::journal::{Record, System};
+use gate::journal::{Component, Level, Record, System, SystemEvent};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use wire::{WireError, WireErrorKind};
@@ -397,14 +397,13 @@ impl Stdio {
             message.push_str(&format!("; notifications dropped: {missed}"));
         }
         let record = System {
-            event: "session_ended",
-            level: Some("info"),
-            component: Some("mcp"),
+            level: Some(Level::Info),
+            component: Some(Component::Mcp),
             message: Some(&message),
-            reason: Some(ending.label()),
+            reason: Some(ending.why().into()),
             session_id: Some(&speaker.session_id),
             backend_id: Some(server),
-            ..System::default()
+            ..System::of(SystemEvent::SessionEnded)
         };
         drop(self.gate.record(&Record::System(&record)));
         if self.gate.has_failed() {

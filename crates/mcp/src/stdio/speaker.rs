@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use gate::inspect::Finding;
 use gate::{Caller, ControlKind};
 use wire::id::IdKey;
 use wire::jsonrpc::{Kind, member};
@@ -15,7 +16,8 @@ use crate::call::{
 };
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::{method, request};
-use crate::upstream::{IN_FLIGHT_MAX, Incoming, Link, Slot};
+use crate::notes::Note;
+use crate::upstream::{Heard, Hearing, IN_FLIGHT_MAX, Incoming, Link, Slot};
 use toolkit::Trace;
 
 /// What a client has said of itself.
@@ -113,7 +115,12 @@ impl Speaker {
     }
 
     /// Reads a message and decides what it asks for, without sending anything.
-    pub fn read(&self, canonical: &Canonical, received_ns: u64) -> Result<Step, WireError> {
+    pub fn read(
+        &self,
+        canonical: &Canonical,
+        finding: Option<&Finding>,
+        received_ns: u64,
+    ) -> Result<Step, WireError> {
         let envelope = canonical.envelope()?;
         let scan = canonical.scan();
         match &envelope.kind {
@@ -124,14 +131,12 @@ impl Speaker {
                 method,
                 received_ns,
                 trace: &Trace::default(),
+                finding,
             })),
             Kind::Notification { method } => Ok(self.notification(method, &scan)),
             Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),
             Kind::Response { id: None, .. } => {
-                self.outbox.note(
-                    "client_answer_without_id",
-                    "an error without an id was not passed on",
-                );
+                self.outbox.note(Note::ClientAnswerWithoutId.into());
                 Ok(Step::Nothing)
             }
         }
@@ -139,10 +144,7 @@ impl Speaker {
 
     fn notification(&self, method: &str, scan: &Scan<'_>) -> Step {
         let Some(kind) = method::of_client_notification(method) else {
-            self.outbox.note(
-                "client_notification_dropped",
-                "a notification of an unknown kind was not passed on",
-            );
+            self.outbox.note(Note::ClientNotificationDropped.into());
             return Step::Nothing;
         };
         let cancelled = || Some(Id::from_raw(member(&scan.params, "requestId")?)?.key());
@@ -155,12 +157,13 @@ impl Speaker {
         let refused =
             |message: &str| Step::Refuse(frames::error(asked.id.raw(), -32600, message, None));
         if self.is_in_use(&key) {
-            self.outbox.note("client_id_in_use", request::ID_IN_USE);
+            self.outbox
+                .note(Note::ClientIdInUse.with(request::ID_IN_USE));
             return refused(request::ID_IN_USE);
         }
         if self.under_way.count() + self.lot.count() >= IN_FLIGHT_MAX {
             let fault = UpstreamFault::Busy;
-            self.outbox.note(fault.label(), fault.sentence());
+            self.outbox.note(fault.into());
             return Step::Refuse(frames::upstream_fault(asked.id.raw(), fault));
         }
         self.learn(asked);
@@ -202,8 +205,18 @@ impl Speaker {
 
     /// Passes on what the server says that belongs to no exchange, until it ends.
     pub async fn attend(self: Arc<Self>, link: Arc<Link>) {
+        let mut hearing = Hearing::new(&self.slot, &link);
         loop {
-            match link.unsolicited().await {
+            let incoming = match hearing.next().await {
+                Heard::Said(incoming) => incoming,
+                Heard::Reopened => {
+                    for frame in self.asker().lists_anew() {
+                        self.outbox.post(frame);
+                    }
+                    continue;
+                }
+            };
+            match incoming {
                 Incoming::Notification(mut news) => {
                     if let Some(frame) = self.asker().news(&mut news) {
                         self.outbox.post(frame);
@@ -215,6 +228,7 @@ impl Speaker {
                         self.outbox.post(frame);
                     }
                 }
+                Incoming::Found(_) => {}
                 Incoming::Fault(_) | Incoming::Response(_) | Incoming::Cancelled => return,
             }
         }

@@ -9,6 +9,7 @@ use super::link::Link;
 use super::verdict;
 use super::way::Reading;
 use toolkit::breaker::BreakerPass;
+use toolkit::server::Found;
 use wire::id::IdKey;
 
 use crate::message::frames::Failure;
@@ -48,6 +49,8 @@ pub enum Incoming {
         /// The frame.
         frame: Vec<u8>,
     },
+    /// A server in this process found out what its call is about, and waits until that is judged.
+    Found(Found),
     /// There will be no answer: nothing follows.
     Fault(Failure),
     /// The client has cancelled it: nothing follows.
@@ -59,7 +62,7 @@ impl Incoming {
     fn is_end(&self) -> bool {
         match self {
             Self::Response(_) | Self::Fault(_) | Self::Cancelled => true,
-            Self::Notification(_) | Self::Request { .. } => false,
+            Self::Notification(_) | Self::Request { .. } | Self::Found(_) => false,
         }
     }
 }

@@ -16,7 +16,7 @@ use super::way::{Peer, Reading};
 use super::{Frame, elsewhere};
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
-use crate::notes::Notes;
+use crate::notes::{Noted, Notes};
 
 /// Most requests under way at one server process or session.
 pub const IN_FLIGHT_MAX: usize = 1_024;
@@ -177,6 +177,11 @@ impl Link {
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.made.peer.epoch()
+    }
+
+    /// Ready when the epoch is another than this one; gives it.
+    pub(super) async fn reopened(&self, since: u64) -> u64 {
+        self.made.peer.reopened(since).await
     }
 
     /// Asks for its end; what is under way is answered with an error.
@@ -407,8 +412,8 @@ impl Link {
     }
 
     /// Notes something about this server for the journal.
-    pub fn note(&self, event: &'static str, message: &str) {
-        note(&self.made.notes, event, message);
+    pub fn note(&self, noted: Noted<'_>) {
+        note(&self.made.notes, noted);
     }
 
     pub(crate) fn flush_notes(&self) {
@@ -455,11 +460,11 @@ impl Link {
     }
 }
 
-pub(super) fn note(notes: &Mutex<Notes>, event: &'static str, message: &str) {
+pub(super) fn note(notes: &Mutex<Notes>, noted: Noted<'_>) {
     notes
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .add(event, message);
+        .add(noted);
 }
 
 impl std::fmt::Debug for Link {

@@ -5,6 +5,7 @@
 //! leaves except through [`Link::request`] and [`Link::send`], which take only the gate's passes.
 
 mod exchange;
+mod hearing;
 mod link;
 mod pool;
 mod route;
@@ -13,10 +14,12 @@ mod verdict;
 mod way;
 
 use std::borrow::Cow;
-
+use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use gate::approval::Shown;
+use gate::paths::PathView;
 use gate::{Gate, Pass, PeerId, Spent};
 use net::outbound::ChildSpec;
 use wire::frame::FRAME_BYTES_MAX;
@@ -24,6 +27,7 @@ use wire::jsonrpc::{Envelope, Kind};
 use wire::{Bounds, scan_request};
 
 pub use exchange::{Exchange, Incoming, News};
+pub use hearing::{Heard, Hearing};
 pub use link::{IN_FLIGHT_MAX, Link, Naming, Unsent};
 pub use pool::{CHILDREN_MAX, Means, Pool, QUEUE_MAX, QUEUE_WAIT_MS_MAX, SESSIONS_MAX, Share};
 pub use slot::Slot;
@@ -41,21 +45,40 @@ fn message_bytes_max(gate: &Gate) -> usize {
 }
 
 /// A frame on its way.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Frame {
     /// Its bytes, without a newline.
     pub bytes: Vec<u8>,
     /// What it says to a built-in server, read from the bytes that were judged.
     pub read: Option<Box<toolkit::mcp::Message>>,
+    /// The file system that its server sees, where it is ours: for the person who is asked.
+    pub view: Option<Arc<dyn PathView>>,
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame")
+            .field("bytes", &self.bytes)
+            .field("read", &self.read)
+            .finish_non_exhaustive()
+    }
 }
 
 impl From<Vec<u8>> for Frame {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes, read: None }
+        Self {
+            bytes,
+            read: None,
+            view: None,
+        }
     }
 }
 
 impl Shown for Frame {
+    fn view(&self) -> Option<&dyn PathView> {
+        self.view.as_deref()
+    }
+
     /// All that the method is given, but `_meta`. Of a tool that is given nothing but arguments, these: its
     /// name is shown beside them.
     fn arguments(&self) -> Option<Cow<'_, str>> {

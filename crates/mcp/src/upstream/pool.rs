@@ -27,6 +27,7 @@ use super::way::{Driver, child};
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::request;
+use crate::notes::Note;
 
 /// Most processes of one server, unless it is configured otherwise.
 pub const CHILDREN_MAX: usize = 32;
@@ -476,10 +477,7 @@ impl Pool {
         let Some(link) = longest.and_then(|(_, slot)| slot.take()) else {
             return false;
         };
-        link.note(
-            "server_given_up",
-            "all processes of the server were in use; the one that had nothing to do for the longest time was ended for another session",
-        );
+        link.note(Note::ServerGivenUp.into());
         link.stop();
         true
     }

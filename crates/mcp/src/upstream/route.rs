@@ -11,6 +11,7 @@ use crate::message::method::{self, PROGRESS};
 use crate::message::reply::{Reply, place};
 use crate::message::shapes;
 use crate::message::splice::Tie;
+use crate::notes::Note;
 
 impl Link {
     /// Takes one frame of the server. `has_streams`: each call has a stream of its own, and this frame
@@ -73,17 +74,16 @@ impl Link {
             }
             Ok(Read::Message(_, Message::Response { .. } | Message::NoId) | Read::Batch(_)) => {
                 self.note(
-                    "server_garbage",
-                    "what came on a call's stream does not belong there",
+                    Note::ServerGarbage.with("what came on a call's stream does not belong there"),
                 );
             }
-            Err(message) => self.note("server_garbage", message),
+            Err(message) => self.note(Note::ServerGarbage.with(message)),
         }
         None
     }
 
     fn garbage(&self, frame: &[u8], message: &str) {
-        self.note("server_garbage", message);
+        self.note(Note::ServerGarbage.with(message));
         self.fail_salvaged(frame, UpstreamFault::Garbage);
     }
 
@@ -99,10 +99,7 @@ impl Link {
                 payload,
                 is_error,
             }),
-            Message::NoId => self.note(
-                "server_error_without_id",
-                "an error without an id was not passed on",
-            ),
+            Message::NoId => self.note(Note::ServerErrorWithoutId.into()),
             Message::Notification {
                 method,
                 tie,
@@ -127,15 +124,9 @@ impl Link {
         if let Ok(number) = known {
             self.close(number, Incoming::Response(reply));
         } else if known == Err(true) {
-            self.note(
-                "server_answered_again",
-                "a second or late answer to a call was dropped",
-            );
+            self.note(Note::ServerAnsweredAgain.into());
         } else {
-            self.note(
-                "server_answer_unknown",
-                "an answer to no call under way was dropped",
-            );
+            self.note(Note::ServerAnswerUnknown.into());
         }
     }
 
@@ -160,10 +151,7 @@ impl Link {
             None => self.unsolicited.put(incoming),
         };
         if !taken {
-            self.note(
-                "server_notification_dropped",
-                "a notification of the server had no reader and was dropped",
-            );
+            self.note(Note::ServerNotificationDropped.into());
         }
     }
 
@@ -181,10 +169,7 @@ impl Link {
             None => self.is_exclusive() && self.unsolicited.put(incoming),
         };
         if !taken {
-            self.note(
-                "server_request_unplaced",
-                "a request of the server had no reader and was refused",
-            );
+            self.note(Note::ServerRequestUnplaced.into());
             self.refuse(refused);
         }
     }

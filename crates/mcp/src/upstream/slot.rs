@@ -16,6 +16,7 @@ use super::verdict;
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::splice::Marks;
+use crate::notes::Note;
 
 /// How long a server may take to open a session or to say which era it speaks, in milliseconds.
 const HANDSHAKE_WAIT_MS: u64 = 15_000;
@@ -210,8 +211,8 @@ impl Slot {
         }
     }
 
-    /// Asks a restarted server again for what lasts.
-    async fn ask_again(&self, link: &Arc<Link>) -> Result<(), Failure> {
+    /// Asks a server again for what lasts: one that was started again, or that had lost its session.
+    pub(super) async fn ask_again(&self, link: &Arc<Link>) -> Result<(), Failure> {
         let world = link.gate().world();
         let (frames, forgotten) = {
             let mut standing = self.standing();
@@ -224,17 +225,11 @@ impl Slot {
             (frames, before - standing.subscriptions.len())
         };
         if forgotten > 0 {
-            link.note(
-                "subscriptions_not_renewed",
-                "the policy has changed since the server was subscribed to, and it was started again; clients have to subscribe again",
-            );
+            link.note(Note::SubscriptionsNotRenewed.into());
         }
         for frame in frames {
             if ask(link, ControlKind::Handshake, frame).await?.is_error {
-                link.note(
-                    "server_refuses_again",
-                    "the server that was started again refuses a log level or subscription that it had taken before",
-                );
+                link.note(Note::ServerRefusesAgain.into());
             }
         }
         Ok(())
@@ -257,10 +252,7 @@ impl Slot {
             self.ask_again(link).await?;
         }
         if self.is_process {
-            link.note(
-                "server_restarted",
-                "the server had ended and was started again",
-            );
+            link.note(Note::ServerRestarted.into());
         }
         Ok(())
     }
@@ -298,7 +290,7 @@ async fn answer(link: &Arc<Link>, kind: ControlKind, frame: Vec<u8>) -> Result<R
             Incoming::Fault(failure) => return Err(failure),
             Incoming::Cancelled => return Err(UpstreamFault::Died.into()),
             // Nobody is there yet to be told.
-            Incoming::Notification(_) => {}
+            Incoming::Notification(_) | Incoming::Found(_) => {}
             Incoming::Request { id, .. } => {
                 let text = "no session is open yet";
                 let refused = crate::message::frames::error(&id, -32603, text, None);

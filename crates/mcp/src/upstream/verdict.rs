@@ -12,7 +12,7 @@ pub(super) fn of(incoming: &Incoming) -> Option<Verdict> {
         Incoming::Response(_) => Some(Verdict::Success),
         Incoming::Cancelled => Some(Verdict::Cancelled),
         Incoming::Fault(failure) => Some(of_failure(failure)),
-        Incoming::Notification(_) | Incoming::Request { .. } => None,
+        Incoming::Notification(_) | Incoming::Request { .. } | Incoming::Found(_) => None,
     }
 }
 

@@ -126,6 +126,20 @@ impl Reply {
             .and_then(Value::as_i64)
     }
 
+    /// What is said of a refusal by a gate: the `data` of an error, or the structured content of a tool
+    /// result with `isError`.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Value> {
+        let data = match &self.body {
+            Err(error) => error.get("data"),
+            Ok(result) => result
+                .get("structuredContent")
+                .or_else(|| result.pointer("/_meta/durward~1refusal"))
+                .filter(|_| self.is_tool_error()),
+        };
+        data.filter(|data| data.get("reason").is_some())
+    }
+
     /// The text of a tool result's first part.
     #[must_use]
     pub fn text(&self) -> Option<&str> {

@@ -320,7 +320,7 @@ fn a_hostile_server_misbehaves_over_http_too() {
     let call = |behaviour: &str, era| {
         let site = Site::start(&["hostile", "--behaviour", behaviour, "--delay-ms", "50"]);
         let options = HttpOptions {
-            timeout: Duration::from_millis(1500),
+            timeout: Duration::from_secs(5),
             ..HttpOptions::default()
         };
         let mut client = HttpClient::new(&site.url, options).unwrap();

@@ -268,8 +268,8 @@ async fn a_body_that_comes_too_slowly_is_refused() {
 #[tokio::test]
 async fn a_connection_without_requests_is_closed_and_one_at_work_is_not() {
     let server = start(Options {
-        idle_ms_max: 100,
-        header_wait_ms_max: 100,
+        idle_ms_max: 1_000,
+        header_wait_ms_max: 1_000,
         ..Options::default()
     })
     .await;
@@ -280,7 +280,7 @@ async fn a_connection_without_requests_is_closed_and_one_at_work_is_not() {
     // Longer at work than it might be idle.
     let mut busy = server.connect().await;
     busy.write_all(head("/wait", "").as_bytes()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
     server.answers.go.notify_one();
     read_until(&mut busy, "waited").await;
 }
@@ -288,7 +288,7 @@ async fn a_connection_without_requests_is_closed_and_one_at_work_is_not() {
 #[tokio::test]
 async fn a_body_that_comes_after_its_head_does_not_count_as_the_next_head() {
     let server = start(Options {
-        header_wait_ms_max: 50,
+        header_wait_ms_max: 1_000,
         ..Options::default()
     })
     .await;
@@ -301,7 +301,7 @@ async fn a_body_that_comes_after_its_head_does_not_count_as_the_next_head() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         client.write_all(b"late").await.unwrap();
         read_until(&mut client, "late").await;
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
     }
 }
 

@@ -22,8 +22,8 @@ use pbpk::compile::{Instance, Structure};
 const ALLOWED: f64 = 1e-5;
 
 fn check(file: &str) {
-    let (gap, what) = second::distance(&common::instance(common::load(file))).unwrap();
-    assert!(gap <= ALLOWED, "{file}: {what}");
+    let (gap, what) = second::distance(&common::instance(common::load(file)), ALLOWED).unwrap();
+    assert!(gap <= 1.0, "{file}: {what}");
 }
 
 /// Compares generated models with these seeds; those that the second solver gives up are counted.
@@ -35,9 +35,9 @@ fn generated(seeds: std::ops::Range<u64>) {
         let model = model.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
         let outputs = model.outputs();
         let structure = Structure::new(Arc::new(model), outputs).unwrap();
-        match second::distance(&Instance::new(&structure)) {
+        match second::distance(&Instance::new(&structure), ALLOWED) {
             Ok((gap, what)) => {
-                assert!(gap <= ALLOWED, "seed {seed}: {what}\n{text}");
+                assert!(gap <= 1.0, "seed {seed}: {what}\n{text}");
                 compared += 1;
                 worst = worst.max(gap);
             }
@@ -46,7 +46,7 @@ fn generated(seeds: std::ops::Range<u64>) {
         }
     }
     println!(
-        "{compared} models compared, worst {worst:.1e}; given up by the second solver: {given_up:?}"
+        "{compared} models compared, worst {worst:.2} of what is allowed; given up by the second solver: {given_up:?}"
     );
     assert!(given_up.len() * 50 <= seeds.count(), "{given_up:?}");
 }
@@ -69,6 +69,13 @@ fn old_whole_body() {
 #[test]
 fn generated_models() {
     generated(0..40);
+}
+
+/// In this model a state dies out: exactly 1.5e-18 is left of it, which the second solver misses by three of its absolute
+/// tolerances.
+#[test]
+fn a_state_that_dies_out() {
+    generated(1_001_401..1_001_402);
 }
 
 /// `SEED` and `MODELS` say which: `make soak`.

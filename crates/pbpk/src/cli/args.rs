@@ -32,10 +32,14 @@ pub enum Command {
     Run(RunArgs),
     /// Run many individuals: a population of the suite, or one drawn from distributions
     Population(PopulationArgs),
+    /// Join what the shards of a population run left in their folders
+    Merge(MergeArgs),
     /// What outputs and their pharmacokinetic parameters depend on
     Sensitivity(SensitivityArgs),
     /// Fit parameters to observed data
     Fit(FitArgs),
+    /// Find the steady state: where all states end up
+    Steady(SteadyArgs),
     /// Pharmacokinetic parameters of outputs
     Pk(PkArgs),
     /// Draw outputs, in the terminal or as SVG
@@ -70,6 +74,17 @@ pub struct OutputArgs {
     /// All persistable quantities instead of the file's selection
     #[arg(long, conflicts_with = "outputs")]
     pub all: bool,
+}
+
+/// In which units values are shown.
+#[derive(Debug, Default, ClapArgs)]
+pub struct UnitArgs {
+    /// Show outputs in this unit where it fits; `display` is the unit that the file shows. Masses of amounts too, by molecular weight; may be repeated
+    #[arg(long = "unit", value_name = "UNIT")]
+    pub units: Vec<String>,
+    /// Show times in this unit: min, h, day(s) ...
+    #[arg(long, value_name = "UNIT", default_value = "min")]
+    pub time_unit: String,
 }
 
 /// How to run.
@@ -140,9 +155,11 @@ pub struct ParamsArgs {
   durward sim run model.pkml --csv results.csv
   durward sim run model.pkml --csv - --all --stats
   durward sim run model.pkml --csv out.csv --param 'Applications|**|Dose=250 mg' --rtol 1e-6 --atol 1e-9
+  durward sim run model.pkml --csv out.csv --output '**|Plasma' --unit mg/l --time-unit h
 
-The CSV starts with `Time [min]`, then one column `path [unit]` for each output; base units, full double precision,
-nan inf -inf. Without --csv a summary of every output is printed.")]
+The CSV starts with `Time [min]`, then one column `path [unit]` for each output; base units unless --unit says
+otherwise, full double precision, nan inf -inf. Without --csv a summary is printed: of the outputs named, else of
+the 30 largest of the file's.")]
 pub struct RunArgs {
     #[command(flatten)]
     pub model: ModelArgs,
@@ -150,6 +167,8 @@ pub struct RunArgs {
     pub output: OutputArgs,
     #[command(flatten)]
     pub solver: SolverArgs,
+    #[command(flatten)]
+    pub unit: UnitArgs,
     /// Write results to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -174,7 +193,7 @@ pub struct PopulationArgs {
     #[command(flatten)]
     pub model: ModelArgs,
     /// Population file (CSV)
-    #[arg(value_name = "POPULATION", conflicts_with_all = ["size", "vary", "latin"])]
+    #[arg(value_name = "POPULATION", conflicts_with_all = ["size", "vary", "latin", "correlate"])]
     pub population: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
@@ -192,6 +211,14 @@ pub struct PopulationArgs {
     /// Parameter that differs between drawn individuals: normal(MEAN;SD), lognormal(MEAN;SD) with geometric mean and deviation, uniform(MIN;MAX), discrete(VALUE:WEIGHT;...); may be repeated
     #[arg(long, value_name = "PATH [unit]=DISTRIBUTION", requires = "size")]
     pub vary: Vec<String>,
+    /// Correlation of two drawn parameters, by their normal scores; may be repeated
+    #[arg(
+        long,
+        value_name = "PATH~PATH=NUMBER",
+        requires = "vary",
+        conflicts_with = "latin"
+    )]
+    pub correlate: Vec<String>,
     /// Draw a Latin hypercube: each parameter once from each of NUMBER equally likely parts
     #[arg(long, requires = "size")]
     pub latin: bool,
@@ -201,6 +228,9 @@ pub struct PopulationArgs {
     /// Individuals in one part of the run
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     pub chunk: usize,
+    /// Run only this share of the parts, as one of N processes: 1/N to N/N; `sim merge` joins their folders
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["percentiles", "pk", "arrow"])]
+    pub shard: Option<String>,
     /// Refuse a population with parameters that the model does not have
     #[arg(long)]
     pub strict_paths: bool,
@@ -210,6 +240,30 @@ pub struct PopulationArgs {
     /// Write pk.csv: pharmacokinetic parameters of every individual and output
     #[arg(long)]
     pub pk: bool,
+    /// Write an SVG of the percentiles for each output: the middle one as a line, pairs around it as bands
+    #[arg(long, requires = "percentiles")]
+    pub bands: bool,
+    /// Write the results as Arrow IPC files too, one for each part, and chunks.csv with their ranges and checksums
+    #[arg(long)]
+    pub arrow: bool,
+}
+
+/// Arguments of `merge`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example, as four jobs of a cluster and one that waits for them:
+  durward sim population model.pkml people.csv --out part1 --shard 1/4
+  ...
+  durward sim merge results part1 part2 part3 part4
+
+The joined tables hold the same bytes as those of one run. Shards may also share one folder; then name it alone. The
+command `population` with the joined folder as --out goes on from there, for example with --percentiles."
+)]
+pub struct MergeArgs {
+    /// Folder for the joined results
+    pub out: PathBuf,
+    /// Folders of the shards
+    pub folders: Vec<PathBuf>,
 }
 
 /// Arguments of `sensitivity`.
@@ -300,6 +354,33 @@ pub struct FitArgs {
     pub json: bool,
 }
 
+/// Arguments of `steady`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim steady model.pkml
+  durward sim steady model.pkml --ignore '**|Urine|**' --csv steady.csv
+
+The model runs to a time and to twice that time, longer and longer, until no state differs between the two. The
+values can be given to a run with --param PATH=VALUE.")]
+pub struct SteadyArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// State that may go on changing, or a pattern of such; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub ignore: Vec<String>,
+    /// Largest change relative to the value that counts as none
+    #[arg(long, value_name = "NUMBER", default_value_t = 1e-6)]
+    pub change: f64,
+    /// Longest time to run to
+    #[arg(long, value_name = "MINUTES", default_value_t = 1e8)]
+    pub until: f64,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    /// Write a table to this file; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+}
+
 /// Arguments of `pk`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
@@ -327,13 +408,19 @@ pub struct PkArgs {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+    /// Write the table as a workbook
+    #[arg(long, value_name = "FILE")]
+    pub xlsx: Option<PathBuf>,
 }
 
 /// Arguments of `plot`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   durward sim plot model.pkml --output 'Organism|A' --output 'Organism|B'
-  durward sim plot model.pkml --output '**|Plasma|C1' --log --svg curves.svg")]
+  durward sim plot model.pkml --output '**|Plasma|C1' --log --svg curves.svg
+  durward sim plot model.pkml --observed measured.csv --unit mg/l --svg curves.svg
+
+With --observed and no --output, the observed outputs are drawn.")]
 pub struct PlotArgs {
     #[command(flatten)]
     pub model: ModelArgs,
@@ -341,6 +428,11 @@ pub struct PlotArgs {
     pub output: OutputArgs,
     #[command(flatten)]
     pub solver: SolverArgs,
+    #[command(flatten)]
+    pub unit: UnitArgs,
+    /// Draw these observed data as circles: a column `Time [unit]` and one column `path [unit]` for each output
+    #[arg(long, value_name = "FILE", requires = "svg")]
+    pub observed: Option<PathBuf>,
     /// Write an SVG file instead of drawing here; - for standard output
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

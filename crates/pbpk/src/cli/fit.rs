@@ -1,12 +1,11 @@
 //! `sim fit`: parameters from observed data.
 
-use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::Write;
 
 use super::args::{ErrorModel, FitArgs};
 use super::failure::Failure;
 use super::json::Json;
-use super::{model, table};
+use super::{model, observed, table};
 use crate::compile::Instance;
 use crate::csv;
 use crate::fit::{Errors, Fit, FitError, Observation, Parameter, Problem, fit};
@@ -152,45 +151,31 @@ struct Data {
 }
 
 fn data(args: &FitArgs, model: &Model, err: &mut dyn Write) -> Result<Data, Failure> {
-    let name = args.data.display();
-    let opened =
-        File::open(&args.data).map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
-    let read = csv::results(&mut BufReader::new(opened));
-    let read = read.map_err(|e| Failure::failed(format!("{name}: {e}")))?;
     let weights = weights(args, model)?;
     let mut data = Data {
         outputs: Vec::new(),
         observations: Vec::new(),
     };
     let mut dropped = 0_usize;
-    for individual in read {
-        for series in &individual.curves.series {
-            let q = path::find_one(model, &series.name)?;
-            let Some(quantity) = model.quantities.get(q) else {
+    for observed in observed::read(&args.data, model)? {
+        let q = observed.position;
+        let known = data.outputs.iter().position(|o| *o == q);
+        let output = known.unwrap_or_else(|| {
+            data.outputs.push(q);
+            data.outputs.len() - 1
+        });
+        let weight = weights.iter().find(|w| w.0 == q).map_or(1.0, |w| w.1);
+        for (&time, &value) in observed.times.iter().zip(&observed.values) {
+            if args.error == ErrorModel::Log && value <= 0.0 {
+                dropped += 1;
                 continue;
-            };
-            let unit = (!series.unit.is_empty()).then_some(series.unit.as_str());
-            let known = data.outputs.iter().position(|o| *o == q);
-            let output = known.unwrap_or_else(|| {
-                data.outputs.push(q);
-                data.outputs.len() - 1
-            });
-            let weight = weights.iter().find(|w| w.0 == q).map_or(1.0, |w| w.1);
-            for (i, &time) in individual.curves.times.iter().enumerate() {
-                let value = series.at(i).filter(|v| !v.is_nan());
-                let Some(value) = value else { continue };
-                let value = path::to_base(quantity, value, unit)?;
-                if args.error == ErrorModel::Log && value <= 0.0 {
-                    dropped += 1;
-                    continue;
-                }
-                data.observations.push(Observation {
-                    output,
-                    time,
-                    value,
-                    weight,
-                });
             }
+            data.observations.push(Observation {
+                output,
+                time,
+                value,
+                weight,
+            });
         }
     }
     if dropped > 0 {

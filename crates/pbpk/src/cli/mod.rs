@@ -1,5 +1,5 @@
-//! The command line `sim`: info, params, run, population, sensitivity, fit, pk, plot, explain, diff,
-//! export.
+//! The command line `sim`: info, params, run, population, merge, sensitivity, fit, steady, pk, plot,
+//! explain, diff, export.
 //!
 //! Data goes to `out`, everything else to `err`; nothing is written anywhere but there and to files that the caller
 //! names. The caller turns the returned code into the exit code of its process.
@@ -13,12 +13,14 @@ mod fit;
 mod info;
 mod json;
 mod model;
+mod observed;
 mod params;
 mod pk;
 mod plot;
 mod population;
 mod sensitivity;
 mod simulate;
+mod steady;
 mod table;
 
 use std::io::Write;
@@ -39,9 +41,11 @@ pub fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
         Command::Info(a) => info::run(a, out, err),
         Command::Params(a) => params::run(a, out, err),
         Command::Run(a) => simulate::run(a, out, err),
+        Command::Steady(a) => steady::run(a, out, err),
         Command::Pk(a) => pk::run(a, out, err),
         Command::Plot(a) => plot::run(a, out, err),
         Command::Population(a) => population::run(a, out, err),
+        Command::Merge(a) => population::merge(a, out),
         Command::Sensitivity(a) => sensitivity::run(a, out, err),
         Command::Fit(a) => fit::run(a, out, err),
         Command::Explain(a) => explain::run(a, out, err),

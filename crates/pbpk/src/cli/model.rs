@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::args::{ModelArgs, OutputArgs, SolverArgs};
+use super::args::{ModelArgs, OutputArgs, SolverArgs, UnitArgs};
 use super::failure::Failure;
 use crate::compile::{Instance, Structure};
-use crate::csv::{Curves, Series};
+use crate::csv::{self, Curves, Series};
 use crate::model::{Model, Precision};
-use crate::path;
+use crate::path::{self, Display};
 use crate::read::{self, Options};
 use crate::run::{Results, RunOptions};
 use crate::watch::{Interrupt, Watch};
@@ -206,6 +206,62 @@ pub(super) fn run_with(
         writeln!(err, "warning: {warning}")?;
     }
     Ok(done?)
+}
+
+/// Refuses what is no unit of time.
+pub(super) fn check_units(args: &UnitArgs) -> Result<(), Failure> {
+    match csv::minutes(&args.time_unit) {
+        Some(_) => Ok(()),
+        None => Err(Failure::misuse(format!(
+            "--time-unit: '{}' is no unit of time that is known here",
+            args.time_unit
+        ))
+        .with_hint("write min, h or day(s)")),
+    }
+}
+
+/// For each output the first of the units that fits it, if any does.
+///
+/// # Errors
+/// A unit that fits no output at all.
+pub(super) fn displays(
+    instance: &Instance,
+    args: &UnitArgs,
+) -> Result<Vec<Option<Display>>, Failure> {
+    let outputs = instance.structure().outputs();
+    for unit in &args.units {
+        if !outputs
+            .iter()
+            .any(|q| path::display(instance, *q, unit).is_some())
+        {
+            let message = format!("--unit: '{unit}' fits none of the outputs");
+            return Err(Failure::misuse(message)
+                .with_hint("masses of molecules need their molecular weight in the model"));
+        }
+    }
+    let first = |q: &usize| {
+        let mut units = args.units.iter();
+        units.find_map(|unit| path::display(instance, *q, unit))
+    };
+    Ok(outputs.iter().map(first).collect())
+}
+
+/// The results in these units; times stay in minutes.
+pub(super) fn in_units(mut results: Results, displays: &[Option<Display>]) -> Results {
+    let width = results.paths.len().max(1);
+    for row in results.values.chunks_mut(width) {
+        for (value, display) in row.iter_mut().zip(displays) {
+            if let Some(display) = display {
+                *value = display.of_base(*value);
+            }
+        }
+    }
+    for (unit, display) in results.units.iter_mut().zip(displays) {
+        if let Some(display) = display {
+            display.unit().clone_into(unit);
+        }
+    }
+    results
 }
 
 /// Results as curves.

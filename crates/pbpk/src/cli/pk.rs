@@ -1,6 +1,9 @@
 //! `sim pk`: pharmacokinetic parameters of outputs.
 
 use std::io::Write;
+use std::path::Path;
+
+use tables::{Cell, Sheet};
 
 use super::args::PkArgs;
 use super::failure::Failure;
@@ -46,6 +49,12 @@ pub(super) fn run(args: &PkArgs, out: &mut dyn Write, err: &mut dyn Write) -> Re
     for series in &curves.series {
         rows.extend(analysed(&curves.times, series, &dosing, &user)?);
     }
+    if let Some(file) = &args.xlsx {
+        workbook(file, args, &rows, out)?;
+        if !args.json {
+            return Ok(());
+        }
+    }
     if args.json {
         let text = Json::object(|j| {
             j.list(
@@ -76,6 +85,22 @@ pub(super) fn run(args: &PkArgs, out: &mut dyn Write, err: &mut dyn Write) -> Re
         &rows,
         usize::MAX,
     )?)
+}
+
+/// The rows as a workbook of one sheet.
+fn workbook(file: &Path, args: &PkArgs, rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
+    let cells = |(output, name, value, unit): &Row| {
+        let text = |t: &String| Cell::Text(t.clone());
+        vec![text(output), text(name), Cell::Number(*value), text(unit)]
+    };
+    let header = ["Output", "Parameter", "Value", "Unit"];
+    let sheet = Sheet {
+        name: "PK parameters".to_owned(),
+        header: header.map(str::to_owned).to_vec(),
+        rows: rows.iter().map(cells).collect(),
+    };
+    let bytes = tables::workbook(&[sheet]).map_err(|e| Failure::failed(e.to_string()))?;
+    model::to_file(file, &args.model.model, out, |w| w.write_all(&bytes))
 }
 
 fn analysed(

@@ -4,17 +4,32 @@ use std::io::Write;
 
 use super::args::PlotArgs;
 use super::failure::Failure;
-use super::model;
-use crate::plot::{self, PlotOptions, TerminalOptions};
+use super::observed::Observed;
+use super::{model, observed};
+use crate::compile::Instance;
+use crate::path::Display;
+use crate::plot::{self, Overlay, PlotOptions, Points, TerminalOptions, TimeUnit};
 
 pub(super) fn run(
     args: &PlotArgs,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
+    model::check_units(&args.unit)?;
     let deadline = model::Deadline::new(&args.solver)?;
     let model = model::open(&args.model, &deadline, err)?;
-    let outputs = model::outputs(&model, &args.output, err)?;
+    let observed = match &args.observed {
+        Some(file) => observed::read(file, &model)?,
+        None => Vec::new(),
+    };
+    let outputs = if observed.is_empty() || args.output.all || !args.output.outputs.is_empty() {
+        model::outputs(&model, &args.output, err)?
+    } else {
+        let mut outputs: Vec<usize> = observed.iter().map(|o| o.position).collect();
+        outputs.sort_unstable();
+        outputs.dedup();
+        outputs
+    };
     if outputs.len() > plot::SERIES_MAX {
         let message = format!(
             "{} outputs are too many for one plot, at most {}",
@@ -26,17 +41,26 @@ pub(super) fn run(
     }
     let title = args.title.clone().unwrap_or_else(|| model.name.clone());
     let instance = model::individual(model, outputs, &args.model, &deadline)?;
+    let displays = model::displays(&instance, &args.unit)?;
     let results = model::run(&instance, &args.solver, &deadline, err)?;
-    let curves = model::curves(&results);
+    let curves = model::curves(&model::in_units(results, &displays));
+    let overlay = Overlay {
+        points: points(observed, &instance, &displays, err)?,
+        bands: Vec::new(),
+    };
     let options = PlotOptions {
         title,
         log: args.log,
-        time_unit: None,
+        time_unit: match args.unit.time_unit.as_str() {
+            "h" => Some(TimeUnit::Hours),
+            "day(s)" | "d" => Some(TimeUnit::Days),
+            _ => None,
+        },
     };
     let failed = |e: plot::PlotError| Failure::failed(e.to_string());
     match &args.svg {
         Some(file) => {
-            let text = plot::svg(&curves, &options).map_err(failed)?;
+            let text = plot::svg_with(&curves, &overlay, &options).map_err(failed)?;
             model::to_file(file, &args.model.model, out, |w| {
                 w.write_all(text.as_bytes())
             })
@@ -51,4 +75,37 @@ pub(super) fn run(
             Ok(out.write_all(text.as_bytes())?)
         }
     }
+}
+
+/// The data as points of the curves that are drawn, in their units.
+fn points(
+    observed: Vec<Observed>,
+    instance: &Instance,
+    displays: &[Option<Display>],
+    err: &mut dyn Write,
+) -> Result<Vec<Points>, Failure> {
+    let outputs = instance.structure().outputs();
+    let quantities = &instance.structure().model().quantities;
+    let mut all = Vec::new();
+    for data in observed {
+        let name = quantities
+            .get(data.position)
+            .map_or("", |q| q.path.as_str());
+        let Some(curve) = outputs.iter().position(|q| *q == data.position) else {
+            writeln!(
+                err,
+                "warning: '{name}' is observed and not drawn; add --output"
+            )?;
+            continue;
+        };
+        let display = displays.get(curve).copied().flatten();
+        let shown = |v: f64| display.map_or(v, |d| d.of_base(v));
+        all.push(Points {
+            name: format!("observed: {name}"),
+            curve,
+            times: data.times,
+            values: data.values.into_iter().map(shown).collect(),
+        });
+    }
+    Ok(all)
 }

@@ -1,5 +1,7 @@
 //! `sim population`: many individuals of one model, in parts that survive an interruption.
 
+mod bands;
+mod columns;
 mod figures;
 mod parts;
 
@@ -10,13 +12,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use super::args::PopulationArgs;
+use super::args::{MergeArgs, PopulationArgs};
 use super::failure::Failure;
 use super::model;
 use crate::csv;
-use crate::population::{Cohort, Column, Distribution, Plan, Population, Varied, run_chunk};
+use crate::population::{
+    Cohort, Column, Correlation, Distribution, Plan, Population, Varied, run_chunk,
+};
 use crate::run::{Results, RunOptions};
-use parts::{Parts, digest};
+use parts::{POPULATION, Parts, Shard, digest, write_whole};
 
 /// Most threads.
 const THREADS_MAX: usize = 256;
@@ -33,6 +37,7 @@ pub(super) fn run(
     let deadline = model::Deadline::new(&args.solver)?;
     let threads = threads(args)?;
     check_percentiles(&args.percentiles)?;
+    let shard = shard(args)?;
     let population = population(args)?;
     let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
@@ -55,12 +60,13 @@ pub(super) fn run(
         population.len(),
         args.chunk,
     )?;
-    fs::write(args.out.join("population.csv"), population.to_csv()).map_err(io)?;
+    write_whole(&args.out.join(POPULATION), population.to_csv().as_bytes()).map_err(io)?;
     let work = Work {
         args,
         plan: &plan,
         population: &population,
         parts: &parts,
+        shard,
         deadline: &deadline,
         next: AtomicUsize::new(0),
         failed: Mutex::new(None),
@@ -69,6 +75,14 @@ pub(super) fn run(
     work.all(threads, err)?;
     for warning in work.warnings.into_inner().unwrap_or_default() {
         writeln!(err, "warning: {warning}")?;
+    }
+    if shard != Shard::WHOLE {
+        let (done, out_of) = (parts.done(shard).0, parts.count());
+        return Ok(writeln!(
+            out,
+            "{done} of {out_of} parts are in {}; `sim merge` joins them when all shards are done",
+            args.out.display()
+        )?);
     }
     let failures = parts.finish().map_err(io)?;
     figures(args, &plan, &population).map_err(io)?;
@@ -80,6 +94,43 @@ pub(super) fn run(
         args.out.display()
     )?;
     Ok(())
+}
+
+/// `sim merge`: the parts of several shards as one table.
+pub(super) fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let parts = Parts::gather(&args.out, &args.folders)?;
+    let missing = parts.missing();
+    if !missing.is_empty() {
+        let shown: Vec<String> = missing.iter().take(5).map(usize::to_string).collect();
+        let message = format!(
+            "{} of {} parts are missing or damaged, among them {}",
+            missing.len(),
+            parts.count(),
+            shown.join(", ")
+        );
+        return Err(Failure::failed(message)
+            .with_hint("run the shards again: each makes only what is not there yet"));
+    }
+    let io =
+        |e: std::io::Error| Failure::failed(format!("cannot write to {}: {e}", args.out.display()));
+    let failures = parts.finish().map_err(io)?;
+    Ok(writeln!(
+        out,
+        "{} individuals, {failures} failed; results in {}",
+        parts.individuals(),
+        args.out.display()
+    )?)
+}
+
+fn shard(args: &PopulationArgs) -> Result<Shard, Failure> {
+    let Some(text) = &args.shard else {
+        return Ok(Shard::WHOLE);
+    };
+    Shard::parse(text).ok_or_else(|| {
+        Failure::misuse(format!(
+            "--shard '{text}': write I/N with I from 1 to N, for example 2/8"
+        ))
+    })
 }
 
 fn check_percentiles(percent: &[f64]) -> Result<(), Failure> {
@@ -97,6 +148,13 @@ fn figures(args: &PopulationArgs, plan: &Plan, population: &Population) -> std::
     if !args.percentiles.is_empty() {
         let file = args.out.join("percentiles.csv");
         figures::percentiles(&results, &file, plan, population.len(), &args.percentiles)?;
+    }
+    if args.bands {
+        bands::write(&args.out.join("percentiles.csv"), &args.out)?;
+    }
+    if args.arrow {
+        columns::clear(&args.out)?;
+        columns::write(&results, &args.out, plan, args.chunk)?;
     }
     if args.pk {
         figures::kinetics(&results, &args.out.join("pk.csv"), plan, population)?;
@@ -132,6 +190,11 @@ fn population(args: &PopulationArgs) -> Result<Population, Failure> {
                 .map(|text| varied(text))
                 .collect::<Result<_, _>>()?,
             latin: args.latin,
+            correlations: args
+                .correlate
+                .iter()
+                .map(|text| correlated(text, &args.vary))
+                .collect::<Result<_, _>>()?,
         }
         .draw()
         .map_err(misuse),
@@ -152,6 +215,29 @@ fn varied(text: &str) -> Result<Varied, Failure> {
             unit: unit.to_owned(),
         },
         distribution: Distribution::parse(spread).map_err(|e| wrong(&e))?,
+    })
+}
+
+/// `PATH~PATH=NUMBER`: places of both among the drawn parameters, and the correlation.
+fn correlated(text: &str, vary: &[String]) -> Result<Correlation, Failure> {
+    let wrong = |what: &str| Failure::misuse(format!("--correlate '{text}': {what}"));
+    let (names, number) = text.rsplit_once('=').ok_or_else(|| wrong("no '='"))?;
+    let (a, b) = names
+        .split_once('~')
+        .ok_or_else(|| wrong("no '~' between the paths"))?;
+    let place = |name: &str| {
+        let wanted = csv::split_unit(name.trim()).0;
+        let found = vary.iter().position(|v| {
+            let path = v.rsplit_once('=').map_or("", |(path, _)| path);
+            csv::split_unit(path.trim()).0 == wanted
+        });
+        found.ok_or_else(|| wrong(&format!("'{wanted}' is not drawn; name it with --vary")))
+    };
+    let value = number.trim().parse::<f64>();
+    Ok(Correlation {
+        first: place(a)?,
+        second: place(b)?,
+        value: value.map_err(|_| wrong("the correlation is not a number"))?,
     })
 }
 
@@ -187,6 +273,7 @@ struct Work<'a> {
     plan: &'a Plan,
     population: &'a Population,
     parts: &'a Parts,
+    shard: Shard,
     deadline: &'a model::Deadline,
     next: AtomicUsize,
     failed: Mutex<Option<Failure>>,
@@ -196,7 +283,7 @@ struct Work<'a> {
 impl Work<'_> {
     /// Runs all parts that are not there yet; the parts that were done stay when one fails.
     fn all(&self, threads: usize, err: &mut dyn Write) -> Result<(), Failure> {
-        let (begun, found) = (Instant::now(), self.parts.done());
+        let (begun, found) = (Instant::now(), self.parts.done(self.shard).0);
         let (tell, told) = mpsc::sync_channel(threads);
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.parts.count()) {
@@ -209,7 +296,7 @@ impl Work<'_> {
             for () in told {
                 if last.elapsed() >= PROGRESS_EVERY {
                     last = Instant::now();
-                    let (done, all) = (self.parts.done(), self.parts.count());
+                    let (done, all) = self.parts.done(self.shard);
                     let fresh = done.saturating_sub(found).max(1) as f64;
                     let left = begun.elapsed().as_secs_f64() / fresh * (all - done) as f64;
                     // Progress that nobody reads is no failure.
@@ -230,7 +317,7 @@ impl Work<'_> {
             if part >= self.parts.count() || over {
                 return;
             }
-            if self.parts.is_done(part) {
+            if !self.parts.is_open(part, self.shard) {
                 continue;
             }
             if let Err(failure) = self.part(part) {

@@ -10,18 +10,29 @@ use crate::csv;
 use crate::run::Results;
 
 pub(super) fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+    model::check_units(&args.unit)?;
     let deadline = model::Deadline::new(&args.solver)?;
     let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
     let instance = model::individual(model, outputs, &args.model, &deadline)?;
+    let displays = model::displays(&instance, &args.unit)?;
     let results = model::run(&instance, &args.solver, &deadline, err)?;
+    let results = model::in_units(results, &displays);
     if let Some(file) = &args.csv {
         let curves = model::curves(&results);
         model::to_file(file, &args.model.model, out, |w| {
-            csv::write(w, &curves.times, &curves.series)
+            csv::write_in(w, &args.unit.time_unit, &curves.times, &curves.series)
         })?;
     } else if !args.json {
-        summary(&results, out)?;
+        let named = args.output.all || !args.output.outputs.is_empty();
+        let shown = if named { usize::MAX } else { SHOWN_MAX };
+        let left = summary(&results, shown, &args.unit.time_unit, out)?;
+        if left > 0 {
+            writeln!(
+                err,
+                "{left} more outputs are not shown; name some with --output, or take --all or --csv"
+            )?;
+        }
     }
     if args.json && args.csv.as_ref().is_none_or(|f| f.as_os_str() != "-") {
         out.write_all(json(&results).as_bytes())?;
@@ -31,6 +42,9 @@ pub(super) fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> R
     }
     Ok(())
 }
+
+/// Most outputs in a summary of a run for which none were named.
+const SHOWN_MAX: usize = 30;
 
 /// First, highest and last value of an output.
 struct Extent {
@@ -60,28 +74,41 @@ fn extent(results: &Results, output: usize) -> Extent {
     extent
 }
 
-fn summary(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let row = |(i, (path, unit)): (usize, (&String, &String))| {
-        let e = extent(results, i);
-        let numbers = [e.first, e.max, e.max_time, e.last].map(table::short);
-        [path.clone(), unit.clone()]
+/// Prints the outputs with the largest values, in file order; tells how many are left out.
+fn summary(
+    results: &Results,
+    shown: usize,
+    time_unit: &str,
+    out: &mut dyn Write,
+) -> std::io::Result<usize> {
+    let minutes = csv::minutes(time_unit).unwrap_or(f64::NAN);
+    let outputs = results.paths.iter().zip(&results.units).enumerate();
+    let mut all: Vec<_> = outputs
+        .map(|(i, named)| (i, named, extent(results, i)))
+        .collect();
+    let left = all.len().saturating_sub(shown);
+    if left > 0 {
+        let size = |e: &Extent| if e.max.is_nan() { -1.0 } else { e.max.abs() };
+        all.sort_by(|a, b| size(&b.2).total_cmp(&size(&a.2)));
+        all.truncate(shown);
+        all.sort_by_key(|a| a.0);
+    }
+    let row = |(_, (path, unit), e): &(usize, (&String, &String), Extent)| {
+        let numbers = [e.first, e.max, e.max_time / minutes, e.last].map(table::short);
+        [(*path).clone(), (*unit).clone()]
             .into_iter()
             .chain(numbers)
             .collect()
     };
-    let rows: Vec<Vec<String>> = results
-        .paths
-        .iter()
-        .zip(&results.units)
-        .enumerate()
-        .map(row)
-        .collect();
+    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
+    let at = format!("at [{time_unit}]");
     table::write(
         out,
-        &["output", "unit", "first", "max", "at [min]", "last"],
+        &["output", "unit", "first", "max", &at, "last"],
         &rows,
         2,
-    )
+    )?;
+    Ok(left)
 }
 
 fn json(results: &Results) -> String {

@@ -114,7 +114,7 @@ pub fn to_base(quantity: &Quantity, value: f64, unit: Option<&str>) -> Result<f6
 }
 
 /// The dimension that the file names, or those whose base unit is the quantity's.
-fn dimensions(quantity: &Quantity) -> Vec<Dimension> {
+pub(super) fn dimensions(quantity: &Quantity) -> Vec<Dimension> {
     match quantity.dimension.as_deref().and_then(Dimension::named) {
         Some(dimension) => vec![dimension],
         None => with_base(&quantity.unit).collect(),

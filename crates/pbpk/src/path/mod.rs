@@ -4,10 +4,12 @@
 //! name may stand first or be left out.
 
 mod assignment;
+mod display;
 mod nearest;
 mod pattern;
 
 pub use assignment::{Assigned, assign, parse, to_base};
+pub use display::{Display, display};
 pub use nearest::nearest;
 pub use pattern::Pattern;
 

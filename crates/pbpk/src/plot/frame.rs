@@ -1,7 +1,7 @@
 //! What both media share: the ranges, and the curves as places between 0 and 1.
 
 use super::axis::{Axis, TimeUnit, time_steps};
-use super::{PlotError, PlotOptions, SERIES_MAX};
+use super::{Overlay, PlotError, PlotOptions, SERIES_MAX};
 use crate::csv::Curves;
 
 /// Axes and labels of a plot.
@@ -16,6 +16,7 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) fn new(
         curves: &Curves,
+        overlay: &Overlay,
         options: &PlotOptions,
         x_ticks: usize,
         y_ticks: usize,
@@ -35,9 +36,13 @@ impl Frame {
                 .iter()
                 .flat_map(|s| &s.values)
                 .copied()
+                .chain(overlay.values())
                 .filter(shown)
         };
-        let times = || curves.times.iter().copied().filter(|t| t.is_finite());
+        let times = || {
+            let times = curves.times.iter().copied().chain(overlay.times());
+            times.filter(|t| t.is_finite())
+        };
         let least = |a: f64, b: f64| a.min(b);
         let most = |a: f64, b: f64| a.max(b);
         let range = values()
@@ -74,11 +79,7 @@ impl Frame {
             return pieces;
         };
         for (row, t) in curves.times.iter().enumerate() {
-            let place = self
-                .x
-                .place(t / self.unit.minutes())
-                .zip(series.at(row).and_then(|v| self.y.place(v)));
-            match place {
+            match series.at(row).and_then(|v| self.place(*t, v)) {
                 Some(point) => {
                     if let Some(piece) = pieces.last_mut() {
                         piece.push(point);
@@ -89,6 +90,13 @@ impl Frame {
         }
         pieces.retain(|p| !p.is_empty());
         pieces
+    }
+
+    /// Where a value at a time in minutes lies, if it can be shown.
+    pub(super) fn place(&self, time: f64, value: f64) -> Option<(f64, f64)> {
+        self.x
+            .place(time / self.unit.minutes())
+            .zip(self.y.place(value))
     }
 
     /// `Time [h]`.

@@ -2,7 +2,7 @@
 
 use super::axis::label;
 use super::frame::{Frame, shorten};
-use super::{PlotError, PlotOptions};
+use super::{Band, Overlay, PlotError, PlotOptions, Points};
 use crate::csv::Curves;
 use std::fmt::Write as _;
 
@@ -36,7 +36,19 @@ const DASHES: [&str; 3] = ["", "6 3", "2 3"];
 /// # Errors
 /// [`PlotError`] if there is no curve, no point to show, or too many curves.
 pub fn svg(curves: &Curves, options: &PlotOptions) -> Result<String, PlotError> {
-    let frame = Frame::new(curves, options, 6, 5)?;
+    svg_with(curves, &Overlay::default(), options)
+}
+
+/// Draws the curves, with bands behind them and points on top of them.
+///
+/// # Errors
+/// As [`svg`].
+pub fn svg_with(
+    curves: &Curves,
+    overlay: &Overlay,
+    options: &PlotOptions,
+) -> Result<String, PlotError> {
+    let frame = Frame::new(curves, overlay, options, 6, 5)?;
     let top = if options.title.is_empty() { 26.0 } else { 46.0 };
     let bottom = top + PLOT_HEIGHT;
     #[expect(clippy::cast_precision_loss, reason = "at most SERIES_MAX")]
@@ -57,6 +69,9 @@ pub fn svg(curves: &Curves, options: &PlotOptions) -> Result<String, PlotError> 
     }
     heading(&mut out, top - 10.0, "n", &frame.y_label());
     axes(&mut out, &frame, top, bottom);
+    for drawn in &overlay.bands {
+        band(&mut out, &frame, &curves.times, drawn, top);
+    }
     for (index, series) in curves.series.iter().enumerate() {
         let mut path = String::new();
         for piece in frame.pieces(curves, index) {
@@ -85,8 +100,75 @@ pub fn svg(curves: &Curves, options: &PlotOptions) -> Result<String, PlotError> 
             format_args!("<text x=\"38\" y=\"{y:.1}\">{text}</text>\n"),
         );
     }
+    for drawn in &overlay.points {
+        points(&mut out, &frame, drawn, top);
+    }
     out.push_str("</svg>\n");
     Ok(out)
+}
+
+/// A band as one area for each stretch of times at which it can be shown; what lies below a logarithmic axis ends there.
+fn band(out: &mut String, frame: &Frame, times: &[f64], band: &Band, top: f64) {
+    let ends = times.iter().zip(band.low.iter().zip(&band.high));
+    let placed: Vec<Option<[(f64, f64); 2]>> = ends
+        .map(|(t, (low, high))| {
+            let upper = frame.place(*t, *high)?;
+            let lower = match frame.place(*t, *low) {
+                Some(lower) => lower,
+                None if low.is_finite() => (upper.0, 0.0),
+                None => return None,
+            };
+            Some([lower, upper])
+        })
+        .collect();
+    let mut path = String::new();
+    for piece in placed.split(Option::is_none) {
+        let lower = piece.iter().flatten().map(|ends| ends[0]);
+        let upper = piece.iter().flatten().map(|ends| ends[1]);
+        let around: Vec<(f64, f64)> = lower.chain(upper.rev()).collect();
+        if !around.is_empty() {
+            trace(&mut path, &around, top);
+            path.push('Z');
+        }
+    }
+    push(
+        out,
+        format_args!(
+            "<path class=\"h h{}\" d=\"{path}\"><title>{}</title></path>\n",
+            band.curve % COLOURS.len(),
+            escape(&band.name)
+        ),
+    );
+}
+
+/// Points as circles.
+fn points(out: &mut String, frame: &Frame, points: &Points, top: f64) {
+    push(
+        out,
+        format_args!(
+            "<g class=\"o c{}\"><title>{}</title>",
+            points.curve % COLOURS.len(),
+            escape(&points.name)
+        ),
+    );
+    for (t, value) in points.times.iter().zip(&points.values) {
+        if let Some(at) = frame.place(*t, *value) {
+            let (x, y) = on_page(at, top);
+            push(
+                out,
+                format_args!("<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"2.6\"/>"),
+            );
+        }
+    }
+    out.push_str("</g>\n");
+}
+
+/// From places between 0 and 1 to the page.
+fn on_page((x, y): (f64, f64), top: f64) -> (f64, f64) {
+    (
+        LEFT + x * (WIDTH - RIGHT - LEFT),
+        top + (1.0 - y) * PLOT_HEIGHT,
+    )
 }
 
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
@@ -116,13 +198,19 @@ fn head(out: &mut String, options: &PlotOptions, curves: &Curves, height: f64) {
         ),
     );
     out.push_str("<style>svg{color-scheme:light dark;max-width:900px}.b{fill:#fff}text{fill:#1d2329;font:11px system-ui,sans-serif}");
-    out.push_str(".t{font-size:14px;font-weight:600}.e{text-anchor:end}.m{text-anchor:middle}.g{stroke:#e2e6ea}.a{stroke:#6a7480}path{fill:none;stroke-width:1.8;stroke-linejoin:round}");
+    out.push_str(".t{font-size:14px;font-weight:600}.e{text-anchor:end}.m{text-anchor:middle}.g{stroke:#e2e6ea}.a{stroke:#6a7480}path{fill:none;stroke-width:1.8;stroke-linejoin:round}.h{stroke:none;fill-opacity:.18}.o{fill:none;stroke-width:1.3}");
     for (i, (light, _)) in COLOURS.iter().enumerate() {
-        push(out, format_args!(".c{i}{{stroke:{light}}}"));
+        push(
+            out,
+            format_args!(".c{i}{{stroke:{light}}}.h{i}{{fill:{light}}}"),
+        );
     }
     out.push_str("@media(prefers-color-scheme:dark){.b{fill:#14181d}text{fill:#e8ecf0}.g{stroke:#2c333b}.a{stroke:#8d98a4}");
     for (i, (_, dark)) in COLOURS.iter().enumerate() {
-        push(out, format_args!(".c{i}{{stroke:{dark}}}"));
+        push(
+            out,
+            format_args!(".c{i}{{stroke:{dark}}}.h{i}{{fill:{dark}}}"),
+        );
     }
     push(
         out,
@@ -197,23 +285,17 @@ fn style(index: usize) -> String {
     format!("class=\"c{}\"{dashed}", index % COLOURS.len())
 }
 
-/// Appends a piece as path commands; a lone point becomes a dot.
+/// Appends a piece as path commands; a lone point becomes a small circle.
 fn trace(path: &mut String, piece: &[(f64, f64)], top: f64) {
-    let place = |(x, y): (f64, f64)| {
-        (
-            LEFT + x * (WIDTH - RIGHT - LEFT),
-            top + (1.0 - y) * PLOT_HEIGHT,
-        )
-    };
     for (i, point) in piece.iter().enumerate() {
-        let (x, y) = place(*point);
+        let (x, y) = on_page(*point, top);
         push(
             path,
             format_args!("{}{x:.2} {y:.2}", if i == 0 { 'M' } else { 'L' }),
         );
     }
     if piece.len() == 1 {
-        path.push_str("h.01");
+        path.push_str("m-2.2 0a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0-4.4 0");
     }
 }
 

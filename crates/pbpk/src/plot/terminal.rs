@@ -62,7 +62,13 @@ pub fn terminal(
     } else {
         terminal.rows.clamp(4, 200)
     };
-    let frame = Frame::new(curves, options, width / 12, rows / 3)?;
+    let frame = Frame::new(
+        curves,
+        &super::Overlay::default(),
+        options,
+        width / 12,
+        rows / 3,
+    )?;
     let labels: Vec<(usize, String)> = frame
         .y
         .ticks

@@ -2,6 +2,7 @@
 //! that the first individuals stay the same when more are asked for (a Latin hypercube apart, which needs to know the size).
 
 use super::INDIVIDUALS_MAX;
+use super::correlation::{Correlation, Mixing};
 use super::table::{Column, Population, PopulationError};
 use crate::units::normal;
 
@@ -38,6 +39,9 @@ pub struct Cohort {
     pub varied: Vec<Varied>,
     /// Whether each parameter falls once into each of as many equally likely parts as there are individuals.
     pub latin: bool,
+    /// Correlations of the normal scores of parameters; those not named are independent. Not with `latin`: the parts would
+    /// no longer be met once each.
+    pub correlations: Vec<Correlation>,
 }
 
 impl Distribution {
@@ -117,11 +121,16 @@ impl Cohort {
     /// Draws the population.
     ///
     /// # Errors
-    /// [`PopulationError::Size`].
+    /// [`PopulationError::Size`], [`PopulationError::Correlation`].
     pub fn draw(&self) -> Result<Population, PopulationError> {
         if self.size == 0 || self.size > INDIVIDUALS_MAX {
             return Err(PopulationError::Size { count: self.size });
         }
+        if self.latin && !self.correlations.is_empty() {
+            let what = "a Latin hypercube is drawn without them".to_owned();
+            return Err(PopulationError::Correlation { what });
+        }
+        let mixing = Mixing::new(self.varied.len(), &self.correlations)?;
         let strata: Vec<Vec<u32>> = if self.latin {
             (0..self.varied.len())
                 .map(|c| self.permutation(c))
@@ -131,8 +140,11 @@ impl Cohort {
         };
         let mut values = Vec::with_capacity(self.size * self.varied.len());
         for row in 0..self.size {
-            for (c, varied) in self.varied.iter().enumerate() {
-                let u = uniform(self.seed, c as u64, row as u64);
+            let mut own: Vec<f64> = (0..self.varied.len())
+                .map(|c| uniform(self.seed, c as u64, row as u64))
+                .collect();
+            mixing.mix(&mut own);
+            for (c, (varied, u)) in self.varied.iter().zip(own).enumerate() {
                 let part = strata.get(c).and_then(|s| s.get(row));
                 let p = part.map_or(u, |part| (f64::from(*part) + u) / self.size as f64);
                 values.push(varied.distribution.quantile(p));

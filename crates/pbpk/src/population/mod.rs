@@ -5,11 +5,13 @@
 //! options, not on what ran before or beside it.
 
 mod cohort;
+mod correlation;
 mod table;
 
 use std::ops::Range;
 
 pub use cohort::{Cohort, Distribution, Varied};
+pub use correlation::Correlation;
 pub use table::{Column, Population, PopulationError};
 
 use crate::compile::{Changes, Instance};

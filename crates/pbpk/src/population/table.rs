@@ -59,6 +59,11 @@ pub enum PopulationError {
         /// How many.
         count: usize,
     },
+    /// Correlations that no population can have.
+    Correlation {
+        /// What is wrong.
+        what: String,
+    },
     /// A distribution that makes no sense.
     Distribution {
         /// Its path.
@@ -80,6 +85,7 @@ impl fmt::Display for PopulationError {
                 f,
                 "a population has 1 to {INDIVIDUALS_MAX} individuals, not {count}"
             ),
+            Self::Correlation { what } => write!(f, "correlations: {what}"),
             Self::Distribution { path, what } => write!(f, "distribution of '{path}': {what}"),
         }
     }

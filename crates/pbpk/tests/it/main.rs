@@ -7,6 +7,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::disallowed_methods,
     reason = "a test fails where its helpers do"
 )]
 
@@ -19,11 +20,14 @@ mod differential;
 mod export_elements;
 mod export_sbml;
 mod export_simmodel;
+mod files;
 mod fit;
+mod overlays;
 mod parity;
 mod pk_reference;
 mod plot_curves;
 mod population;
+mod population_parts;
 mod properties;
 mod questions;
 mod readers_agree;
@@ -31,3 +35,5 @@ mod refusals;
 mod sensitivity;
 mod solve_lu;
 mod solve_problems;
+mod steady;
+mod units;

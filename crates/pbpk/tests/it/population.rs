@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::{Done, data, folder, sim};
 use crate::common;
-use pbpk::population::{Cohort, Column, Distribution, Plan, Population, Varied, run_chunk};
+use pbpk::population::{
+    Cohort, Column, Correlation, Distribution, Plan, Population, Varied, run_chunk,
+};
 use pbpk::run::RunOptions;
 
 const WHOLE_BODY: &str = "pkml/pksim_simple_simulation.pkml";
@@ -104,6 +106,7 @@ fn drawn_cohorts_follow_their_distributions() {
             varied("d", "discrete(1:1;5:3)"),
         ],
         latin: false,
+        correlations: Vec::new(),
     };
     let drawn = cohort.draw().unwrap();
     let column =
@@ -162,6 +165,117 @@ fn drawn_cohorts_follow_their_distributions() {
         .collect();
     parts.sort_unstable();
     assert_eq!(parts, (0..1000).collect::<Vec<_>>());
+}
+
+/// For normal parameters the correlation is that of the values, for log-normal ones that of their logarithms; for uniform
+/// ones it is 6/π·asin(r/2) (K. Pearson, 1907).
+#[test]
+fn correlated_parameters_have_their_correlations() {
+    let joined = |first, second, value| Correlation {
+        first,
+        second,
+        value,
+    };
+    let cohort = Cohort {
+        size: 20_000,
+        seed: 11,
+        varied: vec![
+            varied("a", "normal(73;10)"),
+            varied("b", "lognormal(2;1.5)"),
+            varied("c", "uniform(-1;3)"),
+            varied("d", "uniform(5;6)"),
+            varied("e", "normal(0;1)"),
+        ],
+        latin: false,
+        correlations: vec![joined(1, 0, 0.7), joined(2, 3, -0.6), joined(0, 2, 0.3)],
+    };
+    let drawn = cohort.draw().unwrap();
+    let column = |c: usize| -> Vec<f64> { (0..drawn.len()).map(|r| drawn.row(r)[c]).collect() };
+    let correlation = |x: &[f64], y: &[f64]| {
+        let n = x.len() as f64;
+        let (mx, my) = (x.iter().sum::<f64>() / n, y.iter().sum::<f64>() / n);
+        let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+            x.iter().zip(y).map(|(x, y)| f(x - mx, y - my)).sum()
+        };
+        sum(&|x, y| x * y) / (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt()
+    };
+    let (a, c, d, e) = (column(0), column(2), column(3), column(4));
+    let b: Vec<f64> = column(1).iter().map(|v| v.ln()).collect();
+    let pearson = |r: f64| 6.0 / std::f64::consts::PI * (r / 2.0_f64).asin();
+    for (x, y, expected) in [
+        (&a, &b, 0.7),
+        (&c, &d, pearson(-0.6)),
+        (&a, &d, 0.0),
+        (&a, &e, 0.0),
+        (&b, &d, 0.0),
+    ] {
+        let found = correlation(x, y);
+        assert!((found - expected).abs() < 0.03, "{found} {expected}");
+    }
+    // Each parameter by itself is spread as before.
+    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+    assert!((mean(&b) - 2_f64.ln()).abs() < 0.02 && (mean(&d) - 5.5).abs() < 0.01);
+    let refused = |correlations: Vec<Correlation>, latin: bool, part: &str| {
+        let cohort = Cohort {
+            correlations,
+            latin,
+            ..cohort.clone()
+        };
+        let error = cohort.draw().unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    let against = vec![joined(0, 1, 0.9), joined(1, 2, 0.9), joined(0, 2, -0.9)];
+    refused(against, false, "contradict");
+    refused(vec![joined(0, 1, 1.0)], false, "between -1 and 1");
+    refused(vec![joined(0, 0, 0.5)], false, "two different");
+    refused(vec![joined(0, 9, 0.5)], false, "two different");
+    refused(vec![joined(0, 1, 0.5)], true, "Latin");
+}
+
+#[test]
+fn correlations_of_the_command_line_name_drawn_parameters() {
+    let root = folder("correlated");
+    let model = data("pkml/coreR_simple.pkml").display().to_string();
+    let run = |text: &str, name: &str| {
+        let out = root.join(name).display().to_string();
+        let (a, b) = ("Organism|A=lognormal(1;1.2)", "Organism|B=lognormal(2;1.3)");
+        sim(&[
+            "population",
+            &model,
+            "--size",
+            "200",
+            "--vary",
+            a,
+            "--vary",
+            b,
+            "--correlate",
+            text,
+            "--out",
+            &out,
+        ])
+    };
+    let ran = run("Organism|A~Organism|B=0.95", "good");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let table = std::fs::read(root.join("good/population.csv")).unwrap();
+    let people = Population::read(&mut table.as_slice()).unwrap();
+    // Nearly all lie on the same side of both medians.
+    let same = (0..people.len()).filter(|r| {
+        let row = people.row(*r);
+        (row[0] > 1.0) == (row[1] > 2.0)
+    });
+    assert!(same.count() > 160);
+    for (text, part) in [
+        ("Organism|A~Organism|Q=0.5", "'Organism|Q' is not drawn"),
+        ("Organism|A=0.5", "no '~'"),
+        ("Organism|A~Organism|B", "no '='"),
+        ("Organism|A~Organism|B=x", "not a number"),
+        ("Organism|A~Organism|B=2", "between -1 and 1"),
+    ] {
+        let refused = run(text, "bad");
+        assert_eq!(refused.code, 2, "{text}");
+        assert!(refused.err.contains(part), "{text}: {}", refused.err);
+    }
+    std::fs::remove_dir_all(root).unwrap();
 }
 
 #[test]

@@ -46,6 +46,10 @@ pub struct About {
     pub failed: BTreeMap<i64, String>,
     /// The first individuals at a glance; null for a single run.
     pub preview: Value,
+    /// States of the model.
+    pub states: usize,
+    /// Steps of the solver, all individuals together.
+    pub steps: usize,
 }
 
 /// Computes pieces, in this process.
@@ -59,6 +63,7 @@ pub struct Computer {
 #[derive(Debug)]
 struct Prepared {
     plan: Plan,
+    states: usize,
     population: Population,
 }
 
@@ -72,7 +77,7 @@ impl Computer {
         }
     }
 
-    /// Computes a piece.
+    /// Computes a piece. `progress` is told how far a single run is, from 0 to 1, or how many individuals are done.
     ///
     /// # Errors
     /// [`Fault`]; [`Kind::Cancelled`] and [`Kind::Timeout`] where `ask` ended it.
@@ -95,9 +100,12 @@ impl Computer {
             _ => {
                 let instance = self.individual(&piece.work, ask)?;
                 let results = run(&instance, &options).map_err(|failure| ended(&failure.error))?;
-                let mut columns = Columns::default();
+                let (mut columns, steps) = (Columns::default(), results.statistics.steps);
                 add(&mut columns, None, results);
-                Ok(computed(&columns, BTreeMap::new(), Value::Null))
+                let mut computed = computed(&columns, BTreeMap::new(), Value::Null);
+                computed.about.steps = steps;
+                computed.about.states = instance.structure().states().len();
+                Ok(computed)
             }
         }
     }
@@ -129,12 +137,17 @@ impl Computer {
         }
         let population = cohort.draw()?;
         let base = self.individual(work, ask)?;
+        let states = base.structure().states().len();
         let (plan, unknown) = Plan::new(base, &population)?;
         if let Some(unknown) = unknown.first() {
             let wrong = format!("no quantity has the path '{unknown}'");
             return Err(Fault::missing("cohort.covariates", wrong));
         }
-        let prepared = Arc::new(Prepared { plan, population });
+        let prepared = Arc::new(Prepared {
+            plan,
+            states,
+            population,
+        });
         *kept = Some((work.results_id.clone(), Arc::clone(&prepared)));
         Ok(prepared)
     }
@@ -147,27 +160,41 @@ fn some(
     options: &RunOptions<'_>,
 ) -> Result<Computed, Fault> {
     let (mut columns, mut failed) = (Columns::default(), BTreeMap::new());
-    // How far one individual is says nothing of the whole.
+    // What is told is how many individuals are done, and not how far each one is.
+    let tell = options.progress;
     let options = RunOptions {
         progress: None,
         ..*options
     };
+    let (mut done, mut steps) = (0.0, 0);
     let ran = run_chunk(
         &prepared.plan,
         &prepared.population,
         rows,
         &options,
-        |outcome| match outcome.result {
-            Ok(results) => add(&mut columns, Some(outcome.id), results),
-            Err(wrong) => {
-                failed.insert(outcome.id, wrong);
+        |outcome| {
+            match outcome.result {
+                Ok(results) => {
+                    steps += results.statistics.steps;
+                    add(&mut columns, Some(outcome.id), results);
+                }
+                Err(wrong) => {
+                    failed.insert(outcome.id, wrong);
+                }
+            }
+            done += 1.0;
+            if let Some(tell) = tell {
+                tell(done);
             }
         },
     );
     match ran {
         Ok(()) => {
             let preview = preview(&columns);
-            Ok(computed(&columns, failed, preview))
+            let mut computed = computed(&columns, failed, preview);
+            computed.about.steps = steps;
+            computed.about.states = prepared.states;
+            Ok(computed)
         }
         Err(Interrupt::Cancelled) => Err(Fault::new(Kind::Cancelled, "cancelled")),
         Err(Interrupt::Deadline) => Err(Fault::new(Kind::Timeout, "the time is over")),
@@ -182,6 +209,8 @@ fn computed(columns: &Columns, failed: BTreeMap<i64, String>, preview: Value) ->
             times: ends.map(|time| time.copied().unwrap_or_default()),
             failed,
             preview,
+            states: 0,
+            steps: 0,
         },
     }
 }

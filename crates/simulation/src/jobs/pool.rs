@@ -36,7 +36,7 @@ const IDLE_MS: u64 = 1_000;
 /// Most results and chunks of one caller.
 const HANDLES_MAX: usize = 100_000;
 /// How often progress is written, in milliseconds.
-const PROGRESS_MS: u128 = 100;
+pub(super) const PROGRESS_MS: u128 = 100;
 
 /// How much is kept and done at a time.
 #[derive(Debug, Clone, Copy)]
@@ -180,7 +180,7 @@ impl Keeper {
             let progress = JobProgress {
                 done,
                 total: Some(1.0),
-                message: None,
+                ..JobProgress::default()
             };
             // A job that has ended meanwhile needs no progress.
             let _ = self.jobs.progress(&claimed.attempt, progress);
@@ -228,14 +228,16 @@ impl Keeper {
         let piece = Piece { work, rows: None };
         let computed = self.engine.compute(&piece, stop, progress)?;
         let stored = self.store(&claimed.job.caller, &computed.bytes)?;
+        let about = computed.about;
         let work = piece.work;
+        let metadata = work.solved(about.states, about.steps);
         let kept = Kept {
             results_id: work.results_id.clone(),
             handles: vec![stored.handle],
             job_id: claimed.job.id.as_str().to_owned(),
             simulation_id: work.simulation_id,
             generated_ms: self.now_ms(),
-            metadata: work.metadata,
+            metadata,
             population: serde_json::Value::Null,
         };
         self.index.put(&claimed.job.caller, &kept)?;

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::json;
-use toolkit::jobs::{Claimed, JobProgress};
+use toolkit::jobs::Claimed;
 
+use super::counted::Counted;
 use super::{Keeper, Piece, Stop, Work};
 use crate::fault::Fault;
 use crate::figures::number;
@@ -35,6 +36,7 @@ struct Run<'a> {
     next: AtomicUsize,
     done: Mutex<BTreeMap<usize, Chunk>>,
     fault: Mutex<Option<Fault>>,
+    counted: Counted<'a>,
 }
 
 /// Computes what the work asks for; gives the name of the result.
@@ -50,6 +52,13 @@ pub fn carry_out(
 ) -> Result<String, Fault> {
     let size = usize::try_from(cohort.size).unwrap_or(usize::MAX);
     let fit = CHUNK_NUMBERS_MAX / work.numbers.max(1);
+    let before = before(claimed);
+    let counted = Counted::new(
+        &keeper.jobs,
+        &claimed.attempt,
+        before.values().map(Chunk::len).sum(),
+        size,
+    );
     let run = Run {
         keeper,
         claimed,
@@ -58,8 +67,9 @@ pub fn carry_out(
         size,
         chunk_subjects: fit.clamp(1, CHUNK_SUBJECTS_MAX.max(size / CHUNKS_MAX)),
         next: AtomicUsize::new(0),
-        done: Mutex::new(before(claimed)),
+        done: Mutex::new(before),
         fault: Mutex::new(None),
+        counted,
     };
     std::thread::scope(|scope| {
         for _ in 1..keeper.threads {
@@ -120,10 +130,16 @@ impl Run<'_> {
     /// Whether an earlier attempt has computed the chunk and its numbers are whole.
     fn is_done(&self, number: usize) -> bool {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        let handle = done.get(&number).map(|chunk| chunk.handle.clone());
+        let Some(chunk) = done.get(&number).cloned() else {
+            return false;
+        };
         drop(done);
         let caller = &self.claimed.job.caller;
-        handle.is_some_and(|handle| self.keeper.columns(caller, &handle).is_ok())
+        let is_whole = self.keeper.columns(caller, &chunk.handle).is_ok();
+        if !is_whole {
+            self.counted.gone(chunk.len());
+        }
+        is_whole
     }
 
     fn one(&self, number: usize) -> Result<(), Fault> {
@@ -136,7 +152,13 @@ impl Run<'_> {
             work: self.work.clone(),
             rows: Some(rows),
         };
-        let computed = self.keeper.engine.compute(&piece, self.stop, &|_| {})?;
+        let part = self
+            .counted
+            .part(piece.rows.clone().unwrap_or_default().len());
+        let computed = self
+            .keeper
+            .engine
+            .compute(&piece, self.stop, &|done| part.tell(done))?;
         let stored = self
             .keeper
             .store(&self.claimed.job.caller, &computed.bytes)?;
@@ -158,19 +180,16 @@ impl Run<'_> {
             } else {
                 serde_json::Value::Null
             },
+            states: computed.about.states,
+            steps: computed.about.steps,
         };
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.insert(number, chunk);
         let jobs = &self.keeper.jobs;
         // Under the lock, so that an older list never replaces a newer one.
         jobs.checkpoint(&self.claimed.attempt, json!(*done))?;
-        #[expect(clippy::cast_precision_loss, reason = "at most a million chunks")]
-        let progress = JobProgress {
-            done: done.len() as f64,
-            total: Some(self.chunks() as f64),
-            message: Some("chunks of the population".to_owned()),
-        };
-        jobs.progress(&self.claimed.attempt, progress)?;
+        drop(done);
+        part.end();
         Ok(())
     }
 }
@@ -224,7 +243,10 @@ fn keep(
         job_id: claimed.job.id.as_str().to_owned(),
         simulation_id: work.simulation_id.clone(),
         generated_ms: keeper.now_ms(),
-        metadata: work.metadata.clone(),
+        metadata: work.solved(
+            chunks.first().map_or(0, |chunk| chunk.states),
+            chunks.iter().map(|chunk| chunk.steps).sum(),
+        ),
         population: json!({"cohort": cohort, "aggregates": aggregates, "chunks": chunks}),
     };
     keeper.index.put(caller, &kept)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::models::{ModelRef, Selection};
 use crate::population::Cohort;
@@ -32,4 +32,20 @@ pub struct Work {
     pub selection: Selection,
     /// The individuals, where there is more than the one of the file.
     pub cohort: Option<Cohort>,
+}
+
+impl Work {
+    /// What is told of the model, and of how it was solved.
+    #[must_use]
+    pub fn solved(&self, states: usize, steps: usize) -> Value {
+        let mut metadata = self.metadata.clone();
+        if let Some(members) = metadata.as_object_mut() {
+            let solver = json!({
+                "engine": crate::BACKEND, "modelSha256": self.model.sha256,
+                "states": states, "steps": steps,
+            });
+            members.insert("solver".to_owned(), solver);
+        }
+        metadata
+    }
 }

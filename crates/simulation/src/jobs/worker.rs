@@ -22,6 +22,10 @@ pub const WORKER_COMMAND: &str = "__simulate";
 pub(super) const PIECE: u8 = b'w';
 /// To a worker: what it computes is not wanted any more.
 pub(super) const STOP: u8 = b's';
+/// To a worker: whether it can compute.
+pub(super) const PROBE: u8 = b't';
+/// From a worker: why it cannot compute, as a text; an empty one means that it can.
+pub(super) const PROBED: u8 = b'T';
 /// From a worker: how far it is, as a number of 8 bytes.
 pub(super) const PROGRESS: u8 = b'p';
 /// From a worker: what is told of the numbers, as JSON; the numbers follow.
@@ -37,7 +41,7 @@ const PROGRESS_MS: u128 = 50;
 /// Computes pieces until the input ends.
 pub fn work(input: impl Read + Send + 'static, output: &mut impl Write) -> io::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
-    let (sender, pieces) = sync_channel::<Vec<u8>>(1);
+    let (sender, pieces) = sync_channel::<Frame>(1);
     let told = Arc::clone(&stop);
     std::thread::Builder::new()
         .name("simulation-input".to_owned())
@@ -45,9 +49,9 @@ pub fn work(input: impl Read + Send + 'static, output: &mut impl Write) -> io::R
             let mut input = input;
             loop {
                 match read(&mut input) {
-                    Ok((PIECE, piece)) => {
+                    Ok(asked @ (PIECE | PROBE, _)) => {
                         told.store(false, Ordering::SeqCst);
-                        if sender.send(piece).is_err() {
+                        if sender.send(asked).is_err() {
                             return;
                         }
                     }
@@ -62,8 +66,14 @@ pub fn work(input: impl Read + Send + 'static, output: &mut impl Write) -> io::R
             }
         })?;
     let computer = Computer::default();
-    for piece in pieces {
-        answer(&computer, &piece, &stop, output)?;
+    for (asked, piece) in pieces {
+        match asked {
+            PROBE => {
+                let wrong = super::probe::solve().err().unwrap_or_default();
+                write(output, PROBED, wrong.as_bytes())?;
+            }
+            _ => answer(&computer, &piece, &stop, output)?,
+        }
     }
     Ok(())
 }

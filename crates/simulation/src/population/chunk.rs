@@ -33,6 +33,12 @@ pub struct Chunk {
     pub failed: BTreeMap<i64, String>,
     /// The first individuals at a glance.
     pub preview: Value,
+    /// States of the model.
+    #[serde(default)]
+    pub states: usize,
+    /// Steps of the solver, all individuals together.
+    #[serde(default)]
+    pub steps: usize,
 }
 
 /// At most five individuals, and the first curve.
@@ -50,6 +56,13 @@ pub fn preview(columns: &Columns) -> Value {
 }
 
 impl Chunk {
+    /// How many individuals it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let [first, last] = self.subjects;
+        usize::try_from(last - first + 1).unwrap_or_default()
+    }
+
     /// As clients read of it.
     #[must_use]
     pub fn told(&self, results_id: &str) -> Value {

@@ -53,6 +53,7 @@ impl Cohort {
             seed: self.seed.unwrap_or_default().cast_unsigned(),
             varied: varied?,
             latin: self.is_latin()?,
+            correlations: Vec::new(),
         };
         let drawn = cohort.draw();
         drawn.map_err(|error| Fault::input("cohort", error.to_string()))

@@ -18,10 +18,6 @@ pub(super) const CALL_TOOL: &str = "/mcp/call_tool";
 
 /// Longest body of a request, in kilobytes.
 const PAYLOAD_KB_MAX: usize = 4 * 1024;
-/// A model of one state that decays, with which the engine is tried.
-const PROBE: &str = include_str!("probe.xml");
-/// How far the probe's last value may be from the exact one, as a part of it.
-const PROBE_TOLERANCE: f64 = 1e-4;
 
 impl Rest {
     pub(super) async fn capabilities(&self, answering: &Answering) -> Response {
@@ -50,7 +46,7 @@ impl Rest {
         answering.json(200, &told)
     }
 
-    /// Whether the engine solves a model whose solution is known; tried at most once a minute.
+    /// Whether a worker process solves a model whose solution is known; tried at most once a minute.
     async fn probed(&self) -> Result<(), String> {
         let known = self
             .probed
@@ -60,7 +56,12 @@ impl Rest {
         if let Some((_, known)) = known {
             return known;
         }
-        let fresh = tokio::task::spawn_blocking(probe).await;
+        let service = crate::service::served(&self.server);
+        let fresh = tokio::task::spawn_blocking(move || {
+            let service = service.ok_or("the server is not there")?;
+            crate::jobs::probe(service.program())
+        });
+        let fresh = fresh.await;
         let fresh = fresh.unwrap_or_else(|_| Err("the engine has panicked".to_owned()));
         let mut probed = self.probed.write().unwrap_or_else(PoisonError::into_inner);
         *probed = Some((Instant::now(), fresh.clone()));
@@ -172,30 +173,4 @@ fn annotations(tool: &Tool) -> Value {
     json!({
         "critical": tool.critical, "requiresConfirmation": tool.critical, "roles": tool.roles(),
     })
-}
-
-/// Solves dy/dt = -y from 1 to t = 1.
-fn probe() -> Result<(), String> {
-    let read = pbpk::read::bytes(PROBE.as_bytes(), &pbpk::read::Options::default());
-    let model = std::sync::Arc::new(read.map_err(|error| error.to_string())?);
-    let outputs = model.outputs();
-    let structure =
-        pbpk::compile::Structure::new(model, outputs).map_err(|error| error.to_string())?;
-    let instance = pbpk::compile::Instance::new(&structure);
-    let results = pbpk::run::run(&instance, &pbpk::run::RunOptions::default());
-    let results = results.map_err(|failure| failure.to_string())?;
-    let last = results.column(0).last().unwrap_or(f64::NAN);
-    let exact = (-1.0_f64).exp();
-    match ((last - exact) / exact).abs() <= PROBE_TOLERANCE {
-        true => Ok(()),
-        false => Err(format!("the engine gives {last} for {exact}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_probe_is_a_solve_that_is_held_against_the_exact_value() {
-        assert_eq!(super::probe(), Ok(()));
-    }
 }

@@ -4,6 +4,7 @@
 mod answer;
 mod body;
 mod facade;
+mod openapi;
 mod paths;
 mod streams;
 
@@ -50,7 +51,12 @@ impl Rest {
     #[must_use]
     pub fn new(server: &str, calls: Arc<dyn Calls>) -> Self {
         let exact = paths::ALL.iter().map(|path| Route::Exact(path.path.into()));
-        let more = [facade::CAPABILITIES, facade::LIST_TOOLS, facade::CALL_TOOL];
+        let more = [
+            facade::CAPABILITIES,
+            facade::LIST_TOOLS,
+            facade::CALL_TOOL,
+            openapi::OPENAPI,
+        ];
         let prefixes = [streams::JOBS, streams::CHUNKS];
         Self {
             server: server.to_owned(),
@@ -74,6 +80,15 @@ impl Rest {
         if path == facade::CAPABILITIES {
             return match method {
                 Method::GET | Method::HEAD => self.capabilities(answering).await,
+                _ => answering.not_allowed("GET"),
+            };
+        }
+        if path == openapi::OPENAPI {
+            return match (method, openapi::document()) {
+                (Method::GET | Method::HEAD, Ok(document)) => answering.json(200, &document),
+                (Method::GET | Method::HEAD, Err(fault)) => {
+                    answering.fault(&Fault::new(Kind::InternalError, fault.to_string()))
+                }
                 _ => answering.not_allowed("GET"),
             };
         }
@@ -278,7 +293,7 @@ impl Face<Request, Response> for Rest {
 
     fn scope<'p>(&'p self, path: &'p str) -> Scope<'p> {
         match path {
-            facade::CAPABILITIES => Scope::Open,
+            facade::CAPABILITIES | openapi::OPENAPI => Scope::Open,
             _ => Scope::Server(&self.server),
         }
     }

@@ -12,7 +12,16 @@ pub(super) struct Path {
     pub(super) status: u16,
     /// From the tool's result to the answer.
     pub(super) shape: fn(Value) -> Value,
+    /// The answer in the notation of [`crate::tools::schema`], where it is another one than the tool's result.
+    pub(super) answer: Option<&'static str>,
 }
+
+const LOADED: &str = "{simulationId s, metadata {name s?, modelVersion s?, createdBy s?, createdAt s?}, warnings [s]}";
+const QUEUED: &str = "{jobId s, queuedAt s?, estimatedDurationSeconds f?, expiresAt s?}";
+const QUEUED_POPULATION: &str =
+    "{jobId s, simulationId s, status s, queuedAt s?, timeoutSeconds f?, maxRetries i}";
+const JOB: &str = "{jobId s, status s, progress {done f, total f?, unit s, secondsLeft f?}?, submittedAt s?, startedAt s?, finishedAt s?, attempts i, maxRetries i, timeoutSeconds f?, resultHandle {resultsId s}?, error o?, cancelRequested b?, externalJobId s?}";
+const RESULTS: &str = "{resultsId s, generatedAt s, simulationMetadata {name s?, modelVersion s?, createdBy s?, createdAt s?}, series [{parameter s, unit s, values [{time f, value f?}]}], ~page i, ~limit i, ~total i}";
 
 const fn post(
     path: &'static str,
@@ -26,24 +35,50 @@ const fn post(
         tool,
         status,
         shape,
+        answer: None,
+    }
+}
+
+/// A path whose answer differs from its tool's result.
+const fn shaped(
+    path: &'static str,
+    tool: &'static str,
+    status: u16,
+    shape: fn(Value) -> Value,
+    answer: &'static str,
+) -> Path {
+    Path {
+        method: Method::POST,
+        path,
+        tool,
+        status,
+        shape,
+        answer: Some(answer),
     }
 }
 
 /// All of them.
 pub(super) static ALL: &[Path] = &[
-    post("/load_simulation", "load_simulation", 201, loaded),
+    shaped("/load_simulation", "load_simulation", 201, loaded, LOADED),
     post("/list_parameters", "list_parameters", 200, same),
     post("/get_parameter_value", "get_parameter_value", 200, same),
     post("/set_parameter_value", "set_parameter_value", 200, same),
-    post("/run_simulation", "run_simulation", 202, queued),
-    post(
+    shaped("/run_simulation", "run_simulation", 202, queued, QUEUED),
+    shaped(
         "/run_population_simulation",
         "run_population_simulation",
         202,
         queued_population,
+        QUEUED_POPULATION,
     ),
-    post("/get_job_status", "get_job_status", 200, job),
-    post("/get_simulation_results", "get_results", 200, results),
+    shaped("/get_job_status", "get_job_status", 200, job, JOB),
+    shaped(
+        "/get_simulation_results",
+        "get_results",
+        200,
+        results,
+        RESULTS,
+    ),
     post(
         "/get_population_results",
         "get_population_results",
@@ -65,6 +100,7 @@ pub(super) static ALL: &[Path] = &[
         tool: "get_simulation_snapshot",
         status: 200,
         shape: same,
+        answer: None,
     },
 ];
 

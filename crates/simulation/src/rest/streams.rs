@@ -1,7 +1,7 @@
 //! What is sent as it comes: the changes of a job, and the numbers of a chunk.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gate::Caller;
@@ -23,7 +23,7 @@ use crate::fault::{Fault, Kind};
 use crate::jobs::Keeper;
 use crate::population::{CONTENT_TYPE as COLUMNS, Chunk};
 use crate::results::Columns;
-use crate::tools::{chunk_series, find_chunk};
+use crate::tools::{chunk_series, find_chunk, progress};
 
 /// Where jobs are.
 pub(super) const JOBS: &str = "/jobs";
@@ -38,6 +38,8 @@ const PIECES_MAX: usize = 4;
 const PIECE_BYTES: u64 = 1 << 20;
 /// How often a silent stream shows that it is alive.
 const ALIVE: Duration = Duration::from_secs(15);
+/// How often progress is told, at most.
+const PROGRESS: Duration = Duration::from_millis(250);
 /// Longest id of a result or chunk, in characters.
 const ID_CHARS_MAX: usize = 192;
 
@@ -93,7 +95,7 @@ impl Rest {
         let mut watch = keeper.jobs.watch(&caller, &id)?;
         let (sender, answer) = stream(EVENTS_MAX);
         tokio::spawn(async move {
-            let mut told = String::new();
+            let (mut told, mut said) = (String::new(), Instant::now());
             loop {
                 let looked = {
                     let (keeper, caller, id) =
@@ -102,12 +104,20 @@ impl Rest {
                 };
                 let Ok(Ok(job)) = looked else { return };
                 let event = format!("data: {}\n\n", event(&job));
-                // Progress alone is no change of what is told.
-                if event != told {
-                    if sender.send(Bytes::from(event.clone())).await.is_err() {
+                // A change of state is told at once, progress now and then and under a name of its own.
+                let news = if event != told {
+                    told.clone_from(&event);
+                    Some(event)
+                } else if said.elapsed() >= PROGRESS {
+                    progressed(&job, keeper.now_ms())
+                } else {
+                    None
+                };
+                if let Some(news) = news {
+                    said = Instant::now();
+                    if sender.send(Bytes::from(news)).await.is_err() {
                         return;
                     }
-                    told = event;
                 }
                 if job.state.is_end() {
                     return;
@@ -161,6 +171,14 @@ impl Rest {
         };
         Ok(answering.with(response))
     }
+}
+
+/// How far a job is, as an event named `progress`: the members of its state, and one more.
+fn progressed(job: &Job, now_ms: i64) -> Option<String> {
+    let mut told = event(job);
+    told.as_object_mut()?
+        .insert("progress".to_owned(), progress(job, now_ms)?);
+    Some(format!("event: progress\ndata: {told}\n\n"))
 }
 
 fn event(job: &Job) -> Value {

@@ -227,8 +227,38 @@ pub(super) fn manifest() -> Value {
 pub(super) fn plot() -> Value {
     let flag = json!({"type": ["boolean", "null"]});
     object(
-        json!({"resultsId": text(), "outputs": texts(), "title": maybe_text(), "logarithmic": flag}),
+        json!({"resultsId": text(), "outputs": texts(), "title": maybe_text(), "logarithmic": flag, "observed": observed()}),
         &["resultsId"],
+    )
+}
+
+/// Measured values.
+fn observed() -> Value {
+    let numbers =
+        json!({"type": "array", "items": {"type": "number"}, "minItems": 1, "maxItems": 10_000});
+    json!({"type": ["array", "null"], "maxItems": LIST_MAX, "items": {
+        "type": "object", "required": ["output", "times", "values"], "properties": {
+            "output": text(), "unit": maybe_text(), "times": numbers, "values": numbers,
+            "timeUnit": {"type": ["string", "null"], "description": "s, min, h or d; min where it is absent."},
+            "weight": {"type": ["number", "null"], "exclusiveMinimum": 0},
+        }
+    }})
+}
+
+pub(super) fn fit() -> Value {
+    let bound = json!({"type": ["number", "null"], "description": "In the base unit."});
+    object(
+        json!({
+            "simulationId": id(),
+            "parameters": {"type": "array", "minItems": 1, "maxItems": LIST_MAX, "items": {
+                "type": "object", "required": ["path"],
+                "properties": {"path": text(), "min": bound, "max": bound}
+            }},
+            "observations": observed(),
+            "errors": {"type": ["string", "null"], "description": "log (differences of logarithms, the default) or absolute."},
+            "apply": {"type": ["boolean", "null"], "description": "Whether the estimates are set in the simulation."},
+        }),
+        &["simulationId", "parameters", "observations"],
     )
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolkit::jobs::{Job, JobId, JobState, NewJob, Recovery};
 use toolkit::server::Args;
 
+use super::progress::{progress, sentence};
 use crate::CONTRACT;
 use crate::fault::Fault;
 use crate::jobs::{KIND_POPULATION, KIND_RUN, Keeper, Work};
@@ -19,6 +20,8 @@ use crate::session::{Loaded, locked};
 
 /// How often a waiting caller is told of progress.
 const TOLD: Duration = Duration::from_millis(250);
+/// How long a caller that cancels a job waits for it to stop.
+const STOP_TOLD: Duration = Duration::from_millis(500);
 
 pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let selection = match strings(args.get("outputs")) {
@@ -238,7 +241,9 @@ pub(super) fn submit(
     }
     let request = serde_json::to_value(work)
         .map_err(|error| Fault::new(crate::fault::Kind::InternalError, error.to_string()))?;
-    let retries = args.count("maxRetries").unwrap_or_default();
+    let retries = args
+        .count("maxRetries")
+        .unwrap_or(context.service.configured.retries);
     let new = NewJob {
         caller: context.caller.to_string(),
         kind,
@@ -288,29 +293,36 @@ pub(super) fn status(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     let id = JobId::of(args.text("jobId")?);
     let mut job = keeper.jobs.get(context.caller, &id)?;
     if let Ok(wait) = args.number("waitSeconds") {
-        job = wait_for(
-            context,
-            &keeper,
-            &id,
-            Duration::from_secs_f64(wait.clamp(0.0, 240.0)),
-        )?;
+        let wait = Duration::from_secs_f64(wait.clamp(0.0, 240.0));
+        job = wait_for(context, &keeper, &id, wait, &|job| {
+            let said = sentence(job, context.service.now_ms());
+            context.progress(job.progress.done, job.progress.total, &said);
+        })?;
     }
-    Ok(told(&job))
+    let mut told = told(&job);
+    if let (Some(progress), Some(members)) = (
+        progress(&job, context.service.now_ms()),
+        told.as_object_mut(),
+    ) {
+        members.insert("progress".into(), progress);
+    }
+    Ok(told)
 }
 
-/// Waits for the end of a job, at most so long, and tells its progress on the way.
+/// Waits for the end of a job, at most so long; `tell` is told of it on the way.
 pub(super) fn wait_for(
     context: &Context<'_>,
     keeper: &Keeper,
     id: &JobId,
     wait: Duration,
+    tell: &dyn Fn(&Job),
 ) -> Result<Job, Fault> {
     let mut watch = keeper.jobs.watch(context.caller, id)?;
     let runtime = tokio::runtime::Handle::current();
     let until = std::time::Instant::now() + wait;
     loop {
         let job = keeper.jobs.get(context.caller, id)?;
-        context.progress(job.progress.done, job.progress.total, job.state.label());
+        tell(&job);
         let left = until.saturating_duration_since(std::time::Instant::now());
         if job.state.is_end() || left.is_zero() || context.cancel.is_cancelled() {
             return Ok(job);
@@ -331,7 +343,7 @@ pub(super) fn cancel(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     let mut job = keeper.jobs.cancel(context.caller, &id, context.now_ms)?;
     if !job.state.is_end() {
         // The solver asks every few steps; the answer says how it ended.
-        job = wait_for(context, &keeper, &id, Duration::from_millis(500))?;
+        job = wait_for(context, &keeper, &id, STOP_TOLD, &|_| {})?;
     }
     Ok(json!({"jobId": job.id.as_str(), "status": job.state.label()}))
 }

@@ -1,12 +1,16 @@
 //! The tools: one row each in [`TOOLS`].
 
 mod facts;
+mod fit;
 mod inputs;
 mod jobs;
 mod models;
+mod observed;
 mod page;
 mod parameters;
 mod plot;
+mod png;
+mod progress;
 mod results;
 mod review;
 mod sensitivity;
@@ -18,20 +22,26 @@ use std::fmt;
 use gate::facts::Operation;
 use serde_json::Value;
 use toolkit::schema::SchemaFault;
-use toolkit::server::{Args, Role, ToolDef};
+use toolkit::server::{Args, Content, Role, ToolDef};
 
 pub use facts::{cohort_size, cost, parameters};
+pub(crate) use progress::progress;
 pub(crate) use results::{chunk_series, find_chunk};
 
 use crate::fault::{Detail, Fault, Kind};
 use crate::service::Context;
 
+/// What of a result is shown besides its structured content.
+pub type Show = fn(&Value) -> Result<Vec<Content>, Fault>;
+
 /// A tool.
 pub struct Tool {
     /// Its name.
     pub name: &'static str,
-    title: &'static str,
-    about: &'static str,
+    /// What it does, in a few words.
+    pub title: &'static str,
+    /// How it is used.
+    pub about: &'static str,
     /// Whether it wants to be confirmed.
     pub critical: bool,
     /// Whether the bridge has it: others are listed to MCP clients only.
@@ -41,13 +51,15 @@ pub struct Tool {
     operation: Operation,
     side_effects: &'static [&'static str],
     input: fn() -> Value,
-    /// In the notation of [`shape`].
-    output: &'static str,
+    /// Its result, in the notation of [`schema`].
+    pub output: &'static str,
+    /// What a model reads of a result, where that is not the result as a text.
+    pub shown: Option<Show>,
     /// What it does.
     pub run: fn(&Context<'_>, Args<'_>) -> Result<Value, Fault>,
 }
 
-/// A definition of this crate that is wrong.
+/// Why the server cannot be used: its adapter, or a definition of this crate that is wrong.
 #[derive(Debug)]
 pub struct ToolFault(String);
 
@@ -58,6 +70,12 @@ impl fmt::Display for ToolFault {
 }
 
 impl std::error::Error for ToolFault {}
+
+impl ToolFault {
+    pub(crate) fn new(why: String) -> Self {
+        Self(why)
+    }
+}
 
 impl From<SchemaFault> for ToolFault {
     fn from(fault: SchemaFault) -> Self {
@@ -77,6 +95,7 @@ const LOOKS: Tool = Tool {
     side_effects: &[],
     input: inputs::nothing,
     output: "o",
+    shown: None,
     run: |_, _| Err(Fault::new(Kind::NotImplemented, "this tool does nothing")),
 };
 
@@ -139,9 +158,9 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "get_job_status",
         title: "Look at a job",
-        about: "Tells where a job is: queued, running, succeeded, failed, cancelled or timeout. With waitSeconds it waits that long for the end.",
+        about: "Tells where a job is: queued, running, succeeded, failed, cancelled or timeout. While it runs, progress has how much is done of how much, and the seconds left at that speed. With waitSeconds it waits that long for the end.",
         input: inputs::job_status,
-        output: "{tool s, contractVersion s, jobId s, status s, submittedAt f?, startedAt f?, finishedAt f?, attempts i, maxRetries i, timeoutSeconds f?, cancelRequested b, resultId s?, resultHandle {resultsId s}?, error {message s}?, externalJobId s?, job {jobId s, status s, submittedAt f?, startedAt f?, finishedAt f?, attempts i, maxRetries i, timeoutSeconds f?, cancelRequested b, resultId s?, error {message s}?, externalJobId s?}}",
+        output: "{tool s, contractVersion s, jobId s, status s, ~progress {done f, total f?, unit s, secondsLeft f?}, submittedAt f?, startedAt f?, finishedAt f?, attempts i, maxRetries i, timeoutSeconds f?, cancelRequested b, resultId s?, resultHandle {resultsId s}?, error {message s}?, externalJobId s?, job {jobId s, status s, submittedAt f?, startedAt f?, finishedAt f?, attempts i, maxRetries i, timeoutSeconds f?, cancelRequested b, resultId s?, error {message s}?, externalJobId s?}}",
         run: jobs::status,
         ..LOOKS
     },
@@ -271,12 +290,23 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "plot_results",
         title: "Plot results",
-        about: "Draws curves of a result as an SVG, at most 24; outputs chooses some by pattern.",
+        about: "Draws curves of a result, at most 24, as a picture (PNG) and as an SVG; outputs chooses some by pattern, observed adds measured values.",
         of_bridge: false,
         input: inputs::plot,
         output: "{resultsId s, outputs [s], contentType s, data s, svg s}",
         run: plot::results,
+        shown: Some(plot::shown),
         ..LOOKS
+    },
+    Tool {
+        name: "fit_parameters",
+        title: "Fit parameters",
+        about: "Fits parameters of a loaded simulation to measured values, by least squares. parameters: {path, min, max}; observations: {output, unit, timeUnit, times, values, weight}; errors: log or absolute. Gives each estimate with its 95 per cent interval. Nothing is set unless apply is true.",
+        of_bridge: false,
+        input: inputs::fit,
+        output: "{simulationId s, estimates [{path s, unit s, start f?, value f?, low f?, high f?, atBound b}], sumOfSquares f?, sigma f?, observations i, degreesOfFreedom i, runs i, converged b, applied b, fitted [{output s, unit s, points [{time f?, observed f?, fitted f?}]}]}",
+        run: fit::run,
+        ..CHANGES
     },
     Tool {
         name: "snapshot_simulation",
@@ -330,6 +360,14 @@ const SENSITIVITY: &str = "{report {simulation_id s, model_path s, baseline_metr
 const PARAMETER: &str =
     "{parameter {path s, value f?, unit s, displayName s?, lastUpdatedAt s?, source s?}}";
 
+/// The schema of a result that is written in the notation of [`shape`].
+///
+/// # Errors
+/// [`ToolFault`] where it is not of that notation.
+pub fn schema(shape: &str) -> Result<Value, ToolFault> {
+    shape::schema(shape).map_err(ToolFault)
+}
+
 /// The tool of this name.
 #[must_use]
 pub fn tool(name: &str) -> Option<&'static Tool> {
@@ -346,13 +384,8 @@ pub fn definitions() -> Result<Vec<ToolDef>, ToolFault> {
 
 impl Tool {
     fn definition(&self) -> Result<ToolDef, ToolFault> {
-        let mut input = (self.input)();
-        if self.critical
-            && let Some(properties) = input.get_mut("properties").and_then(Value::as_object_mut)
-        {
-            properties.insert("confirm".into(), inputs::confirm());
-        }
-        let output = shape::schema(self.output).map_err(ToolFault)?;
+        let input = self.input_schema();
+        let output = schema(self.output)?;
         let has = |name| {
             input
                 .get("properties")
@@ -370,6 +403,18 @@ impl Tool {
             idempotent: !self.critical,
             ..ToolDef::new(self.name, self.title, self.about, input)?.with_output(output)?
         })
+    }
+
+    /// What it takes.
+    #[must_use]
+    pub fn input_schema(&self) -> Value {
+        let mut input = (self.input)();
+        if self.critical
+            && let Some(properties) = input.get_mut("properties").and_then(Value::as_object_mut)
+        {
+            properties.insert("confirm".into(), inputs::confirm());
+        }
+        input
     }
 
     /// Who may call it, as the bridge says it.

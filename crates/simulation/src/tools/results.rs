@@ -151,6 +151,8 @@ pub(super) fn population(context: &Context<'_>, args: Args<'_>) -> Result<Value,
     });
     if let (Some(members), Some(asked)) = (metadata.as_object_mut(), cohort.metadata.as_object()) {
         members.extend(asked.clone());
+        let solver = kept.metadata.get("solver").cloned();
+        members.extend(solver.map(|solver| ("solver".to_owned(), solver)));
     }
     let told: Vec<Value> = chunks
         .iter()

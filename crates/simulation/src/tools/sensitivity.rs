@@ -179,7 +179,7 @@ fn wait(
     for (at, job) in jobs.iter().enumerate() {
         let until = Instant::now() + Duration::from_secs_f64(seconds.max(0.0));
         let left = until.saturating_duration_since(Instant::now());
-        let mut job = wait_for(context, keeper, &job.id, left)?;
+        let mut job = wait_for(context, keeper, &job.id, left, &|_| {})?;
         if !job.state.is_end() {
             job = cancelled(context, keeper, &job.id)?;
         }

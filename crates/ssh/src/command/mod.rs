@@ -91,6 +91,28 @@ impl Command {
         program::uses(&self.argv)
     }
 
+    /// The same command with other places for its paths, in the order of its operands.
+    ///
+    /// # Errors
+    /// [`CommandFault`] where a place has characters that no word may have.
+    pub(crate) fn with_paths(
+        &self,
+        uses: &Uses<'_>,
+        places: &mut impl Iterator<Item = String>,
+    ) -> Result<Self, CommandFault> {
+        let mut argv = self.argv.clone();
+        let paths = uses.operands.iter().filter(|o| o.part == Part::Path);
+        for operand in paths {
+            let (Some(word), Some(place)) = (argv.get_mut(operand.word), places.next()) else {
+                return Err(CommandFault::new("a path has no place"));
+            };
+            let before = word.len().saturating_sub(operand.text.len());
+            word.truncate(before);
+            word.push_str(&place);
+        }
+        Self::of(argv)
+    }
+
     /// As the login shell is to read it.
     ///
     /// # Errors

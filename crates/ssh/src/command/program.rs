@@ -18,8 +18,10 @@ pub enum Part {
 /// A word that is neither program nor option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operand<'c> {
-    /// The word.
+    /// The word, or its end where the word is an option with its value.
     pub text: &'c str,
+    /// Which word of the command's it is, or ends.
+    pub word: usize,
     /// Its part.
     pub part: Part,
 }
@@ -34,6 +36,9 @@ pub struct Uses<'c> {
     /// What it does to the world.
     pub side_effects: &'static [&'static str],
 }
+
+/// Which word of a command comes first behind its program.
+const FIRST: usize = 1;
 
 /// What operands of a program are.
 #[derive(Clone, Copy, PartialEq)]
@@ -226,15 +231,18 @@ pub(super) fn uses(argv: &[String]) -> Uses<'_> {
 /// What looks like a path in an unknown program's words, also behind `=`, is one.
 fn unknown(words: &[String]) -> Uses<'_> {
     let mut operands = Vec::new();
-    for word in words {
+    for (at, word) in words.iter().enumerate() {
+        let at = at + FIRST;
         match word.strip_prefix('-') {
-            None => operands.push(by_looks(word)),
+            None => operands.push(by_looks(word, at)),
             Some(option) => {
-                let value = option.split_once('=').map(|(_, value)| by_looks(value));
+                let value = option.split_once('=');
+                let value = value.map(|(_, value)| by_looks(value, at));
                 operands.extend(value);
                 // `-f/etc/x`
-                let attached = option.find('/').and_then(|at| option.get(at..));
-                operands.extend(attached.filter(|_| value.is_none()).map(path));
+                let attached = option.find('/').and_then(|from| option.get(from..));
+                let attached = attached.filter(|_| value.is_none());
+                operands.extend(attached.map(|text| path(text, at)));
             }
         }
     }
@@ -245,15 +253,16 @@ fn unknown(words: &[String]) -> Uses<'_> {
     }
 }
 
-fn by_looks(text: &str) -> Operand<'_> {
+fn by_looks(text: &str, word: usize) -> Operand<'_> {
     let is_path = text.contains('/') || text.starts_with(['~', '.']);
     let part = if is_path { Part::Path } else { Part::Other };
-    Operand { text, part }
+    Operand { text, word, part }
 }
 
-fn path(text: &str) -> Operand<'_> {
+fn path(text: &str, word: usize) -> Operand<'_> {
     Operand {
         text,
+        word,
         part: Part::Path,
     }
 }
@@ -266,20 +275,21 @@ impl Program {
             has_pattern: self.operands != Operands::PatternAndPaths,
             is_changed: false,
         };
-        let mut words = words.iter().map(String::as_str);
-        while let Some(word) = words.next() {
+        let words = words.iter().map(String::as_str);
+        let mut words = words.enumerate().map(|(at, word)| (at + FIRST, word));
+        while let Some((at, word)) = words.next() {
             if word == "--" {
-                for word in words {
-                    seen.operand(word);
+                for (at, word) in words {
+                    seen.operand(word, at);
                 }
                 break;
             }
             if word.len() > 2 && word.starts_with("--") {
-                seen.long(word, &mut words);
+                seen.long((at, word), &mut words);
             } else if word.len() > 1 && word.starts_with('-') {
-                seen.short(word, &mut words);
+                seen.short((at, word), &mut words);
             } else {
-                seen.operand(word);
+                seen.operand(word, at);
             }
         }
         // A second file of uniq is written; of systemctl only some verbs look.
@@ -313,7 +323,7 @@ struct Seen<'p, 'c> {
 }
 
 impl<'c> Seen<'_, 'c> {
-    fn operand(&mut self, text: &'c str) {
+    fn operand(&mut self, text: &'c str, word: usize) {
         let is_path = match self.program.operands {
             Operands::Paths => true,
             Operands::PatternAndPaths => std::mem::replace(&mut self.has_pattern, true),
@@ -322,11 +332,11 @@ impl<'c> Seen<'_, 'c> {
         let part = if is_path { Part::Path } else { Part::Other };
         // Standard input is no place.
         let part = if text == "-" { Part::Other } else { part };
-        self.operands.push(Operand { text, part });
+        self.operands.push(Operand { text, word, part });
     }
 
     /// An option as it was given; long ones may be cut short where no other begins so.
-    fn option(&mut self, option: &str, value: Option<&'c str>) {
+    fn option(&mut self, option: &str, value: Option<(usize, &'c str)>) {
         let is_it = |known: &str| {
             known == option
                 || option.len() > 2 && option.starts_with("--") && known.starts_with(option)
@@ -337,14 +347,18 @@ impl<'c> Seen<'_, 'c> {
             .any(|known| is_it(known));
         self.has_pattern |= gives_pattern;
         let is_path = self.program.paths.iter().any(|known| is_it(known));
-        if let (true, Some(value)) = (is_path, value) {
-            self.operands.push(path(value));
+        if let (true, Some((word, value))) = (is_path, value) {
+            self.operands.push(path(value, word));
         }
     }
 
-    fn long(&mut self, word: &'c str, rest: &mut impl Iterator<Item = &'c str>) {
+    fn long(
+        &mut self,
+        (at, word): (usize, &'c str),
+        rest: &mut impl Iterator<Item = (usize, &'c str)>,
+    ) {
         match word.split_once('=') {
-            Some((option, value)) => self.option(option, Some(value)),
+            Some((option, value)) => self.option(option, Some((at, value))),
             None => {
                 let takes = self
                     .program
@@ -357,15 +371,19 @@ impl<'c> Seen<'_, 'c> {
         }
     }
 
-    fn short(&mut self, word: &'c str, rest: &mut impl Iterator<Item = &'c str>) {
-        for (at, letter) in word.char_indices().skip(1) {
+    fn short(
+        &mut self,
+        (at, word): (usize, &'c str),
+        rest: &mut impl Iterator<Item = (usize, &'c str)>,
+    ) {
+        for (from, letter) in word.char_indices().skip(1) {
             let option = format!("-{letter}");
             if self.program.short.contains(letter) {
-                let after = word.get(at + letter.len_utf8()..).unwrap_or("");
+                let after = word.get(from + letter.len_utf8()..).unwrap_or("");
                 let value = if after.is_empty() {
                     rest.next()
                 } else {
-                    Some(after)
+                    Some((at, after))
                 };
                 self.option(&option, value);
                 return;

@@ -7,14 +7,16 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::client::Client;
 use super::{Credential, Host, Hosts, Limits, Links, Place, Proof, Trust};
+use crate::config::{Config, Person};
 
 /// Most hosts of a file.
 pub const HOSTS_MAX: usize = 10_000;
 /// Longest file, in bytes.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Most machines on the way to one.
-const JUMPS_MAX: usize = 8;
+pub(super) const JUMPS_MAX: usize = 8;
 /// The port of SSH.
 const PORT: u16 = 22;
 
@@ -40,7 +42,10 @@ struct FileText {
     known_hosts: OneOrMore,
     #[serde(default)]
     credentials: BTreeMap<String, CredentialText>,
+    #[serde(default)]
     hosts: BTreeMap<String, HostText>,
+    /// A configuration of OpenSSH's: its hosts are hosts here.
+    ssh_config: Option<PathBuf>,
     #[serde(default)]
     limits: Limits,
 }
@@ -70,7 +75,8 @@ struct CredentialText {
 struct HostText {
     address: Option<String>,
     port: Option<u16>,
-    credential: String,
+    /// Without one, the configuration of OpenSSH's says what applies.
+    credential: Option<String>,
     #[serde(default)]
     jump: Vec<String>,
     #[serde(default)]
@@ -80,11 +86,11 @@ struct HostText {
 }
 
 impl Hosts {
-    /// Reads a file. Relative paths in it are relative to it.
+    /// Reads a file. Relative paths in it are relative to it; `person` is whose `ssh_config` it may name.
     ///
     /// # Errors
     /// [`HostsFault`] with the place in the file.
-    pub fn read(path: &Path) -> Result<Self, HostsFault> {
+    pub fn read(path: &Path, person: &Person) -> Result<Self, HostsFault> {
         let fault = |wrong: String| HostsFault {
             wrong: format!("{}: {wrong}", path.display()),
         };
@@ -96,7 +102,7 @@ impl Hosts {
         }
         let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
         let folder = path.parent().unwrap_or(Path::new("."));
-        Self::of(&text, folder).map_err(|error| fault(error.wrong))
+        Self::of_person(&text, folder, person).map_err(|error| fault(error.wrong))
     }
 
     /// Reads a text as the file in this folder.
@@ -104,12 +110,33 @@ impl Hosts {
     /// # Errors
     /// [`HostsFault`].
     pub fn of(text: &str, folder: &Path) -> Result<Self, HostsFault> {
+        Self::of_person(text, folder, &Person::default())
+    }
+
+    /// The same on behalf of this person.
+    ///
+    /// # Errors
+    /// [`HostsFault`].
+    pub fn of_person(text: &str, folder: &Path, person: &Person) -> Result<Self, HostsFault> {
         let read: FileText = serde_saphyr::from_str(text)
             // The error's own text would quote the line, and with it what may stand there.
             .map_err(|error| HostsFault {
                 wrong: error.without_snippet().to_string(),
             })?;
-        let reading = Reading { read, folder };
+        let client = match &read.ssh_config {
+            Some(path) => {
+                let path = person.path(path).unwrap_or_else(|| folder.join(path));
+                let config = Config::read(&path, person);
+                let config = config.map_err(|fault| HostsFault { wrong: fault.wrong })?;
+                Some(Client { config, person })
+            }
+            None => None,
+        };
+        let reading = Reading {
+            read,
+            folder,
+            client,
+        };
         reading.hosts()
     }
 }
@@ -117,12 +144,23 @@ impl Hosts {
 struct Reading<'f> {
     read: FileText,
     folder: &'f Path,
+    client: Option<Client<'f>>,
 }
 
 fn fault<T>(wrong: impl Into<String>) -> Result<T, HostsFault> {
     Err(HostsFault {
         wrong: wrong.into(),
     })
+}
+
+fn check_name(name: &str) -> Result<(), HostsFault> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if name.is_empty() || !name.chars().all(fits) {
+        return fault(format!(
+            "hosts.{name}: a name has letters, digits and . _ - only"
+        ));
+    }
+    Ok(())
 }
 
 impl Reading<'_> {
@@ -134,7 +172,14 @@ impl Reading<'_> {
         for (id, text) in &self.read.credentials {
             credentials.insert(id.as_str(), Arc::new(self.credential(id, text)?));
         }
-        let mut hosts = BTreeMap::new();
+        let (mut hosts, mut unusable) = (BTreeMap::new(), BTreeMap::new());
+        for name in self.client.iter().flat_map(|client| client.config.names()) {
+            match self.client_host(name) {
+                _ if self.read.hosts.contains_key(name) => {}
+                Ok(host) => drop(hosts.insert(name.to_owned(), Arc::new(host))),
+                Err(fault) => drop(unusable.insert(name.to_owned(), fault.wrong)),
+            }
+        }
         for (name, text) in &self.read.hosts {
             let mut host = self.host(name, text, &credentials)?;
             for (at, jump) in text.jump.iter().enumerate() {
@@ -156,8 +201,17 @@ impl Reading<'_> {
             }
             hosts.insert(name.clone(), Arc::new(host));
         }
+        if hosts.len() > HOSTS_MAX {
+            return fault(format!("there are more than {HOSTS_MAX} hosts"));
+        }
+        if hosts.is_empty() && unusable.is_empty() {
+            return fault(
+                "there is no host; write one under hosts, or name an ssh_config that has some",
+            );
+        }
         Ok(Hosts {
             hosts,
+            unusable,
             known_hosts: self
                 .read
                 .known_hosts
@@ -179,16 +233,22 @@ impl Reading<'_> {
         text: &HostText,
         credentials: &BTreeMap<&str, Arc<Credential>>,
     ) -> Result<Host, HostsFault> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if name.is_empty() || !name.chars().all(fits) {
+        check_name(name)?;
+        let Some(id) = &text.credential else {
+            if text.address.is_some() || text.port.is_some() || !text.jump.is_empty() {
+                return fault(format!(
+                    "hosts.{name}: there is no credential; without one, ssh_config says address, port and jump too"
+                ));
+            }
+            let host = self.client_host(name)?;
+            return Ok(Host {
+                links: text.links,
+                ..host
+            });
+        };
+        let Some(credential) = credentials.get(id.as_str()) else {
             return fault(format!(
-                "hosts.{name}: a name has letters, digits and . _ - only"
-            ));
-        }
-        let Some(credential) = credentials.get(text.credential.as_str()) else {
-            return fault(format!(
-                "hosts.{name}.credential: there is no credential \"{}\"",
-                text.credential
+                "hosts.{name}.credential: there is no credential \"{id}\""
             ));
         };
         Ok(Host {
@@ -199,7 +259,20 @@ impl Reading<'_> {
             jump: Vec::new(),
             trust: text.trust,
             links: text.links,
+            known_hosts: None,
         })
+    }
+
+    fn client_host(&self, name: &str) -> Result<Host, HostsFault> {
+        check_name(name)?;
+        match &self.client {
+            Some(client) => client.host(name).map_err(|wrong| HostsFault {
+                wrong: format!("hosts.{name}: {wrong}"),
+            }),
+            None => fault(format!(
+                "hosts.{name}: there is no credential, and no ssh_config that could say one"
+            )),
+        }
     }
 
     fn credential(&self, id: &str, text: &CredentialText) -> Result<Credential, HostsFault> {

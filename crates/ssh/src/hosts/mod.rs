@@ -3,6 +3,7 @@
 //! A host has a name, and calls use that name alone: address, user, credential and trust are the
 //! operator's to set. Secrets are named by where they are, and read when a login needs them.
 
+mod client;
 mod file;
 mod secret;
 
@@ -21,6 +22,8 @@ pub struct Hosts {
     /// Files of known host keys, in the format of OpenSSH.
     pub(crate) known_hosts: Vec<PathBuf>,
     pub(crate) limits: Limits,
+    /// Hosts of a configuration of OpenSSH's that cannot be used, and why.
+    pub(crate) unusable: BTreeMap<String, String>,
 }
 
 /// A machine.
@@ -40,14 +43,16 @@ pub struct Host {
     pub trust: Trust,
     /// What becomes of a path that leads elsewhere.
     pub links: Links,
+    /// Its own files of known hosts; without any, those of all hosts.
+    pub known_hosts: Option<Vec<PathBuf>>,
 }
 
 /// What becomes of a path that leads elsewhere at the host, as through a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Links {
-    /// The host is asked before the command runs; a path that leads elsewhere is refused with the place
-    /// that it leads to, which can then be judged.
+    /// The host is asked before the command runs. Where a path leads elsewhere, the call is judged again with
+    /// that place, and the command gets the place instead of the path.
     #[default]
     Checked,
     /// Nobody is asked: who may make links there may have other files read than the rules say.
@@ -207,6 +212,12 @@ impl Hosts {
             }
         }
         names
+    }
+
+    /// Hosts that were left out, and why.
+    pub fn unusable(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.unusable.iter();
+        all.map(|(name, why)| (name.as_str(), why.as_str()))
     }
 
     /// All of them, by name.

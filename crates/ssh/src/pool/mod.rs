@@ -7,12 +7,13 @@
 mod lane;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use lane::Lane;
 pub(crate) use lane::Slot;
+use toolkit::measure::{Measure, Measured};
 
 use crate::Environment;
 use crate::hosts::{Host, Hosts, Secret};
@@ -47,6 +48,44 @@ pub(crate) struct Counts {
     pub creates: AtomicU64,
     pub expires: AtomicU64,
     pub health_fails: AtomicU64,
+}
+
+impl Counts {
+    /// All of them, for a scrape.
+    pub fn measures(&self) -> impl Iterator<Item = Measure> {
+        let all = [
+            (
+                "mcp_pool_hits",
+                "Channels that were there at once",
+                &self.hits,
+            ),
+            (
+                "mcp_pool_misses",
+                "Channels that were waited for",
+                &self.misses,
+            ),
+            (
+                "mcp_pool_creates",
+                "Connections that were begun",
+                &self.creates,
+            ),
+            (
+                "mcp_pool_expires",
+                "Connections that were closed unused",
+                &self.expires,
+            ),
+            (
+                "mcp_pool_health_fails",
+                "Connections that were found lost",
+                &self.health_fails,
+            ),
+        ];
+        let all = all.map(|(name, about, count)| {
+            let count = count.load(Ordering::Relaxed);
+            Measure::new(name, about, &[], Measured::Count(count))
+        });
+        all.into_iter()
+    }
 }
 
 /// Why there is no channel.

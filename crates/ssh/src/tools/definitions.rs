@@ -1,6 +1,6 @@
 //! The tools and their schemas.
 
-use gate::facts::Operation;
+use gate::facts::{FactId, Operation};
 use serde_json::{Value, json};
 use toolkit::schema::SchemaFault;
 use toolkit::server::ToolDef;
@@ -76,11 +76,20 @@ fn ended() -> Value {
             "stdout_bytes": bytes, "stderr_bytes": bytes,
             "truncated": {"type": "boolean"},
             "whole": {"type": ["object", "null"], "description": "Where all of it is, for ssh_read_output."},
+            "opened": {"type": "object", "description": "Paths of the command that lead elsewhere, with the place that was used instead."},
             "duration_ms": {"type": "number"}
         },
         "required": ["exit_code", "signal", "stdout", "stderr", "stdout_bytes", "stderr_bytes", "truncated", "duration_ms"]
     })
 }
+
+/// What the words of a command say, and its session.
+const COMMAND_FACTS: &[FactId] = &[
+    FactId::Host,
+    FactId::Program,
+    FactId::Argv,
+    FactId::Operands,
+];
 
 /// All tools, in the order in which they are listed.
 pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
@@ -134,8 +143,15 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
     ];
     tools.extend(super::network::definitions()?);
     for tool in &mut tools {
+        if !matches!(
+            Tool::named(tool.name),
+            Some(Tool::Disconnect | Tool::ReadOutput | Tool::ListSessions | Tool::PoolStats)
+        ) {
+            tool.varies = COMMAND_FACTS;
+        }
         // Commands say themselves what they do, and are no reads of which any may pass.
         if matches!(Tool::named(tool.name), Some(Tool::Connect)) {
+            tool.varies = &[FactId::Host];
             tool.operation = Operation::Unknown;
             tool.side_effects = &["network_egress"];
         }

@@ -35,17 +35,26 @@ impl<'a> FileAsked<'a> {
         })
     }
 
-    /// The command: one byte more than wanted tells whether there is more.
+    /// One byte more than wanted tells whether there is more.
+    pub fn bytes_read(&self) -> u64 {
+        self.most.saturating_add(1)
+    }
+
+    /// The command.
     pub fn argv(&self) -> Vec<String> {
-        let most = self.most.saturating_add(1).to_string();
+        let most = self.bytes_read().to_string();
         ["head", "-c", &most, "--", self.path]
             .map(str::to_owned)
             .to_vec()
     }
 }
 
-/// The answer for a file.
-pub(crate) fn of_file(asked: &FileAsked<'_>, ended: &Ended) -> Result<Answer, Failure> {
+/// The answer for a file that was read at this place.
+pub(crate) fn of_file(
+    asked: &FileAsked<'_>,
+    place: &str,
+    ended: &Ended,
+) -> Result<Answer, Failure> {
     answer(ended)?;
     if ended.end != End::Exited(0) {
         let told = String::from_utf8_lossy(&ended.stderr.bytes);
@@ -67,7 +76,7 @@ pub(crate) fn of_file(asked: &FileAsked<'_>, ended: &Ended) -> Result<Answer, Fa
         "auto" if let Some(text) = text(bytes, is_cut) => ("text", text.to_owned()),
         _ => ("base64", STANDARD.encode(bytes)),
     };
-    let data = json!({"encoding": encoding, "content": content, "bytes": bytes.len(), "path": normalised(asked.path), "truncated": is_cut});
+    let data = json!({"encoding": encoding, "content": content, "bytes": bytes.len(), "path": normalised(place), "truncated": is_cut});
     Ok(Answer {
         content: vec![Content::Text(content)],
         ..Answer::data(data)

@@ -6,16 +6,16 @@ use serde_json::{Map, Value, json};
 use toolkit::outputs::shown;
 use toolkit::server::{Answer, Args, Content, Failure};
 
-use crate::command::{Command, quoted};
+use crate::command::quoted;
 use crate::hosts::{Host, Limits};
 use crate::upstream::{Bounds, End, Ended, Mark, Order};
 
 /// The user whose processes sshd passes no signals to.
 const ROOT: &str = "root";
 
-/// The order for a command of a call.
+/// The order for these words, on behalf of a call.
 pub(crate) fn order(
-    command: &Command,
+    argv: &[String],
     args: Args<'_>,
     host: &Host,
     limits: &Limits,
@@ -28,8 +28,8 @@ pub(crate) fn order(
         None
     };
     let line = match &mark {
-        None => command.quoted().map_err(unfit)?,
-        Some(mark) => quoted(&mark.before(command.argv())).map_err(unfit)?,
+        None => quoted(argv).map_err(unfit)?,
+        Some(mark) => quoted(&mark.before(argv)).map_err(unfit)?,
     };
     let asked = args.get("timeout_ms").and_then(Value::as_u64);
     let time_ms = asked

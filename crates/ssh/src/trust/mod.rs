@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-pub(crate) use line::{Line, Mark, lines};
+pub(crate) use line::{Line, Mark, lines, matches};
 
 /// Longest file, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;

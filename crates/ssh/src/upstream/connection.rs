@@ -60,15 +60,15 @@ impl Connection {
     }
 
     async fn connect(host: &Arc<Host>, way: &Way<'_>) -> Result<Self, ConnectFault> {
-        let known = Arc::new(
-            KnownHosts::read(way.known_hosts)
-                .map_err(|wrong| ConnectFault::new("known_hosts_unreadable", wrong))?,
-        );
         let mut path: Vec<Handle<Verifier>> = Vec::new();
         let mut hops: Vec<Arc<Host>> = host.jump.clone();
         hops.push(Arc::clone(host));
         let last = hops.len();
         for (at, hop) in hops.iter().enumerate() {
+            let files = hop.known_hosts.as_deref().unwrap_or(way.known_hosts);
+            let known = KnownHosts::read(files)
+                .map_err(|wrong| ConnectFault::new("known_hosts_unreadable", wrong))?;
+            let known = Arc::new(known);
             let mut handle = match path.last() {
                 None => {
                     let stream = net::outbound::tcp::connect(
@@ -153,6 +153,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let filed = filed_as(&hop.address, hop.port);
+    let files = hop.known_hosts.as_deref().unwrap_or(way.known_hosts);
     let config = client::Config {
         window_size: WINDOW_BYTES,
         keepalive_interval: Some(Duration::from_millis(way.limits.keepalive_ms.max(1))),
@@ -166,7 +167,7 @@ where
         filed_as: filed,
         address: hop.address.clone(),
         trust: hop.trust,
-        write_to: way.known_hosts.first().cloned(),
+        write_to: files.first().cloned(),
     };
     client::connect_stream(Arc::new(config), stream, verifier).await
 }

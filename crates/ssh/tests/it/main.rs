@@ -9,8 +9,10 @@
 )]
 
 mod access;
+mod client_config;
 mod commands;
 mod load;
+mod paths;
 mod stopping;
 mod target;
 mod tools;

@@ -138,6 +138,9 @@ pub struct JobProgress {
     pub total: Option<f64>,
     /// What is being done.
     pub message: Option<String>,
+    /// How much was done already when the present attempt began.
+    #[serde(default)]
+    pub began: f64,
 }
 
 /// A job as it stands in the store.
@@ -185,6 +188,23 @@ pub struct Job {
     pub idempotency_key: Option<String>,
     /// Grows with every change.
     pub version: u64,
+}
+
+impl Job {
+    /// How long it will still take at the speed of the present attempt, in milliseconds. `None` where it does not run, or
+    /// where nothing is known of its speed yet.
+    #[must_use]
+    pub fn left_ms(&self, now_ms: i64) -> Option<f64> {
+        let progress = &self.progress;
+        let total = progress.total.filter(|_| self.state == JobState::Running)?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a span in milliseconds is far below 2^53"
+        )]
+        let took_ms = now_ms.checked_sub(self.attempt_ms?)?.max(0) as f64;
+        let left_ms = took_ms * (total - progress.done) / (progress.done - progress.began);
+        (progress.done > progress.began && left_ms.is_finite()).then_some(left_ms.max(0.0))
+    }
 }
 
 /// What is asked for.

@@ -67,8 +67,15 @@ fn a_job_lives_from_submission_to_its_result() {
         done: 1.0,
         total: Some(3.0),
         message: Some("m".repeat(10_000)),
+        began: 0.0,
     };
+    assert_eq!(claimed.job.left_ms(NOW + 6), None, "nothing is done yet");
     jobs.progress(&claimed.attempt, progress).unwrap();
+    let running = jobs.get("ada", &submitted.job.id).unwrap();
+    // A third took 4 ms.
+    assert_eq!(running.left_ms(NOW + 9), Some(8.0));
+    // A clock that was set back makes no negative time.
+    assert_eq!(running.left_ms(NOW), Some(0.0));
     let end = End::Succeeded(json!({"n": 3}));
     jobs.finish(&claimed.attempt, end.clone(), NOW + 10)
         .unwrap();
@@ -79,6 +86,7 @@ fn a_job_lives_from_submission_to_its_result() {
         (Some(NOW + 5), Some(NOW + 10))
     );
     assert_eq!(job.result, Some(json!({"n": 3})));
+    assert_eq!(job.left_ms(NOW + 20), None, "it has ended");
     assert_eq!(job.progress.message.unwrap().len(), 4_096);
     let late = jobs.finish(&claimed.attempt, end, NOW + 20).map_err(label);
     assert_eq!(late.unwrap_err(), "job_superseded");

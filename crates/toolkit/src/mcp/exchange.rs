@@ -7,23 +7,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use wire::id::IdKey;
 
 use super::results;
 use super::{Builtin, Dialect, Open};
 use crate::cancel::Cancel;
-use crate::server::{BoxFuture, Outcome, Progress};
+use crate::server::{BoxFuture, Found, News, Outcome, Progress};
 
 /// How long a cancelled call may take to end by itself before its future is dropped, in milliseconds.
 pub const CANCEL_WAIT_MS_MAX: u64 = 2_000;
 
-/// Something for the client.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Something for the client, or for whoever judged its call.
+#[derive(Debug, PartialEq)]
 pub enum Arrival {
     /// A notification; more is to come.
     News(Vec<u8>),
+    /// The call turned out to be about more, and waits to be judged again.
+    Found(Found),
     /// The answer; nothing comes after it.
     Reply(Reply),
 }
@@ -63,11 +64,12 @@ impl Reply {
 }
 
 impl Arrival {
-    /// The frame.
+    /// The frame; empty where there is none.
     #[must_use]
     pub fn frame(&self) -> &[u8] {
         match self {
             Self::News(frame) => frame,
+            Self::Found(_) => &[],
             Self::Reply(reply) => &reply.bytes,
         }
     }
@@ -97,7 +99,7 @@ pub(super) struct Calling {
     pub(super) dialect: Dialect,
     pub(super) progress_token: Option<String>,
     pub(super) outcome: BoxFuture<'static, Outcome>,
-    pub(super) news: mpsc::Receiver<Progress>,
+    pub(super) news: News,
     pub(super) cancel: Cancel,
     pub(super) giving_up: Option<Pin<Box<Sleep>>>,
 }
@@ -187,12 +189,16 @@ impl Calling {
         }
         tokio::select! {
             biased;
-            Some(progress) = self.news.recv() => {
+            Some(progress) = self.news.progress.recv() => {
                 self.tell(&progress, ready);
                 false
             }
+            Some(found) = self.news.found.recv() => {
+                ready.push_back(Arrival::Found(found));
+                false
+            }
             outcome = &mut self.outcome => {
-                while let Ok(progress) = self.news.try_recv() {
+                while let Ok(progress) = self.news.progress.try_recv() {
                     self.tell(&progress, ready);
                 }
                 if !self.cancel.is_cancelled() {

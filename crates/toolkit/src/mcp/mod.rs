@@ -119,6 +119,12 @@ impl Builtin {
         self.server.identity()
     }
 
+    /// What it has counted.
+    #[must_use]
+    pub fn measures(&self) -> Vec<crate::measure::Measure> {
+        self.server.measures()
+    }
+
     /// Its tools.
     #[must_use]
     pub fn tools(&self) -> &[ToolDef] {

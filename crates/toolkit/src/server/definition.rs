@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gate::facts::{Fact, Facts, Operation, effects::SIDE_EFFECTS};
+use gate::facts::{Fact, FactId, Facts, Operation, effects::SIDE_EFFECTS};
 use gate::paths::{self, PathArgument, meanings};
 use serde_json::{Map, Value, json};
 
@@ -46,6 +46,8 @@ pub struct ToolDef {
     pub side_effects: &'static [&'static str],
     /// Arguments (by their name at the top) that mean more than their text.
     pub roles: &'static [(&'static str, Role)],
+    /// Facts that its server states of every call, by the arguments: not known where the tool is only listed.
+    pub varies: &'static [FactId],
     /// Whether calling it twice does the same as calling it once.
     pub idempotent: bool,
     /// Whether it reaches beyond what its server owns.
@@ -89,6 +91,7 @@ impl ToolDef {
             operation: Operation::Read,
             side_effects: &[],
             roles: &[],
+            varies: &[],
             idempotent: true,
             open_world: false,
         })
@@ -137,6 +140,9 @@ impl ToolDef {
     pub(crate) fn define(&self, facts: &mut Facts) {
         facts.operation = Some(self.operation);
         facts.side_effects = Some(self.side_effects);
+        for fact in self.varies {
+            let _ = facts.set(*fact, Fact::Unknown);
+        }
     }
 
     /// States what the definition knows of a call: what it does, and which of its arguments are paths.

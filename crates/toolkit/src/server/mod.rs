@@ -10,12 +10,16 @@ use std::pin::Pin;
 
 use gate::facts::Facts;
 
+use crate::measure::Measure;
+
 pub use arguments::{Args, Unfit, read as read_arguments};
 pub use call::{SessionRef, ToolCall};
 pub use definition::{
     DefinitionFault, NAME_BYTES_MAX, Role, TOOLS_MAX, ToolDef, check as check_tools,
 };
-pub use reply::{Answer, Content, Failure, NEWS_CHARS_MAX, NEWS_MAX, Outcome, Progress, ReplySink};
+pub use reply::{
+    Answer, Content, Failure, Found, NEWS_CHARS_MAX, NEWS_MAX, News, Outcome, Progress, ReplySink,
+};
 
 /// Who a server says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,11 @@ pub trait ToolServer: Send + Sync {
     fn session_ended(&self, session: &SessionRef) {
         let _ = session;
     }
+
+    /// What it has counted, the values of one name one after the other. Waits for nothing.
+    fn measures(&self) -> Vec<Measure> {
+        Vec::new()
+    }
 }
 
 /// A future in a box.
@@ -92,6 +101,8 @@ pub trait DynToolServer: Send + Sync {
     ) -> BoxFuture<'static, Outcome>;
     /// As [`ToolServer::session_ended`].
     fn session_ended(&self, session: &SessionRef);
+    /// As [`ToolServer::measures`].
+    fn measures(&self) -> Vec<Measure>;
 }
 
 impl<S: ToolServer + 'static> DynToolServer for S {
@@ -123,5 +134,9 @@ impl<S: ToolServer + 'static> DynToolServer for S {
 
     fn session_ended(&self, session: &SessionRef) {
         ToolServer::session_ended(self, session);
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        ToolServer::measures(self)
     }
 }

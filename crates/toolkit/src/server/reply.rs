@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use gate::paths::PathArgument;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::arguments::Unfit;
 use crate::cancel::Cancel;
@@ -24,10 +25,45 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
+/// Places that a call turned out to be about, before anything was done there. Whoever judged the call judges it
+/// again with them; the call waits. Dropped, it is a no.
+#[derive(Debug)]
+pub struct Found {
+    /// The places.
+    pub paths: Vec<PathArgument>,
+    answer: oneshot::Sender<()>,
+}
+
+impl Found {
+    /// The call may go on: with these places too, the rules let it pass.
+    pub fn may_go_on(self) {
+        // A call that has ended meanwhile does not go on.
+        let _ = self.answer.send(());
+    }
+}
+
+impl Eq for Found {}
+
+impl PartialEq for Found {
+    fn eq(&self, other: &Self) -> bool {
+        self.paths == other.paths
+    }
+}
+
+/// What a call says while it is under way.
+#[derive(Debug)]
+pub struct News {
+    /// How far it has come.
+    pub progress: mpsc::Receiver<Progress>,
+    /// What it turned out to be about.
+    pub found: mpsc::Receiver<Found>,
+}
+
 /// The way back to the caller while a call is under way.
 #[derive(Debug)]
 pub struct ReplySink {
     news: Option<mpsc::Sender<Progress>>,
+    found: mpsc::Sender<Found>,
     cancel: Cancel,
     done: f64,
 }
@@ -36,14 +72,30 @@ impl ReplySink {
     /// A sink, and where its news come out. Without `wanted`, news go nowhere. `cancel` is set when nobody
     /// waits any more.
     #[must_use]
-    pub fn new(wanted: bool, cancel: Cancel) -> (Self, mpsc::Receiver<Progress>) {
-        let (sender, receiver) = mpsc::channel(NEWS_MAX);
+    pub fn new(wanted: bool, cancel: Cancel) -> (Self, News) {
+        let (sender, progress) = mpsc::channel(NEWS_MAX);
+        // A call waits for the answer to each, so that there is never a second one.
+        let (found_sender, found) = mpsc::channel(1);
         let sink = Self {
             news: wanted.then_some(sender),
+            found: found_sender,
             cancel,
             done: f64::NEG_INFINITY,
         };
-        (sink, receiver)
+        (sink, News { progress, found })
+    }
+
+    /// Has the call judged again, now that it turned out to be about these places too. To be called before
+    /// anything is done there; the answer to the caller is a refusal otherwise.
+    ///
+    /// # Errors
+    /// Where the rules do not let the call pass any more, or nobody is there to judge it.
+    pub async fn found(&self, paths: Vec<PathArgument>) -> Result<(), Failure> {
+        let refused = || Failure::new("refused", "the rules refuse a place that a path leads to");
+        let (answer, answered) = oneshot::channel();
+        let sent = self.found.send(Found { paths, answer }).await;
+        sent.map_err(|_| refused())?;
+        answered.await.map_err(|_| refused())
     }
 
     /// Whether the caller wants to hear of progress.
@@ -242,7 +294,12 @@ mod tests {
 
     #[test]
     fn progress_grows_is_bounded_and_never_waits() {
-        let (mut sink, mut news) = ReplySink::new(true, Cancel::default());
+        let (
+            mut sink,
+            News {
+                progress: mut news, ..
+            },
+        ) = ReplySink::new(true, Cancel::default());
         for done in [1.0, 1.0, f64::NAN, 0.5, 2.0, f64::INFINITY] {
             sink.progress(
                 done,
@@ -266,9 +323,30 @@ mod tests {
         assert_eq!(news.try_recv().unwrap().done, 2000.0);
     }
 
+    #[tokio::test]
+    async fn what_a_call_found_goes_on_by_a_yes_alone() {
+        let (sink, mut news) = ReplySink::new(false, Cancel::default());
+        let judge = async {
+            news.found.recv().await.unwrap().may_go_on();
+            drop(news.found.recv().await.unwrap());
+            drop(news);
+        };
+        let call = async {
+            assert_eq!(sink.found(Vec::new()).await, Ok(()));
+            assert_eq!(sink.found(Vec::new()).await.unwrap_err().code, "refused");
+            assert_eq!(sink.found(Vec::new()).await.unwrap_err().code, "refused");
+        };
+        tokio::join!(judge, call);
+    }
+
     #[test]
     fn without_a_listener_progress_goes_nowhere() {
-        let (mut sink, mut news) = ReplySink::new(false, Cancel::default());
+        let (
+            mut sink,
+            News {
+                progress: mut news, ..
+            },
+        ) = ReplySink::new(false, Cancel::default());
         sink.progress(1.0, None, None);
         assert!(!sink.wants_progress());
         assert!(news.try_recv().is_err());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gate::facts::effects::SIDE_EFFECTS;
-use gate::facts::{Direction, FACTS, Fact, Facts, ResourceType, Stated};
+use gate::facts::{Direction, FACTS, Fact, FactId, Facts, Kind, ResourceType, Stated};
 use gate::limits::BREACH_RULE;
 use gate::paths::canonical::Meaning;
 use gate::paths::reach::reads_below;
@@ -179,6 +179,11 @@ impl<'a> Recorded<'a> {
                 continue;
             };
             let value = match value {
+                // Earlier versions recorded some numbers as texts.
+                Value::String(text) if row.kind == Kind::Number => match text.parse() {
+                    Ok(number) => Stated::Number(number),
+                    Err(_) => continue,
+                },
                 Value::String(text) => Stated::from(text.as_str()),
                 Value::Array(list) => {
                     let texts = list.iter().filter_map(Value::as_str).map(Arc::from);
@@ -192,6 +197,13 @@ impl<'a> Recorded<'a> {
             };
             // What is read from others is no fact to state.
             let _ = facts.set(row.id, Fact::Known(value));
+        }
+        // What a rule asked for and nobody knew is not known here either; a fact that is missing from both was absent.
+        let unknown = self.more.get("unknown_facts").and_then(Value::as_array);
+        for name in unknown.into_iter().flatten().filter_map(Value::as_str) {
+            if let Some(id) = FactId::named(name) {
+                let _ = facts.set(id, Fact::Unknown);
+            }
         }
     }
 

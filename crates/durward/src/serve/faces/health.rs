@@ -4,28 +4,43 @@ use std::sync::Arc;
 
 use gate::identity::IdentityFault;
 use gate::{Caller, Gate};
-use http::StatusCode;
-use net::http::server::{Request, Response, plain};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, StatusCode};
+use net::http::server::{Request, Response, ResponseBody, plain};
+use serde_json::json;
 use toolkit::face::{Face, Route, Scope};
+use toolkit::measure::Measured;
 use toolkit::server::BoxFuture;
 
 use super::super::router::HttpFace;
 use super::{Site, only_looking};
+use crate::local;
 
 struct Health {
     routes: [Route; 1],
     gates: Vec<Arc<Gate>>,
+    /// Where sessions are counted, once JSON is asked for.
+    mcp: Option<Arc<mcp::http::Face>>,
+    /// Whether JSON is answered to whoever asks for nothing else.
+    as_json: bool,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one shape for all faces")]
 pub(super) fn face(site: &Site) -> Option<Arc<HttpFace>> {
-    Some(of(site.gates.clone()))
+    let mcp = Some(Arc::clone(&site.mcp));
+    Some(of(site.gates.clone(), mcp, site.root.is_some()))
 }
 
-pub(super) fn of(gates: Vec<Arc<Gate>>) -> Arc<HttpFace> {
+pub(super) fn of(
+    gates: Vec<Arc<Gate>>,
+    mcp: Option<Arc<mcp::http::Face>>,
+    as_json: bool,
+) -> Arc<HttpFace> {
     Arc::new(Health {
         routes: [Route::Exact("/health".into())],
         gates,
+        mcp,
+        as_json,
     })
 }
 
@@ -34,13 +49,50 @@ impl Health {
         if let Some(refused) = only_looking(&request.head) {
             return refused;
         }
-        if self.gates.iter().any(|gate| gate.has_failed()) {
+        let accepted = request.head.headers.get(ACCEPT);
+        let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
+        if self.as_json || accepted.is_some_and(|kinds| kinds.contains("application/json")) {
+            return self.json();
+        }
+        if self.has_failed() {
             return plain(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "the journal has failed; nothing is forwarded\n",
             );
         }
         plain(StatusCode::OK, "ok\n")
+    }
+
+    fn has_failed(&self) -> bool {
+        self.gates.iter().any(|gate| gate.has_failed())
+    }
+
+    fn json(&self) -> Response {
+        let status = if self.has_failed() {
+            "degraded"
+        } else if self.gates.iter().any(|gate| gate.is_draining()) {
+            "draining"
+        } else {
+            "healthy"
+        };
+        let measures = self.mcp.as_ref().map(|mcp| mcp.measures());
+        let open = measures.iter().flatten().filter_map(|m| match m.value {
+            Measured::Level(level) if m.name == "mcp_ssh_sessions_active" => Some(level),
+            _ => None,
+        });
+        let told = json!({
+            "status": status,
+            "timestamp": local::now_ms(),
+            "sessions": open.sum::<u64>(),
+            "mcp_sessions": self.mcp.as_ref().map_or(0, |mcp| mcp.counts().sessions),
+        });
+        let mut response = http::Response::new(ResponseBody::from(told.to_string().into_bytes()));
+        if self.has_failed() {
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        }
+        let kind = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
     }
 }
 

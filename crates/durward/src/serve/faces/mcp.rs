@@ -1,4 +1,4 @@
-//! `/mcp/NAME`: the MCP servers.
+//! `/mcp/NAME`: the MCP servers; one of them may be at `/mcp` and `/` as well.
 
 use std::sync::Arc;
 
@@ -13,23 +13,32 @@ use super::super::router::HttpFace;
 use super::{Site, refused};
 
 struct Mcp {
-    routes: [Route; 1],
+    routes: Vec<Route>,
     servers: Arc<http::Face>,
+    root: Option<String>,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one shape for all faces")]
 pub(super) fn face(site: &Site) -> Option<Arc<HttpFace>> {
+    let mut routes = vec![Route::Prefix("/mcp".into())];
+    if site.root.is_some() {
+        routes.push(Route::Exact("/".into()));
+    }
     Some(Arc::new(Mcp {
-        routes: [Route::Prefix("/mcp".into())],
+        routes,
         servers: Arc::clone(&site.mcp),
+        root: site.root.clone(),
     }))
 }
 
-/// The server that a path names.
-fn name_in(path: &str) -> Option<&str> {
-    let name = path.strip_prefix("/mcp/")?;
+/// The server that a path names; `root` is the one that has no name there.
+fn name_in<'p>(path: &'p str, root: Option<&'p str>) -> Option<&'p str> {
+    let name = match path {
+        "/" | "/mcp" => "",
+        path => path.strip_prefix("/mcp/")?,
+    };
     let name = name.strip_suffix('/').unwrap_or(name);
-    (!name.is_empty()).then_some(name)
+    if name.is_empty() { root } else { Some(name) }
 }
 
 impl Face<Request, Response> for Mcp {
@@ -42,7 +51,7 @@ impl Face<Request, Response> for Mcp {
     }
 
     fn scope<'p>(&'p self, path: &'p str) -> Scope<'p> {
-        name_in(path).map_or(Scope::Keyed, Scope::Server)
+        name_in(path, self.root.as_deref()).map_or(Scope::Keyed, Scope::Server)
     }
 
     fn handle(
@@ -55,7 +64,7 @@ impl Face<Request, Response> for Mcp {
                 Ok(caller) => caller,
                 Err(fault) => return refused(fault),
             };
-            let name = name_in(request.head.uri.path()).map(str::to_owned);
+            let name = name_in(request.head.uri.path(), self.root.as_deref()).map(str::to_owned);
             match name {
                 Some(name) => self.servers.handle(&name, &caller, request).await,
                 None => self.servers.unknown_server(),
@@ -91,7 +100,9 @@ mod tests {
             ("/mcp/a/b", Some("a/b")),
         ];
         for (path, name) in cases {
-            assert_eq!(name_in(path), name, "{path}");
+            assert_eq!(name_in(path, None), name, "{path}");
+            assert_eq!(name_in(path, Some("r")), name.or(Some("r")), "{path}");
         }
+        assert_eq!(name_in("/", Some("r")), Some("r"));
     }
 }

@@ -28,6 +28,8 @@ pub struct Site {
     pub gates: Vec<Arc<Gate>>,
     /// The first server that runs simulations, where there is one.
     pub simulation: Option<String>,
+    /// The server that answers at `/` and `/mcp` as well.
+    pub root: Option<String>,
 }
 
 /// Makes one of the faces, where there is something behind it.
@@ -89,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_second_claim_on_a_path_names_both_claimants() {
-        let health = health::of(Vec::new());
+        let health = health::of(Vec::new(), None, false);
         let routes = table(std::slice::from_ref(&health)).unwrap();
         assert!(routes.find("/health").is_some() && routes.find("/health/x").is_none());
         let clash = table(&[Arc::clone(&health), health]).map(drop).unwrap_err();

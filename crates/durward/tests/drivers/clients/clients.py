@@ -141,8 +141,9 @@ async def steps(kind, way):
         except asyncio.CancelledError:
             seen["cancelled"] = True
         try:
-            await client.call("echo", {"message": "/forbidden/x"})
-            seen["refused"] = None
+            said = await client.call("echo", {"message": "/forbidden/x"})
+            # LangChain hands a failed tool's text to the model instead of raising.
+            seen["refused"] = said if said.startswith("refused") else None
         except Exception as error:
             seen["refused"] = str(error)
         seen["after"] = await client.call("echo", {"message": "y"})

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Need;
 use crate::support::guarded::{Place, end, line};
+use crate::support::refusals::{refusal_text, told};
 use crate::support::serving::{
     Served, call, modern_call, modern_headers, read_head, write_request,
 };
@@ -120,11 +121,11 @@ pub(super) fn an_unfit_answer_of_a_person_is_told_as_such() -> Need {
     let answer: Value = line(&mut client);
     assert_eq!(answer["id"].to_string(), id, "{answer}");
     end(client);
-    let reason = answer["error"]["data"]["reason"].as_str();
+    let reason = told(&answer)["reason"].as_str();
     if reason != Some("approval_unfit") {
         return Err(format!("another reason: {answer}"));
     }
-    let message = answer["error"]["message"].as_str().unwrap();
+    let message = refusal_text(&answer);
     if message.contains("declared") {
         return Err(format!(
             "the client is said to have not declared it: {message}"

@@ -11,12 +11,14 @@ const MODERN_META: &str = r#""io.modelcontextprotocol/clientCapabilities":{"elic
 /// - `{meta}`: what the era adds at the end of a request's `params`: in the Modern era its `_meta`.
 /// - `{meta+token}`: the same with the progress token `p`, in both eras; `{meta+sent}`: as the server sees it.
 /// - `{echoed:X}`: the result that says X back.
+/// - `{refused|TEXT|MEMBERS|}`: the result of a refused tool call.
 /// - `{done}`: what the era adds at the end of a result of the row's mock; `{done+cached}`: of a list;
 ///   `{asks}`: of a result that asks the client; `{inside}` and `{complete}`: in one of the built-in server.
 /// - `{id:X}`: the id of a request as the server sees it: the client's spelling over stdio, a number of
 ///   ours over HTTP, where clients may share a server.
 pub(crate) fn fill(text: &str, row: &Row, cell: Cell) -> String {
-    let text = &stated(&echoed(&said(text, row, cell), row, cell), cell);
+    let text = &refused(&said(text, row, cell), cell);
+    let text = &stated(&echoed(text, row, cell), cell);
     let modern = cell.era == Era::Modern;
     let meta = |members: &str| match (modern, members) {
         (true, "") => format!(r#","_meta":{{{MODERN_META}}}"#),
@@ -96,6 +98,32 @@ fn echoed(text: &str, row: &Row, cell: Cell) -> String {
             }
         }
     })
+}
+
+/// `{refused|TEXT|MEMBERS|}` in the words of the cell's era. Where the tool has an output schema, as those of the
+/// built-in server have, or is not named, what is said of the refusal is in `_meta`.
+fn refused(text: &str, cell: Cell) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("{refused|") {
+        let (inner, after) = behind.split_once("|}").expect("{refused|…|} is closed");
+        let (said, members) = inner.split_once('|').expect("TEXT|MEMBERS");
+        let content = format!(r#""content":[{{"text":"{said}","type":"text"}}],"isError":true"#);
+        let is_typed = cell.peer == Peer::Builtin && members.contains(r#""tool_name":"echo""#);
+        let complete = match cell.era {
+            Era::Legacy => "",
+            Era::Modern => r#","resultType":"complete""#,
+        };
+        out.push_str(before);
+        out.push_str(&if is_typed || members.contains(r#""tool_name":null"#) {
+            format!(r#"{{"_meta":{{"durward/refusal":{{{members}}}}},{content}{complete}}}"#)
+        } else {
+            format!(r#"{{{content}{complete},"structuredContent":{{{members}}}}}"#)
+        });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// What a tool does is inferred from its name, and stated by a server that is built in: a decision about a

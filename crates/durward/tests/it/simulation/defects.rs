@@ -1,5 +1,6 @@
 //! What was wrong with the bridge, one test each; the numbers are those of its list of defects. Others stand elsewhere: 2, 27
-//! in the tests of `pbpk`; 12, 15 in `jobs`; 14, 18, 20, 29 in the walk over REST; 19, 28 in those of the journal.
+//! in the tests of `pbpk`; 12 in `jobs`; 14, 18, 20, 29 in the walk over REST; 16, 25 in `protocol`; 19, 28 in those of the
+//! journal. 30 said that the bridge's own tests failed: these run in every build.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -333,31 +334,6 @@ fn what_was_set_is_reset_and_what_was_loaded_is_forgotten() {
         "NotFound"
     );
     call(&mut client, "load_simulation", load());
-}
-
-#[test]
-fn a_plot_shows_the_curves_that_are_chosen() {
-    let place = place();
-    let mut client = client(&place);
-    call(&mut client, "load_simulation", load());
-    let name = run(&mut client, json!({}));
-    let told = call(
-        &mut client,
-        "plot_results",
-        json!({"resultsId": name, "outputs": [CURVE], "title": "One <curve>"}),
-    );
-    let svg = told["svg"].as_str().unwrap();
-    assert!(
-        svg.starts_with("<svg") && svg.contains("One &lt;curve&gt;"),
-        "{svg}"
-    );
-    assert_eq!(told["outputs"], json!([CURVE]));
-    let none = fails(
-        &mut client,
-        "plot_results",
-        json!({"resultsId": name, "outputs": ["nothing"]}),
-    );
-    assert_eq!(none["code"], "InvalidInput");
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! `builtin: simulation` as its clients meet it: the walks of real clients, the rules before it, and its jobs over a crash.
 
+mod bench;
+mod curves;
 mod defects;
 mod jobs;
+mod protocol;
 mod rules;
+mod setup;
 mod walks;
 
 use std::fs;

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::{client, load, place};
 use crate::support::guarded::{LATEST, end};
+use crate::support::refusals::told;
 use crate::support::serving::Served;
 
 fn reason(client: &mut Client, tool: &str, arguments: Value) -> Option<String> {
     let reply = client.call_tool(tool, arguments).unwrap();
     let error: Value = serde_json::from_str(reply.line()).unwrap();
-    error["error"]["data"]["reason"].as_str().map(str::to_owned)
+    told(&error)["reason"].as_str().map(str::to_owned)
 }
 
 #[test]
@@ -20,15 +21,20 @@ fn a_rule_refuses_a_large_cohort_and_a_costly_run_and_lets_small_ones_pass() {
     let place = place();
     place.write_policy(
         r#"{"rules":[
-            {"id":"large","effect":"deny","conditions":{"when":"cohort_size != null && int(cohort_size) >= 10000"}},
-            {"id":"costly","effect":"deny","conditions":{"when":"estimated_cost != null && int(estimated_cost) > 1000000"}},
+            {"id":"large","effect":"deny","conditions":{"when":"cohort_size != null && cohort_size >= 10000"}},
+            {"id":"costly","effect":"deny","conditions":{"when":"estimated_cost != null && estimated_cost > 1000000"}},
             {"id":"weight","effect":"deny","conditions":{"when":"parameters != null && parameters.exists(p, p.endsWith('Weight'))"}},
             {"id":"all","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
     );
     let mut client = client(&place);
-    assert_eq!(reason(&mut client, "load_simulation", load()), None);
     let run = |size: u64| json!({"simulationId": "sim", "cohort": {"size": size}, "confirm": true});
     let tool = "run_population_simulation";
+    // What is not loaded yet has no known cost, which counts against the call.
+    assert_eq!(
+        reason(&mut client, tool, run(1)).as_deref(),
+        Some("undecidable")
+    );
+    assert_eq!(reason(&mut client, "load_simulation", load()), None);
     // Two states over 2,880 minutes: 5,760 for each individual.
     assert_eq!(reason(&mut client, tool, run(100)), None);
     assert_eq!(
@@ -54,9 +60,10 @@ fn a_rule_refuses_a_large_cohort_and_a_costly_run_and_lets_small_ones_pass() {
     let sized: Vec<&Value> = journal
         .decisions()
         .into_iter()
-        .filter(|d| d["cohort_size"] == "100")
+        .filter(|d| d["cohort_size"] == 100)
         .collect();
     assert_eq!(sized.len(), 1);
+    assert_eq!(sized[0]["estimated_cost"], 576_000);
     assert_eq!(sized[0]["simulation"], "sim");
     assert!(
         sized[0]["simulation_model"]
@@ -64,6 +71,55 @@ fn a_rule_refuses_a_large_cohort_and_a_costly_run_and_lets_small_ones_pass() {
             .unwrap()
             .ends_with("two_compartment.xml")
     );
+    // The journal has what the rules looked at: a replay decides the same.
+    let replayed = place.durward(&[
+        "--config",
+        "durward.yaml",
+        "--state-dir",
+        "state",
+        "policy",
+        "replay",
+        "--policy",
+        "policy.json",
+    ]);
+    let said = String::from_utf8_lossy(&replayed.stdout);
+    assert!(replayed.status.success(), "{replayed:?}");
+    assert!(said.contains("0 changed"), "{said}");
+}
+
+#[test]
+fn a_number_that_is_stated_by_hand_has_to_be_one() {
+    let place = place();
+    place.write_policy(r#"{"rules":[{"id":"all","effect":"allow","conditions":{"when":"cohort_size != null && cohort_size < 10"}}]}"#);
+    let explained = |fact: &str| {
+        place.durward(&[
+            "--config",
+            "durward.yaml",
+            "policy",
+            "explain",
+            "--policy",
+            "policy.json",
+            "--tool",
+            "run",
+            "--fact",
+            fact,
+        ])
+    };
+    let said = |fact: &str| String::from_utf8(explained(fact).stdout).unwrap();
+    assert!(
+        said("cohort_size=9").contains("allow"),
+        "{}",
+        said("cohort_size=9")
+    );
+    assert!(
+        said("cohort_size=10").contains("deny"),
+        "{}",
+        said("cohort_size=10")
+    );
+    let wrong = explained("cohort_size=many");
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    let wrong = String::from_utf8(wrong.stderr).unwrap();
+    assert!(wrong.contains("cohort_size is a whole number"), "{wrong}");
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use serde_json::{Value, json};
+
 use super::place;
 use crate::support::components::{self, repository};
-use crate::support::guarded::binary;
+use crate::support::guarded::{Place, binary};
 use crate::support::serving::Served;
 
 fn driver(python: PathBuf, way: &str, golden: &str) -> Command {
@@ -16,6 +18,31 @@ fn driver(python: PathBuf, way: &str, golden: &str) -> Command {
         .arg(way)
         .arg(tests.join("it/simulation/golden").join(golden));
     command
+}
+
+/// The command that serves the place's models over stdio.
+fn words(place: &Place) -> Vec<String> {
+    let mut args = place.run_args(&[], &[]);
+    args.pop();
+    args.push("pbpk".to_owned());
+    let at = args.iter().position(|arg| arg == "--no-config").unwrap();
+    args.splice(at..=at, ["--config".to_owned(), "durward.yaml".to_owned()]);
+    args.insert(0, binary().to_owned());
+    args
+}
+
+/// The walk of the TypeScript SDK, of the line 1 or 2.
+fn typescript(version: &str, way: &Value) -> Option<Command> {
+    let (node, packages) = (components::node()?, components::client_packages()?);
+    let tests = repository().join("crates/durward/tests");
+    let mut command = Command::new(node);
+    command
+        .arg(tests.join("drivers/simulation.mjs"))
+        .arg(packages)
+        .arg(version)
+        .arg(tests.join("it/simulation/golden/mcp.json"))
+        .arg(way.to_string());
+    Some(command)
 }
 
 #[track_caller]
@@ -35,13 +62,8 @@ fn fastmcp_over_stdio() {
         return;
     };
     let place = place();
-    let mut args = place.run_args(&[], &[]);
-    args.pop();
-    args.push("pbpk".to_owned());
-    let at = args.iter().position(|arg| arg == "--no-config").unwrap();
-    args.splice(at..=at, ["--config".to_owned(), "durward.yaml".to_owned()]);
     let mut command = driver(python, "mcp-stdio", "mcp.json");
-    command.arg(binary()).args(args);
+    command.args(words(&place));
     walked(
         command
             .current_dir(&place.dir)
@@ -58,6 +80,29 @@ fn fastmcp_over_http() {
     let served = Served::start_configured(place());
     let url = format!("http://{}/mcp/pbpk", served.address);
     walked(driver(python, "mcp-http", "mcp.json").arg(url));
+}
+
+#[test]
+fn the_typescript_sdk_over_stdio() {
+    let place = place();
+    let Some(mut command) = typescript("1", &json!(words(&place))) else {
+        return;
+    };
+    command
+        .current_dir(&place.dir)
+        .env("XDG_RUNTIME_DIR", place.runtime());
+    walked(&mut command);
+    assert!(place.journal().operations().len() > 20);
+}
+
+#[test]
+fn the_typescript_sdk_over_http() {
+    let served = Served::start_configured(place());
+    let url = json!(format!("http://{}/mcp/pbpk", served.address));
+    let Some(mut command) = typescript("2", &url) else {
+        return;
+    };
+    walked(&mut command);
 }
 
 #[test]

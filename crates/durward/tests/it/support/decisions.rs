@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::components::repository;
+use super::refusals::{refusal_text, told};
 use super::world::World;
 
 /// One table: one server under every policy.
@@ -166,8 +167,8 @@ fn fill(value: &Value, trick: Option<&Value>, world: &World) -> Value {
 }
 
 impl Case {
-    /// Compares an answer from outside (a JSON-RPC error object, or a result) with the expectation.
-    pub fn judge(&self, answer: Result<&Value, &Value>) -> Result<(), String> {
+    /// Compares an answer from outside with the expectation.
+    pub fn judge(&self, answer: &Value) -> Result<(), String> {
         let complain = |what: String| {
             let Self {
                 origin,
@@ -183,28 +184,26 @@ impl Case {
                 decision.label()
             ))
         };
-        let refused = answer.err().filter(|error| error["code"] == -32001);
+        let data = told(answer);
+        let refused = (!data["reason"].is_null()).then_some(answer);
         match (self.decision, refused) {
             (Decision::Allow, None) => {}
-            (Decision::Allow, Some(error)) => return complain(format!("got {error}")),
+            (Decision::Allow, Some(answer)) => return complain(format!("got {answer}")),
             (_, None) => return complain("but the server answered".to_owned()),
-            (decision, Some(error)) => {
-                let data = &error["data"];
+            (decision, Some(answer)) => {
                 let rule = self
                     .rule
                     .as_deref()
                     .is_none_or(|rule| data["final_rule"] == rule);
                 let tool = data["tool_name"] == self.tool.as_str();
-                let said = error["message"]
-                    .as_str()
-                    .is_some_and(|message| !message.is_empty());
+                let said = !refusal_text(answer).is_empty();
                 if data["decision"] != decision.label() || !rule || !tool || !said {
-                    return complain(format!("got {error}"));
+                    return complain(format!("got {answer}"));
                 }
             }
         }
         match (&self.contains, answer) {
-            (Some(text), Ok(result)) if result.to_string().contains(text.as_str()) => Ok(()),
+            (Some(text), _) if answer["result"].to_string().contains(text.as_str()) => Ok(()),
             (Some(text), _) => complain(format!("the answer does not hold {text:?}: {answer:?}")),
             (None, _) => Ok(()),
         }

@@ -7,6 +7,7 @@ pub(crate) mod components;
 pub(crate) mod decisions;
 pub(crate) mod guarded;
 pub(crate) mod raised;
+pub(crate) mod refusals;
 pub(crate) mod served;
 pub(crate) mod serving;
 pub(crate) mod web;

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -105,8 +106,20 @@ impl Served {
         Self::spawn(place, &[before, &serve, &rest, limits, flags].concat())
     }
 
-    fn spawn(place: Place, args: &[&str]) -> Self {
-        let mut process = Command::new(binary())
+    /// Serves what the place's `durward.yaml` names, by this program.
+    pub fn start_program(place: Place, program: &Path) -> Self {
+        let before = ["--config", "durward.yaml", "--state-dir", "state", "serve"];
+        let rest = ["--policy", "policy.json", "--listen", "127.0.0.1:0"];
+        Self::spawn_program(place, program, &[&before[..], &rest, &LIMITS].concat())
+    }
+
+    /// Starts what serves with these words, and waits until it listens.
+    pub fn spawn(place: Place, args: &[&str]) -> Self {
+        Self::spawn_program(place, Path::new(binary()), args)
+    }
+
+    fn spawn_program(place: Place, program: &Path, args: &[&str]) -> Self {
+        let mut process = Command::new(program)
             .args(args)
             .current_dir(&place.dir)
             .env("XDG_RUNTIME_DIR", place.runtime())
@@ -117,7 +130,14 @@ impl Served {
             .unwrap();
         let mut line = String::new();
         let stdout = process.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let mut stdout = BufReader::new(stdout);
+        while !line.contains("listening at") {
+            line.clear();
+            assert!(
+                stdout.read_line(&mut line).unwrap() > 0,
+                "it does not listen"
+            );
+        }
         let address = line.trim().rsplit('/').next().unwrap().parse();
         let address = address.unwrap_or_else(|_| panic!("no address: {line:?}"));
         Self {

@@ -1,7 +1,10 @@
 //! Credentials and sessions.
 
 use super::OpId;
+use super::event::EndReason;
 use super::members::Members;
+use super::operation::Status;
+use crate::label::Label;
 
 /// The claims of a token that are not secret. Class: plain. The token itself is class never.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,13 +23,13 @@ pub struct Oidc<'a> {
     pub token_iat: Option<i64>,
 }
 
-/// A record about credentials or a session: `token_invalid`, `token_refreshed`, `session_started`, `session_ended`…
-#[derive(Debug, Clone, Copy, Default)]
+/// A record about credentials or a session.
+#[derive(Debug, Clone, Copy)]
 pub struct Auth<'a> {
     /// What happened.
-    pub event: &'a str,
+    pub event: Label,
     /// `Success` or `Failure`.
-    pub status: Option<&'a str>,
+    pub status: Option<Status>,
     /// The call during which it happened, where there is one.
     pub op: Option<OpId>,
     /// Whose credentials.
@@ -42,20 +45,39 @@ pub struct Auth<'a> {
     /// The token's claims.
     pub oidc: Option<Oidc<'a>>,
     /// The closed label of the reason.
-    pub reason: Option<&'a str>,
+    pub reason: Option<Label>,
     /// A sentence for people; never a credential.
     pub message: Option<&'a str>,
-    /// How a session ended: `normal`, `timeout`, `error`, `auth_expired`, `session_binding_violation`,
-    /// `shutdown`, `server_removed`.
-    pub end_reason: Option<&'a str>,
+    /// How a session ended.
+    pub end_reason: Option<EndReason>,
     /// How many alike this record stands for, when refusals are coalesced.
     pub coalesced: Option<u64>,
 }
 
 impl Auth<'_> {
+    /// A record that says no more than what happened.
+    #[must_use]
+    pub fn of(event: impl Into<Label>) -> Self {
+        Self {
+            event: event.into(),
+            status: None,
+            op: None,
+            subject_id: None,
+            bound_session_id: None,
+            mcp_session_id: None,
+            request_id: None,
+            method: None,
+            oidc: None,
+            reason: None,
+            message: None,
+            end_reason: None,
+            coalesced: None,
+        }
+    }
+
     pub(super) fn write(&self, members: &mut Members<'_>) {
-        members.text("event", self.event);
-        members.maybe("status", self.status);
+        members.text("event", self.event.as_str());
+        members.maybe("status", self.status.map(Status::name));
         if let Some(op) = self.op {
             members.op("op", op);
         }
@@ -67,9 +89,9 @@ impl Auth<'_> {
         if let Some(oidc) = self.oidc {
             members.object("oidc", |inner| oidc.write(inner));
         }
-        members.maybe("reason", self.reason);
+        members.maybe("reason", self.reason.map(Label::as_str));
         members.maybe("message", self.message);
-        members.maybe("end_reason", self.end_reason);
+        members.maybe("end_reason", self.end_reason.map(EndReason::label));
         members.number(
             "coalesced",
             self.coalesced.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),

@@ -1,20 +1,23 @@
 //! Changes of configuration and policy.
 
+use super::event::{Component, ConfigEvent};
 use super::members::Members;
+use crate::effect::Effect;
+use crate::label::Label;
 
-/// A record about configuration or policy: `created`, `loaded`, `updated`, `manual_change_detected`, `validation_failed`.
-#[derive(Debug, Clone, Copy, Default)]
+/// A record about configuration or policy.
+#[derive(Debug, Clone, Copy)]
 pub struct Config<'a> {
     /// What happened.
-    pub event: &'a str,
-    /// What it happened to: `configuration` or `policy`.
-    pub component: Option<&'a str>,
+    pub event: ConfigEvent,
+    /// What it happened to: the configuration or the policy.
+    pub component: Option<Component>,
     /// The version now.
     pub version: Option<&'a str>,
     /// The version before.
     pub previous_version: Option<&'a str>,
-    /// What sort of change.
-    pub change_type: Option<&'a str>,
+    /// What asked for the change.
+    pub change_type: Option<Label>,
     /// The file.
     pub path: Option<&'a str>,
     /// Where the change came from.
@@ -24,23 +27,41 @@ pub struct Config<'a> {
     /// The rule concerned.
     pub rule_id: Option<&'a str>,
     /// That rule's effect.
-    pub effect: Option<&'a str>,
+    pub effect: Option<Effect>,
     /// A sentence for people.
     pub message: Option<&'a str>,
 }
 
 impl Config<'_> {
+    /// A record that says no more than what happened.
+    #[must_use]
+    pub fn of(event: ConfigEvent) -> Self {
+        Self {
+            event,
+            component: None,
+            version: None,
+            previous_version: None,
+            change_type: None,
+            path: None,
+            source: None,
+            checksum: None,
+            rule_id: None,
+            effect: None,
+            message: None,
+        }
+    }
+
     pub(super) fn write(&self, members: &mut Members<'_>) {
-        members.text("event", self.event);
-        members.maybe("component", self.component);
+        members.text("event", self.event.label());
+        members.maybe("component", self.component.map(Component::label));
         members.maybe("version", self.version);
         members.maybe("previous_version", self.previous_version);
-        members.maybe("change_type", self.change_type);
+        members.maybe("change_type", self.change_type.map(Label::as_str));
         members.maybe("path", self.path);
         members.maybe("source", self.source);
         members.maybe("checksum", self.checksum);
         members.maybe("rule_id", self.rule_id);
-        members.maybe("effect", self.effect);
+        members.maybe("effect", self.effect.map(Effect::label));
         members.maybe("message", self.message);
     }
 }

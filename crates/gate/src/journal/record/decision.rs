@@ -4,6 +4,8 @@ use super::members::{Members, push_text};
 use super::{Digest, Micros, OpId};
 use crate::effect::Effect;
 use crate::facts::Value;
+use crate::label::Label;
+use crate::reason::Reason;
 
 /// One path argument: its part in the call and the places it may lead to. Class: plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +45,8 @@ pub struct Decision<'a> {
     pub op: OpId,
     /// The verdict.
     pub decision: Effect,
-    /// The closed label of the reason.
-    pub reason: Option<&'a str>,
+    /// Why the call was refused.
+    pub reason: Option<Reason>,
     /// The rule that decided: an id, `default`, `built_in_protected_path`, `rate_limit_breach`…
     pub final_rule: Option<&'a str>,
     /// The rules that matched, in the policy's order; the one that decided is among them.
@@ -87,7 +89,7 @@ pub struct Decision<'a> {
     /// Who asks whom: `to_server` or `to_client`.
     pub direction: Option<&'a str>,
     /// Protocol era.
-    pub era: Option<&'a str>,
+    pub era: Option<Label>,
     /// The policy's version.
     pub policy_version: Option<&'a str>,
     /// Digest of the policy in force, as the policy states it.
@@ -126,7 +128,7 @@ impl Decision<'_> {
         members.text("event", "policy_decision");
         members.op("op", self.op);
         members.text("decision", self.decision.label());
-        members.maybe("reason", self.reason);
+        members.maybe("reason", self.reason.map(Reason::label));
         members.maybe("final_rule", self.final_rule);
         members.each("matched_rules", self.matched_rules, MatchedRule::push);
         if self.matched_rules_omitted > 0 {
@@ -153,7 +155,7 @@ impl Decision<'_> {
         members.list("side_effects", self.side_effects);
         members.list("operations", self.operations);
         members.maybe("direction", self.direction);
-        members.maybe("era", self.era);
+        members.maybe("era", self.era.map(Label::as_str));
         members.maybe("policy_version", self.policy_version);
         members.maybe("policy_digest", self.policy_digest);
         if let Some(micros) = self.policy_eval_us {

@@ -10,6 +10,7 @@
 mod auth;
 mod config;
 mod decision;
+mod event;
 mod members;
 mod operation;
 mod system;
@@ -21,6 +22,7 @@ use serde::{Serialize, Serializer};
 pub use auth::{Auth, Oidc};
 pub use config::Config;
 pub use decision::{Decision, MatchedRule, RecordedFact, RecordedPath};
+pub use event::{AuthEvent, Component, ConfigEvent, EndReason, JournalEvent, Level, SystemEvent};
 pub use operation::{Operation, RecordedAttempt, ResponseSummary, Stages, Status, Usage};
 pub use system::System;
 

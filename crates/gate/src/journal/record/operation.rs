@@ -1,7 +1,11 @@
 //! What became of a call.
 
+use std::sync::Arc;
+
 use super::members::{Members, push_object};
 use super::{Digest, Micros, OpId};
+use crate::label::Label;
+use crate::peer::Transport;
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,7 +77,7 @@ pub struct RecordedAttempt<'a> {
     /// How it ended.
     pub status: Status,
     /// The closed label of the reason.
-    pub reason: Option<&'a str>,
+    pub reason: Option<Label>,
     /// How long it took.
     pub duration_us: Micros,
 }
@@ -130,13 +134,13 @@ pub struct Operation<'a> {
     /// The protocol's error number.
     pub error_code: Option<i64>,
     /// The closed label of the outcome's reason.
-    pub reason: Option<&'a str>,
+    pub reason: Option<Label>,
     /// Which client program asked.
     pub client_id: Option<&'a str>,
     /// Which server answered.
     pub backend_id: Option<&'a str>,
-    /// How it was reached: `stdio`, `http` or `builtin`.
-    pub transport: Option<&'a str>,
+    /// How it was reached.
+    pub transport: Option<Transport>,
     /// The reply.
     pub response_summary: Option<ResponseSummary>,
     /// From the first byte of the request to the last of the reply.
@@ -153,6 +157,8 @@ pub struct Operation<'a> {
     pub attempts_omitted: u64,
     /// What was used.
     pub usage: Usage,
+    /// The rules of the inspection that found something in the reply, each with how often.
+    pub inspected: &'a [Arc<str>],
 }
 
 impl Operation<'_> {
@@ -166,10 +172,10 @@ impl Operation<'_> {
         members.maybe("method", self.method);
         members.maybe("tool_name", self.tool_name);
         members.number("error_code", self.error_code);
-        members.maybe("reason", self.reason);
+        members.maybe("reason", self.reason.map(Label::as_str));
         members.maybe("client_id", self.client_id);
         members.maybe("backend_id", self.backend_id);
-        members.maybe("transport", self.transport);
+        members.maybe("transport", self.transport.map(Transport::label));
         if let Some(summary) = self.response_summary {
             members.object("response_summary", |inner| summary.write(inner));
         }
@@ -184,6 +190,7 @@ impl Operation<'_> {
         if self.usage != Usage::default() {
             members.object("usage", |inner| self.usage.write(inner));
         }
+        members.each_text("inspected", self.inspected.iter().map(AsRef::as_ref));
     }
 }
 
@@ -192,7 +199,7 @@ impl RecordedAttempt<'_> {
         push_object(out, |members| {
             members.text("peer", attempt.peer);
             members.text("status", attempt.status.name());
-            members.maybe("reason", attempt.reason);
+            members.maybe("reason", attempt.reason.map(Label::as_str));
             members.micros("duration_us", attempt.duration_us);
         });
     }
@@ -237,6 +244,9 @@ impl ResponseSummary {
 }
 
 impl Status {
+    /// All, in the order of the reference page.
+    pub const ALL: [Self; 4] = [Self::Success, Self::Failure, Self::Cancelled, Self::Aborted];
+
     /// As it stands in the journal.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -1,22 +1,24 @@
 //! The program itself.
 
 use super::OpId;
+use super::event::{Component, Level};
 use super::members::Members;
+use crate::label::Label;
 
 /// A record about the program: start, stop, a child that died, a backend that is gone. The events of the journal itself
-/// (`segment_opened`, `segment_closed`, `segment_retired`, `checkpoint`) are refused here.
-#[derive(Debug, Clone, Copy, Default)]
+/// ([`JournalEvent`](super::JournalEvent)) are refused here.
+#[derive(Debug, Clone, Copy)]
 pub struct System<'a> {
     /// What happened.
-    pub event: &'a str,
-    /// `info`, `warning` or `error`.
-    pub level: Option<&'a str>,
+    pub event: Label,
+    /// How grave it is.
+    pub level: Option<Level>,
     /// The part of the program.
-    pub component: Option<&'a str>,
+    pub component: Option<Component>,
     /// A sentence for people.
     pub message: Option<&'a str>,
     /// The closed label of the reason.
-    pub reason: Option<&'a str>,
+    pub reason: Option<Label>,
     /// The sort of error.
     pub error_type: Option<&'a str>,
     /// The error in words.
@@ -38,12 +40,33 @@ pub struct System<'a> {
 }
 
 impl System<'_> {
+    /// A record that says no more than what happened.
+    #[must_use]
+    pub fn of(event: impl Into<Label>) -> Self {
+        Self {
+            event: event.into(),
+            level: None,
+            component: None,
+            message: None,
+            reason: None,
+            error_type: None,
+            error_message: None,
+            op: None,
+            session_id: None,
+            backend_id: None,
+            tool_name: None,
+            definition_digest: None,
+            approved_digest: None,
+            exit_code: None,
+        }
+    }
+
     pub(super) fn write(&self, members: &mut Members<'_>) {
-        members.text("event", self.event);
-        members.maybe("level", self.level);
-        members.maybe("component", self.component);
+        members.text("event", self.event.as_str());
+        members.maybe("level", self.level.map(Level::label));
+        members.maybe("component", self.component.map(Component::label));
         members.maybe("message", self.message);
-        members.maybe("reason", self.reason);
+        members.maybe("reason", self.reason.map(Label::as_str));
         members.maybe("error_type", self.error_type);
         members.maybe("error_message", self.error_message);
         if let Some(op) = self.op {

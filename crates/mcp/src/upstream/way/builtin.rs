@@ -138,6 +138,7 @@ impl Link {
                     changes_tools: false,
                 });
             }
+            Some(Arrival::Found(found)) => return Incoming::Found(found),
             Some(Arrival::Reply(reply)) => Incoming::Response(Reply {
                 frame: reply.bytes,
                 id: reply.id,

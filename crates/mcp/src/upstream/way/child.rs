@@ -15,7 +15,7 @@ use wire::FrameEvent;
 use super::{Going, Peer, Reading};
 use crate::message::frames::UpstreamFault;
 use crate::message::splice::Marks;
-use crate::notes::Notes;
+use crate::notes::{Note, Notes};
 use crate::upstream::{Frame, Link, ServerCommand, frame_at, message_bytes_max};
 
 /// How often deadlines and notes are looked at, in milliseconds.
@@ -221,7 +221,7 @@ impl Driver {
             drop(tokio::time::timeout(Duration::from_millis(LEFT_BEHIND_MS), left_behind).await);
             let how = self.how_it_ended().await;
             self.link
-                .note("server_ended", &format!("the server ended: {how}"));
+                .note(Note::ServerEnded.with(format!("the server ended: {how}")));
         }
         self.link.end();
         self.stop().await;
@@ -262,10 +262,7 @@ impl Driver {
                 true
             }
             Some(FrameEvent::TooLong(head)) => {
-                self.link.note(
-                    "server_frame_too_long",
-                    "a frame of the server was longer than any that is taken and was dropped; limits.response_bytes raises the bound",
-                );
+                self.link.note(Note::ServerFrameTooLong.into());
                 self.link.fail_salvaged(&head, UpstreamFault::Oversize);
                 true
             }

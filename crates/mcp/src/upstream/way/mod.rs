@@ -90,6 +90,11 @@ pub trait Peer: Send + Sync {
         0
     }
 
+    /// Ready when [`Peer::epoch`] is another than this one; gives it. Never where it does not change.
+    fn reopened(&self, _since: u64) -> Going<'_, u64> {
+        Box::pin(std::future::pending())
+    }
+
     /// To be called now and then.
     fn tick(&self) {}
 

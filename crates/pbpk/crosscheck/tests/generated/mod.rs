@@ -32,6 +32,9 @@ struct File {
     formulas: String,
     parameters: String,
     rates: Vec<Vec<usize>>,
+    /// States on which the speed of a process from another state depends. Such a state may make more of itself, and then
+    /// 0 is a start that holds exactly and from which any rounding grows: two solvers need not agree.
+    catalysts: Vec<bool>,
 }
 
 impl File {
@@ -106,7 +109,10 @@ impl File {
         let text = match lot.below(8) {
             0 | 1 => "k*A".to_owned(),
             2 => "k*A/(m+A)".to_owned(),
-            3 => "k*A*B/(m+B)".to_owned(),
+            3 => {
+                self.catalysts[b - 1] = true;
+                "k*A*B/(m+B)".to_owned()
+            }
             4 => "k*A^2/(m^2+A^2)".to_owned(),
             5 => format!("k*A*(1+SIN({}*t))", lot.between(0.5, 5.0) * speed),
             6 => "MIN(k*A;k*m)*EXP(-A/(10+m))".to_owned(),
@@ -138,6 +144,7 @@ pub fn model(seed: u64) -> String {
     let mut file = File {
         next: states,
         rates: vec![Vec::new(); states],
+        catalysts: vec![false; states],
         ..File::default()
     };
     for _ in 0..states + lot.below(2 * states) {
@@ -151,7 +158,7 @@ pub fn model(seed: u64) -> String {
     let mut variables = String::new();
     for (i, rates) in file.rates.clone().iter().enumerate() {
         let start = if lot.below(3) == 0 {
-            0.0
+            if file.catalysts[i] { 0.01 } else { 0.0 }
         } else {
             lot.between(0.01, 100.0)
         };

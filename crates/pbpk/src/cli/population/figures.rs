@@ -12,14 +12,17 @@ use crate::population::{Plan, Population};
 const NUMBERS_MAX: usize = 4 << 20;
 
 /// The curves of one individual: a row of numbers for each time.
-struct Curves {
-    id: i64,
-    times: Vec<f64>,
-    values: Vec<f64>,
+pub(super) struct Curves {
+    pub(super) id: i64,
+    pub(super) times: Vec<f64>,
+    pub(super) values: Vec<f64>,
 }
 
 /// Calls `each` with every individual of a table of results that this program wrote.
-fn individuals(results: &Path, mut each: impl FnMut(&Curves) -> io::Result<()>) -> io::Result<()> {
+pub(super) fn individuals(
+    results: &Path,
+    mut each: impl FnMut(&Curves) -> io::Result<()>,
+) -> io::Result<()> {
     let mut current: Option<Curves> = None;
     let mut lines = BufReader::new(File::open(results)?).lines();
     lines.next().transpose()?;

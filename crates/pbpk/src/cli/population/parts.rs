@@ -17,10 +17,35 @@ pub(super) struct Parts {
     done: Vec<AtomicBool>,
 }
 
+/// A part of all parts, for one of several processes: those whose number leaves this remainder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shard {
+    index: usize,
+    count: usize,
+}
+
+impl Shard {
+    /// All parts.
+    pub(super) const WHOLE: Self = Self { index: 0, count: 1 };
+
+    /// Reads `I/N`, 1 to N.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (index, count) = text.split_once('/')?;
+        let (index, count): (usize, usize) = (index.parse().ok()?, count.parse().ok()?);
+        let index = index.checked_sub(1).filter(|i| *i < count)?;
+        Some(Self { index, count })
+    }
+
+    fn holds(self, part: usize) -> bool {
+        part % self.count == self.index
+    }
+}
+
 /// Names within the folder.
 const INPUTS: &str = "inputs.txt";
 const RESULTS: &str = "results.csv";
 const FAILURES: &str = "failures.csv";
+pub(super) const POPULATION: &str = "population.csv";
 /// Last line of a part, before its checksum.
 const CHECK: &str = "#checksum ";
 
@@ -37,7 +62,7 @@ impl Parts {
             return Err(Failure::misuse("--chunk must be at least 1".to_owned()));
         }
         let io = |e: io::Error| Failure::failed(format!("cannot use {}: {e}", folder.display()));
-        let wanted = format!("{inputs:016x}\n");
+        let wanted = format!("{inputs:016x}\n{individuals} {size}\n{head}");
         let noted = folder.join(INPUTS);
         match fs::read_to_string(&noted) {
             Ok(found) if found == wanted => {}
@@ -49,10 +74,14 @@ impl Parts {
                 return Err(Failure::misuse(message).with_hint("name another folder with --out"));
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                fs::write(&noted, wanted).map_err(io)?;
+                write_whole(&noted, wanted.as_bytes()).map_err(io)?;
             }
             Err(e) => return Err(io(e)),
         }
+        Ok(Self::found(folder, head, individuals, size))
+    }
+
+    fn found(folder: &Path, head: String, individuals: usize, size: usize) -> Self {
         let mut parts = Self {
             folder: folder.to_owned(),
             head,
@@ -64,7 +93,68 @@ impl Parts {
         parts.done = (0..individuals.div_ceil(size))
             .map(|part| AtomicBool::new(finished || parts.whole(part).is_some()))
             .collect();
+        parts
+    }
+
+    /// The parts of one run that lie in several folders, brought together in the first; the others keep theirs.
+    pub(super) fn gather(folder: &Path, others: &[PathBuf]) -> Result<Self, Failure> {
+        let io = |folder: &Path| {
+            let name = folder.display().to_string();
+            move |e: io::Error| Failure::failed(format!("cannot use {name}: {e}"))
+        };
+        let source = others.first().map_or(folder, PathBuf::as_path);
+        let noted = source.join(INPUTS);
+        let inputs = fs::read_to_string(&noted).map_err(|e| {
+            let message = format!("{} is no folder of a population run: {e}", source.display());
+            Failure::misuse(message)
+        })?;
+        for other in others.iter().map(PathBuf::as_path).chain([folder]) {
+            match fs::read_to_string(other.join(INPUTS)) {
+                Ok(found) if found == inputs => {}
+                Err(e) if e.kind() == io::ErrorKind::NotFound && other == folder => {
+                    fs::create_dir_all(folder).map_err(io(folder))?;
+                    write_whole(&folder.join(INPUTS), inputs.as_bytes()).map_err(io(folder))?;
+                }
+                Ok(_) => {
+                    let (a, b) = (source.display(), other.display());
+                    return Err(Failure::misuse(format!(
+                        "{a} and {b} hold results of different inputs (model, population, options or version)"
+                    )));
+                }
+                Err(e) => return Err(io(other)(e)),
+            }
+        }
+        let damaged = || Failure::failed(format!("{} is damaged", noted.display()));
+        let (_, rest) = inputs.split_once('\n').ok_or_else(damaged)?;
+        let (shape, head) = rest.split_once('\n').ok_or_else(damaged)?;
+        let (individuals, size) = shape.split_once(' ').ok_or_else(damaged)?;
+        let number = |text: &str| text.parse().ok().filter(|n| *n > 0).ok_or_else(damaged);
+        let parts = Self::found(folder, head.to_owned(), number(individuals)?, number(size)?);
+        for other in others {
+            parts.take_from(other).map_err(io(other))?;
+        }
         Ok(parts)
+    }
+
+    /// Copies what is not here yet and whole in another folder.
+    fn take_from(&self, other: &Path) -> io::Result<()> {
+        let there = Self::found(other, self.head.clone(), self.individuals, self.size);
+        for (part, done) in self.done.iter().enumerate() {
+            if !done.load(Ordering::Relaxed) && there.whole(part).is_some() {
+                write_whole(&self.name(part), &fs::read(there.name(part))?)?;
+                done.store(true, Ordering::Relaxed);
+            }
+        }
+        let people = POPULATION;
+        if !self.folder.join(people).exists() && other.join(people).exists() {
+            write_whole(&self.folder.join(people), &fs::read(other.join(people))?)?;
+        }
+        Ok(())
+    }
+
+    /// Numbers of the parts that are still to be run.
+    pub(super) fn missing(&self) -> Vec<usize> {
+        (0..self.count()).filter(|p| !self.is_done(*p)).collect()
     }
 
     /// How many parts there are.
@@ -72,16 +162,28 @@ impl Parts {
         self.done.len()
     }
 
-    /// How many of them are done.
-    pub(super) fn done(&self) -> usize {
-        let done = self.done.iter().filter(|d| d.load(Ordering::Relaxed));
-        done.count()
+    /// The parts of a shard: how many are done, and how many there are.
+    pub(super) fn done(&self, shard: Shard) -> (usize, usize) {
+        let own = (0..self.count()).filter(|p| shard.holds(*p));
+        own.fold((0, 0), |(done, all), part| {
+            (done + usize::from(self.is_done(part)), all + 1)
+        })
     }
 
-    pub(super) fn is_done(&self, part: usize) -> bool {
+    /// Whether a part is to be run by this shard.
+    pub(super) fn is_open(&self, part: usize, shard: Shard) -> bool {
+        shard.holds(part) && !self.is_done(part)
+    }
+
+    fn is_done(&self, part: usize) -> bool {
         self.done
             .get(part)
             .is_none_or(|d| d.load(Ordering::Relaxed))
+    }
+
+    /// How many individuals there are in all.
+    pub(super) fn individuals(&self) -> usize {
+        self.individuals
     }
 
     /// Rows of the population in a part.
@@ -103,17 +205,14 @@ impl Parts {
         sound.then(|| (results.to_owned(), failures.to_owned()))
     }
 
-    /// Writes a part under another name first, so that a part with its own name is whole.
+    /// Writes a part with its checksum.
     pub(super) fn write(&self, part: usize, results: &str, failures: &str) -> io::Result<()> {
         let body = format!("{results}#failures\n{failures}");
         let check = digest(&[body.as_bytes()]);
-        let name = self.name(part);
-        let beside = name.with_extension("tmp");
-        let mut file = File::create(&beside)?;
-        file.write_all(body.as_bytes())?;
-        writeln!(file, "{CHECK}{check:016x}")?;
-        file.sync_data()?;
-        fs::rename(&beside, &name)?;
+        write_whole(
+            &self.name(part),
+            format!("{body}{CHECK}{check:016x}\n").as_bytes(),
+        )?;
         if let Some(done) = self.done.get(part) {
             done.store(true, Ordering::Relaxed);
         }
@@ -150,6 +249,15 @@ impl Parts {
     }
 }
 
+/// Writes a file under another name first, so that a file with its own name is whole whatever happens.
+pub(super) fn write_whole(name: &Path, content: &[u8]) -> io::Result<()> {
+    let beside = name.with_extension(format!("{}.tmp", std::process::id()));
+    let mut file = File::create(&beside)?;
+    file.write_all(content)?;
+    file.sync_data()?;
+    fs::rename(&beside, name)
+}
+
 /// FNV-1a in 64 bits over all pieces, each with its length: finds damage and mistakes, not forgery.
 pub(super) fn digest(pieces: &[&[u8]]) -> u64 {
     let lengths = pieces.iter().map(|p| (p.len() as u64).to_le_bytes());
@@ -158,7 +266,12 @@ pub(super) fn digest(pieces: &[&[u8]]) -> u64 {
         .iter()
         .zip(&lengths)
         .flat_map(|(piece, length)| length.iter().chain(piece.iter()));
+    fnv(bytes.copied())
+}
+
+/// FNV-1a in 64 bits.
+pub(super) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }

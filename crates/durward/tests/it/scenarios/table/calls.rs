@@ -36,7 +36,7 @@ pub(crate) const ROWS: &[Row] = &[
             Receive(1),
         ],
         client: &[
-            r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32001,"message":"refused by the policy: rule \"no-echo\" denies this call","data":{"decision":"deny","final_rule":"no-echo","matched_rules":["tools","no-echo"],"path":null,"reason":"denied_by_rule","retryable":false,"tool_name":"echo"}}}"#,
+            r#"{"jsonrpc":"2.0","id":"a","result":{refused|refused by the policy: rule \"no-echo\" denies this call. The same call will be refused again: do something else, or tell the user what you need and why.|"decision":"deny","final_rule":"no-echo","matched_rules":["tools","no-echo"],"path":null,"reason":"denied_by_rule","retryable":false,"tool_name":"echo"|}}"#,
         ],
         journal: &[
             r#"decision 1 decision=deny final_rule=no-echo reason=denied_by_rule mcp_method=tools/call tool_name=echo direction=to_server request_id="a" resource_type=tool"#,
@@ -117,7 +117,7 @@ pub(crate) const ROWS: &[Row] = &[
             Receive(1),
         ],
         client: &[
-            r#"[{"jsonrpc":"2.0","id":"b","error":{"code":-32001,"message":"refused by the policy: no rule allows this call","data":{"decision":"deny","final_rule":"default","matched_rules":[],"path":null,"reason":"no_rule_allows","retryable":false,"tool_name":"sized"}}},{"jsonrpc":"2.0","id":70,"result":{}},{"jsonrpc":"2.0","id":71,"result":{echoed:one}}]"#,
+            r#"[{"jsonrpc":"2.0","id":"b","result":{refused|refused by the policy: no rule allows this call. The same call will be refused again: do something else, or tell the user what you need and why.|"decision":"deny","final_rule":"default","matched_rules":[],"path":null,"reason":"no_rule_allows","retryable":false,"tool_name":"sized"|}},{"jsonrpc":"2.0","id":70,"result":{}},{"jsonrpc":"2.0","id":71,"result":{echoed:one}}]"#,
         ],
         server_got: &[
             r#"{"jsonrpc":"2.0","id":{id:70},"method":"ping"}"#,

@@ -27,7 +27,7 @@ pub(crate) const ROWS: &[Row] = &[
         policy: ASK,
         script: &[Send(CALL), Person("deny"), Receive(1)],
         client: &[
-            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"refused: rule \"ask\" asks for a person's approval, and it was denied","data":{"decision":"hitl","final_rule":"ask","matched_rules":["ask"],"path":null,"reason":"approval_denied","retryable":false,"tool_name":"echo"}}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{refused|refused: rule \"ask\" asks for a person's approval, and it was denied. Do not repeat this call unless the user asks for it.|"decision":"hitl","final_rule":"ask","matched_rules":["ask"],"path":null,"reason":"approval_denied","retryable":false,"tool_name":"echo"|}}"#,
         ],
         journal: &[
             "decision 1 decision=hitl final_rule=ask reason=approval_denied mcp_method=tools/call tool_name=echo direction=to_server request_id=7 hitl_cache_hit=false hitl_channel=cli hitl_outcome=user_denied resource_type=tool",
@@ -92,7 +92,7 @@ pub(crate) const ROWS: &[Row] = &[
         ],
         client: &[
             FORM,
-            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"refused: rule \"ask\" asks for a person's approval, and it was denied","data":{"decision":"hitl","final_rule":"ask","matched_rules":["ask"],"path":null,"reason":"approval_denied","retryable":false,"tool_name":"echo"}}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{refused|refused: rule \"ask\" asks for a person's approval, and it was denied. Do not repeat this call unless the user asks for it.|"decision":"hitl","final_rule":"ask","matched_rules":["ask"],"path":null,"reason":"approval_denied","retryable":false,"tool_name":"echo"|}}"#,
         ],
         journal: &[
             "decision 1 decision=hitl final_rule=ask reason=approval_denied mcp_method=tools/call tool_name=echo direction=to_server request_id=7 hitl_cache_hit=false hitl_channel=client hitl_outcome=user_denied resource_type=tool",
@@ -140,7 +140,7 @@ pub(crate) const ROWS: &[Row] = &[
         ],
         client: &[
             FORM_RESULT,
-            r#"{"jsonrpc":"2.0","id":8,"error":{"code":-32001,"message":"refused: rule \"ask\" asks for a person's approval, and it was denied","data":{"decision":"hitl","final_rule":"ask","matched_rules":["ask"],"path":null,"reason":"approval_denied","retryable":false,"tool_name":"echo"}}}"#,
+            r#"{"jsonrpc":"2.0","id":8,"result":{refused|refused: rule \"ask\" asks for a person's approval, and it was denied. Do not repeat this call unless the user asks for it.|"decision":"hitl","final_rule":"ask","matched_rules":["ask"],"path":null,"reason":"approval_denied","retryable":false,"tool_name":"echo"|}}"#,
         ],
         journal: &[
             "decision 1 decision=hitl final_rule=ask reason=approval_denied mcp_method=tools/call tool_name=echo direction=to_server request_id=7 hitl_cache_hit=false hitl_channel=client hitl_outcome=user_denied resource_type=tool",

@@ -128,7 +128,7 @@ pub(crate) const ROWS: &[Row] = &[
         journal: &[
             "decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_elicitation direction=to_server request_id=7 resource_type=tool",
             "decision 2 decision=deny final_rule=no-questions reason=denied_by_rule mcp_method=elicitation/create direction=to_client request_id=7",
-            "operation 1 status=Failure reason=denied_by_rule method=tools/call tool_name=test_input_required_result_elicitation request_id=7 error_code=-32001",
+            "operation 1 status=Failure reason=denied_by_rule method=tools/call tool_name=test_input_required_result_elicitation request_id=7",
         ],
         lacks: &[NO_LEGACY_INPUT_REQUIRED, ASKS_NOTHING],
         ..PLAIN
@@ -151,7 +151,7 @@ pub(crate) const ROWS: &[Row] = &[
         journal: &[
             "decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_sampling direction=to_server request_id=7 resource_type=tool",
             "decision 2 decision=deny final_rule=no-questions reason=denied_by_rule mcp_method=sampling/createMessage direction=to_client request_id=7",
-            "operation 1 status=Failure reason=denied_by_rule method=tools/call tool_name=test_input_required_result_sampling request_id=7 error_code=-32001",
+            "operation 1 status=Failure reason=denied_by_rule method=tools/call tool_name=test_input_required_result_sampling request_id=7",
         ],
         lacks: &[NO_LEGACY_INPUT_REQUIRED, ASKS_NOTHING],
         ..PLAIN
@@ -174,7 +174,7 @@ pub(crate) const ROWS: &[Row] = &[
         journal: &[
             r#"decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_list_roots direction=to_server request_id=7 operations=["read"] resource_type=tool"#,
             "decision 2 decision=deny final_rule=no-questions reason=denied_by_rule mcp_method=roots/list direction=to_client request_id=7",
-            "operation 1 status=Failure reason=denied_by_rule method=tools/call tool_name=test_input_required_result_list_roots request_id=7 error_code=-32001",
+            "operation 1 status=Failure reason=denied_by_rule method=tools/call tool_name=test_input_required_result_list_roots request_id=7",
         ],
         lacks: &[NO_LEGACY_INPUT_REQUIRED, ASKS_NOTHING],
         ..PLAIN

@@ -17,6 +17,7 @@ use super::session::HttpSession;
 use crate::message::frames::{self, Failure, UpstreamFault as Fault};
 use crate::message::reply::{Reply, place};
 use crate::message::shapes;
+use crate::notes::Note;
 
 /// Most times that a message is sent again although it may have been worked on, where that does no harm.
 const RETRIES_MAX: u8 = 1;
@@ -37,8 +38,8 @@ pub enum Incoming {
     Response(Reply),
     /// There will be no answer. Nothing follows.
     Failed(Failure),
-    /// Something was dropped and is to be noted: an event's name and a sentence.
-    Odd(&'static str, &'static str),
+    /// Something was dropped and is to be noted, in these words.
+    Odd(Note, &'static str),
 }
 
 /// One message sent, and all that comes back on it. Dropped early it closes its connection: to a
@@ -200,7 +201,7 @@ impl Exchange {
             if alone || ours {
                 Incoming::Failed(Fault::Garbage.into())
             } else {
-                Incoming::Odd("server_garbage", "what the server sent is no message")
+                Incoming::Odd(Note::ServerGarbage, Note::ServerGarbage.sentence())
             }
         };
         let Ok(canonical) = shapes::of_server(&frame) else {
@@ -215,8 +216,8 @@ impl Exchange {
                 Incoming::Message(canonical.into_bytes())
             }
             Kind::Response { id: Some(id), .. } if !self.is_ours(&id.key()) => Incoming::Odd(
-                "server_answer_unknown",
-                "an answer to no call under way was dropped",
+                Note::ServerAnswerUnknown,
+                Note::ServerAnswerUnknown.sentence(),
             ),
             Kind::Response { id, is_error } => {
                 if !is_error {

@@ -181,6 +181,7 @@ async fn read(session: &HttpSession, outline: &Outline, mut reply: Reply) -> Res
             Fault::UnfitReply.because("its session id is given twice or is not fit for a header")
         })?;
         session.is_open(id, None);
+        session.has_opened();
     }
     if !outline.is_request() {
         // What little may follow is read, so that the connection can be used again.

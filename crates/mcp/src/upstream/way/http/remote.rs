@@ -14,7 +14,7 @@ use wire::Era;
 use super::{Exchange, HttpSession, HttpUpstream, Incoming as Came};
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::splice::Marks;
-use crate::notes::Notes;
+use crate::notes::{Note, Noted, Notes};
 use crate::upstream::exchange::{Incoming, Mailbox};
 use crate::upstream::link::{Link, note};
 use crate::upstream::way::{Going, Peer, Reading};
@@ -138,7 +138,7 @@ impl Peer for Remote {
         let exchange = self.session.carry(frame);
         let notes = Arc::clone(notes);
         handle.spawn(async move {
-            carry(exchange, |event, message| note(&notes, event, message)).await;
+            carry(exchange, |noted| note(&notes, noted)).await;
             drop(place);
         });
         Ok(())
@@ -156,7 +156,7 @@ impl Peer for Remote {
             // What the server says as soon as it hears of its client has a reader by then.
             self.listen(link).await;
             let exchange = self.session.carry(frame);
-            carry(exchange, |event, message| link.note(event, message)).await;
+            carry(exchange, |noted| link.note(noted)).await;
             self.session.hold_back(false);
             Ok(())
         })
@@ -178,6 +178,17 @@ impl Peer for Remote {
     /// Changes when the server opens the session again.
     fn epoch(&self) -> u64 {
         self.session.generation()
+    }
+
+    fn reopened(&self, since: u64) -> Going<'_, u64> {
+        let mut openings = self.session.openings();
+        Box::pin(async move {
+            match openings.wait_for(|count| *count != since).await {
+                Ok(count) => *count,
+                // The session holds the sender for as long as we are there.
+                Err(_) => since,
+            }
+        })
     }
 
     fn tick(&self) {
@@ -221,11 +232,11 @@ impl Drop for Remote {
 }
 
 /// Sends what has no answer.
-async fn carry(mut exchange: Exchange, note: impl Fn(&'static str, &str)) {
+async fn carry(mut exchange: Exchange, note: impl Fn(Noted<'_>)) {
     while let Some(incoming) = exchange.next().await {
         match incoming {
-            Came::Failed(failure) => note("client_message_lost", &lost(&failure)),
-            Came::Odd(event, message) => note(event, message),
+            Came::Failed(failure) => note(Note::ClientMessageLost.with(lost(&failure))),
+            Came::Odd(odd, message) => note(odd.with(message)),
             Came::Message(_) | Came::Response(_) => {}
         }
     }
@@ -261,8 +272,8 @@ impl Link {
             // Where it has ended otherwise before, the mailbox has that end.
             let incoming = match came {
                 Some(Came::Message(frame)) => self.on_own_message(number, &frame),
-                Some(Came::Odd(event, message)) => {
-                    self.note(event, message);
+                Some(Came::Odd(odd, message)) => {
+                    self.note(odd.with(message));
                     None
                 }
                 Some(Came::Response(reply)) => {
@@ -277,7 +288,7 @@ impl Link {
                     if failure.fault == UpstreamFault::EraMismatch {
                         let detail = failure.detail.as_deref();
                         let fault = failure.fault;
-                        self.note(fault.label(), detail.unwrap_or(fault.sentence()));
+                        self.note(Noted::of(fault, detail.unwrap_or(fault.sentence())));
                     }
                     Incoming::Fault(failure)
                 }),

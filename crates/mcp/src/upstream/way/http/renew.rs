@@ -55,6 +55,7 @@ pub(super) async fn renew(session: &HttpSession, generation: u64) -> Result<(), 
         let mut accepted = accepted.map_err(|fault| failure_of(&fault))?;
         drop(accepted.bytes(super::ERROR_BYTES_MAX).await);
     }
+    session.has_opened();
     Ok(())
 }
 

@@ -161,14 +161,17 @@ impl HttpSession {
         self.state().version = HeaderValue::from_str(version).ok();
     }
 
-    /// The server has opened the session.
+    /// The server has opened the session. Whoever waits for that hears of it by [`Self::has_opened`].
     pub(super) fn is_open(&self, session_id: Option<HeaderValue>, version: Option<&str>) {
         let mut state = self.state();
         state.session_id = session_id;
         if let Some(version) = version.and_then(|v| HeaderValue::from_str(v).ok()) {
             state.version = Some(version);
         }
-        drop(state);
+    }
+
+    /// The session can be used: what is sent from now on overtakes nothing.
+    pub(super) fn has_opened(&self) {
         self.opened.send_modify(|count| *count += 1);
     }
 

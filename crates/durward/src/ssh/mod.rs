@@ -1,8 +1,11 @@
-//! `durward ssh`: what becomes of a command, and the rules and hosts that decide it. Nothing is run.
+//! `durward ssh`: what becomes of a command, the rules and hosts that decide it, and serving the tools.
+
+mod serve;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use ::ssh::config::Person;
 use ::ssh::hosts::Hosts;
 use ::ssh::rules;
 use clap::{Args, Subcommand};
@@ -11,6 +14,7 @@ use gate::effect::Effect;
 use crate::failure::EXIT_CONFIGURATION;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
+pub use serve::Level;
 
 /// The command would be allowed, or the file is fine.
 const EXIT_ALLOWED: u8 = 0;
@@ -50,6 +54,19 @@ enum Command {
     Rules,
     /// Check a file of hosts
     Hosts(HostsArgs),
+    /// Serve the SSH tools over HTTP, with a built-in configuration
+    #[command(after_help = serve::HELP)]
+    Serve(serve::SshServeArgs),
+}
+
+impl SshArgs {
+    /// What `--debug` asks for, where it can be given.
+    pub fn level(&self) -> Option<Level> {
+        match &self.command {
+            Command::Serve(args) => Some(args.debug),
+            _ => None,
+        }
+    }
 }
 
 /// Arguments of `durward ssh check`.
@@ -86,13 +103,14 @@ enum HostsCommand {
 /// Runs the command; gives the exit code.
 pub fn run(args: &SshArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = match &args.command {
+        Command::Serve(args) => return serve::run(args, places.clone(), out, err),
         Command::Check(args) => check(args, places, out),
         Command::Rules => out
             .write_all(rules::policy().as_bytes())
             .map(|()| Ok(EXIT_ALLOWED)),
         Command::Hosts(HostsArgs {
             command: HostsCommand::Check { file },
-        }) => hosts(file, out),
+        }) => hosts(file, places, out),
     };
     match done {
         Ok(Ok(code)) => code,
@@ -148,8 +166,13 @@ fn check(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> io::Result<R
     Ok(Ok(code))
 }
 
-fn hosts(file: &Path, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
-    let hosts = match Hosts::read(file) {
+fn hosts(file: &Path, places: &Places, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
+    let person = Person {
+        home: places.home.clone().unwrap_or_default(),
+        user: places.user.clone(),
+        agent: crate::places::named_by("SSH_AUTH_SOCK"),
+    };
+    let hosts = match Hosts::read(file, &person) {
         Ok(hosts) => hosts,
         Err(fault) => return Ok(Err(fault.to_string())),
     };
@@ -169,6 +192,9 @@ fn hosts(file: &Path, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
             host.port,
             host.credential.proof.kind(),
         )?;
+    }
+    for (name, why) in hosts.unusable() {
+        writeln!(out, "{name}  cannot be used: {why}")?;
     }
     Ok(Ok(EXIT_ALLOWED))
 }

@@ -1,0 +1,337 @@
+//! What is looked for in requests and results, as the file says it.
+
+use std::sync::Arc;
+
+use gate::flow::OfServer;
+use gate::inspect::secrets::{self, SECRETS, Secret};
+use gate::inspect::{Action, Finds, Inspection, PATTERNS_MAX, RULES_MAX, Rule, pattern};
+use gate::labels::{Label, Labels};
+use gate::policy::document::nearest;
+
+use super::expand::Text;
+use super::fault::{Fault, Position};
+use super::section::Section;
+use super::server::Server;
+use super::settings::{Origin, Row, Warning};
+use super::values::{Choice, word};
+
+/// Longest name of a rule, in characters.
+const NAME_CHARS_MAX: usize = 64;
+
+/// Rules in the order of the file.
+#[derive(Debug, Clone, Default)]
+pub struct Inspect {
+    rules: Vec<Rule>,
+    at: Option<Position>,
+}
+
+impl Choice for Action {
+    const WORDS: &'static [(&'static str, Self)] = &Self::ALL;
+}
+
+/// Which messages are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum On {
+    Requests,
+    Results,
+    Both,
+}
+
+impl Choice for On {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("requests", Self::Requests),
+        ("results", Self::Results),
+        ("both", Self::Both),
+    ];
+}
+
+impl Inspect {
+    /// As the gate takes them.
+    pub fn for_gate(&self) -> Arc<Inspection> {
+        Arc::new(Inspection::new(self.rules.clone()))
+    }
+
+    /// What applies, where there is anything.
+    pub fn row(&self) -> Option<Row> {
+        let one = |rule: &Rule| format!("{} {}", rule.name, word(rule.action));
+        Some(Row {
+            key: "inspect",
+            value: self.rules.iter().map(one).collect::<Vec<_>>().join(", "),
+            origin: Origin::File(self.at?),
+        })
+    }
+}
+
+/// Reads the section.
+pub fn read(
+    top: &Section<'_>,
+    servers: &[Server],
+    warnings: &mut Vec<Warning>,
+) -> Result<Inspect, Fault> {
+    let sections = top.each("inspect", "inspect.*")?;
+    if sections.len() > RULES_MAX {
+        let found = sections.len();
+        let message = format!("has {found} rules, and may have {RULES_MAX}");
+        return Err(top.fault("inspect", message));
+    }
+    let mut inspect = Inspect {
+        rules: Vec::new(),
+        at: top.member("inspect").map(|member| member.at),
+    };
+    for (member, section) in sections {
+        let name = member.name.as_str();
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || !name.chars().all(fits) {
+            let shown: String = name.chars().take(NAME_CHARS_MAX).collect();
+            let message = format!("\"{}\" is no name of a rule", shown.escape_debug());
+            let hint = "write letters, digits, _ and -, at most 64: the name is shown in the place of what is masked";
+            return Err(Fault::new(member.at, message).hint(hint));
+        }
+        inspect.rules.push(rule(name, &section)?);
+    }
+    for rule in &inspect.rules {
+        for server in &rule.servers {
+            if !servers.iter().any(|known| known.name == *server) {
+                warnings.push(Warning {
+                    line: inspect.at.map(|at| at.line),
+                    message: format!(
+                        "inspect.{} is for the server \"{}\", and the file has none of this name",
+                        rule.name,
+                        server.escape_debug()
+                    ),
+                });
+            }
+        }
+    }
+    Ok(inspect)
+}
+
+fn rule(name: &str, section: &Section<'_>) -> Result<Rule, Fault> {
+    let finds = match (section.member("secrets"), section.member("patterns")) {
+        (Some(_), None) => Finds::Secrets(kinds(section)?),
+        (None, Some(_)) => Finds::Patterns(patterns(section)?),
+        (Some(_), Some(_)) => {
+            let message = "stands beside secrets; one rule looks for one of the two";
+            return Err(section.fault("patterns", message).hint("write two rules"));
+        }
+        (None, None) => {
+            let hint = "write secrets: all, or patterns: [\"REGULAR EXPRESSION\"]";
+            return Err(section
+                .own_fault("does not say what to look for")
+                .hint(hint));
+        }
+    };
+    let Some(action) = section.choice::<Action>("action")? else {
+        let hint = "write action: mask, deny, ask or label";
+        return Err(section.own_fault("does not say what to do").hint(hint));
+    };
+    let on = section.choice::<On>("on")?.map_or(On::Both, |on| on.value);
+    if action.value == Action::Ask && on != On::Requests {
+        let message = "is ask, and results cannot wait for a person yet";
+        let hint = "write on: requests beside it, or another action";
+        return Err(section.fault("action", message).hint(hint));
+    }
+    let labels = labels(section, "labels")?;
+    if action.value == Action::Label && labels.is_empty() {
+        let message = "is label, and there are no labels beside it";
+        let hint = "write labels: [untrusted], [private] or both";
+        return Err(section.fault("action", message).hint(hint));
+    }
+    let servers = section
+        .list("servers")?
+        .map_or_else(Vec::new, |list| list.value);
+    Ok(Rule {
+        name: name.into(),
+        finds,
+        requests: on != On::Results,
+        results: on != On::Requests,
+        servers: servers.into_iter().map(|text| text.value).collect(),
+        action: action.value,
+        labels,
+    })
+}
+
+fn kinds(section: &Section<'_>) -> Result<Vec<&'static Secret>, Fault> {
+    let known: Vec<&str> = SECRETS.iter().map(|kind| kind.name).collect();
+    let unknown = |text: &Text| {
+        let shown: String = text.written.chars().take(64).collect();
+        let message = format!(
+            "holds \"{}\", which is no kind of secret",
+            shown.escape_debug()
+        );
+        let hint = nearest(&text.value, &known).map_or_else(
+            || format!("write all, or a list of {}", known.join(", ")),
+            |near| format!("did you mean \"{near}\"?"),
+        );
+        section.fault("secrets", message).hint(hint)
+    };
+    if let Ok(Some(text)) = section.text("secrets") {
+        return match text.value.value.as_str() {
+            "all" => Ok(SECRETS.iter().collect()),
+            _ => Err(unknown(&text.value)),
+        };
+    }
+    let list = section
+        .list("secrets")?
+        .map_or_else(Vec::new, |list| list.value);
+    if list.is_empty() {
+        return Err(section
+            .fault("secrets", "is empty")
+            .hint("write all, or name kinds"));
+    }
+    let kind = |text: &Text| secrets::named(&text.value).ok_or_else(|| unknown(text));
+    list.iter().map(kind).collect()
+}
+
+fn patterns(section: &Section<'_>) -> Result<Vec<gate::inspect::Regex>, Fault> {
+    let list = section
+        .list("patterns")?
+        .map_or_else(Vec::new, |list| list.value);
+    if list.is_empty() {
+        let hint = "write patterns: [\"REGULAR EXPRESSION\"]";
+        return Err(section.fault("patterns", "is empty").hint(hint));
+    }
+    if list.len() > PATTERNS_MAX {
+        let message = format!("has {} patterns, and may have {PATTERNS_MAX}", list.len());
+        return Err(section.fault("patterns", message));
+    }
+    let one = |text: &Text| {
+        pattern(&text.value).map_err(|fault| {
+            let shown: String = text.written.chars().take(64).collect();
+            section.fault(
+                "patterns",
+                format!("holds \"{}\", which {fault}", shown.escape_debug()),
+            )
+        })
+    };
+    list.iter().map(one).collect()
+}
+
+/// The labels that a server's results get.
+pub fn labels_of(section: &Section<'_>) -> Result<OfServer, Fault> {
+    let one = |(tool, text, at): (String, Text, Position)| {
+        let read = |word: &str| match word.trim() {
+            "none" => Some(None),
+            word => Label::parse(word).map(Some),
+        };
+        let labels: Option<Vec<_>> = text.value.split('+').map(read).collect();
+        let shown: String = text.written.chars().take(64).collect();
+        let labels = labels.ok_or_else(|| {
+            let (tool, shown) = (tool.escape_debug(), shown.escape_debug());
+            let message = format!("tool_labels: \"{tool}\" is \"{shown}\", which is no label");
+            Fault::new(at, message).hint("write untrusted, private, untrusted+private or none")
+        })?;
+        Ok((tool, labels.into_iter().flatten().collect()))
+    };
+    Ok(OfServer {
+        all: labels(section, "labels")?,
+        tools: section
+            .map("tool_labels")?
+            .into_iter()
+            .map(one)
+            .collect::<Result<_, Fault>>()?,
+    })
+}
+
+/// A list of labels.
+pub fn labels(section: &Section<'_>, name: &str) -> Result<Labels, Fault> {
+    let list = section.list(name)?.map_or_else(Vec::new, |list| list.value);
+    let one = |text: &Text| {
+        Label::parse(&text.value).ok_or_else(|| {
+            let shown: String = text.written.chars().take(64).collect();
+            let message = format!("holds \"{}\", which is no label", shown.escape_debug());
+            section
+                .fault(name, message)
+                .hint("labels are untrusted and private")
+        })
+    };
+    list.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::read::settings;
+    use super::super::section::Reader;
+
+    /// What is wrong with an `inspect:` of these rules.
+    fn fault(rules: &str) -> String {
+        let reader = Reader {
+            variable: &|_| None,
+            base: Path::new("/etc"),
+            home: None,
+        };
+        let text = format!("inspect: {{ {rules} }}");
+        settings(&text, &reader).map_or_else(|fault| fault.to_string(), |_| "taken".to_owned())
+    }
+
+    #[test]
+    fn rules_that_cannot_be_are_refused_with_what_to_write() {
+        let cases = [
+            ("a: { secrets: all, action: mask }", "taken"),
+            (
+                r#"a: { patterns: ["\\bID-\\d+"], action: label, labels: [untrusted] }"#,
+                "taken",
+            ),
+            (
+                "a: { action: mask }",
+                "inspect.a does not say what to look for\n  hint: write secrets: all, or patterns: [\"REGULAR EXPRESSION\"]",
+            ),
+            (
+                "a: { secrets: all }",
+                "inspect.a does not say what to do\n  hint: write action: mask, deny, ask or label",
+            ),
+            (
+                "a: { secrets: all, action: hide }",
+                "inspect.a.action: \"hide\" is none of mask, deny, ask, label",
+            ),
+            (
+                "a: { secrets: [githb], action: mask }",
+                "inspect.a.secrets holds \"githb\", which is no kind of secret\n  hint: did you mean \"github\"?",
+            ),
+            (
+                "a: { secrets: [], action: mask }",
+                "inspect.a.secrets is empty\n  hint: write all, or name kinds",
+            ),
+            (
+                "a: { patterns: [\"(\"], action: mask }",
+                "inspect.a.patterns holds \"(\", which is no regular expression: unclosed group",
+            ),
+            (
+                "a: { patterns: [\"x*\"], action: mask }",
+                "inspect.a.patterns holds \"x*\", which matches the empty text, so it would match everywhere",
+            ),
+            (
+                "a: { patterns: [x], secrets: all, action: mask }",
+                "inspect.a.patterns stands beside secrets; one rule looks for one of the two\n  hint: write two rules",
+            ),
+            (
+                "a: { secrets: all, action: label }",
+                "inspect.a.action is label, and there are no labels beside it\n  hint: write labels: [untrusted], [private] or both",
+            ),
+            (
+                "a: { secrets: all, action: mask, labels: [secret] }",
+                "inspect.a.labels holds \"secret\", which is no label\n  hint: labels are untrusted and private",
+            ),
+            (
+                "a: { secrets: all, action: ask }",
+                "inspect.a.action is ask, and results cannot wait for a person yet\n  hint: write on: requests beside it, or another action",
+            ),
+            (
+                "a: { secrets: all, action: mask } }\nservers: { s: { command: x, tool_labels: { t: secret } }",
+                "tool_labels: \"t\" is \"secret\", which is no label\n  hint: write untrusted, private, untrusted+private or none",
+            ),
+            (
+                "\"a b\": { secrets: all, action: mask }",
+                "\"a b\" is no name of a rule\n  hint: write letters, digits, _ and -, at most 64: the name is shown in the place of what is masked",
+            ),
+        ];
+        for (rules, expected) in cases {
+            let said = fault(rules);
+            let said = said.split_once(": ").filter(|_| said.starts_with("line"));
+            let said = said.map_or_else(|| fault(rules), |(_, said)| said.to_owned());
+            assert_eq!(said, expected, "{rules}");
+        }
+    }
+}

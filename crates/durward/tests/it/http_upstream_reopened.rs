@@ -1,0 +1,137 @@
+//! What a server over HTTP that has lost its session is told again, and what its clients are told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mocks::client::Client;
+use serde_json::{Value, json};
+
+use crate::support::guarded::{LATEST, Place, call_works, end, eventually, line};
+use crate::support::serving::{Served, call};
+use crate::support::web::{Then, Web, behave, initialized, reply, send};
+
+const ALLOW: &str = r#"{"rules":[{"id":"tools","effect":"allow","conditions":{"tool_name":"*"}},
+    {"id":"subscriptions","effect":"allow","conditions":{"mcp_method":"resources/subscribe"}}]}"#;
+const WATCHED: &str = "test://watched";
+
+/// A server that knows only its newest session, numbered, and announces changes of its tools. Where
+/// `stubborn`, a session that is not the first loses itself over every subscription.
+fn losing(stubborn: bool) -> (Web, Arc<AtomicUsize>) {
+    let newest = Arc::new(AtomicUsize::new(0));
+    let known = Arc::clone(&newest);
+    let web = Web::start(move |request, wire| {
+        if request.rpc_method() == "initialize" {
+            let id = known.fetch_add(1, Ordering::SeqCst) + 1;
+            let mut answer = initialized(request);
+            answer["result"]["capabilities"] = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}, "logging": {}});
+            let header = format!("Mcp-Session-Id: s-{id}\r\n");
+            let bytes = reply("200 OK", &header, "application/json", &answer.to_string());
+            return send(wire, &bytes, Then::Keep);
+        }
+        let own = format!("s-{}", known.load(Ordering::SeqCst));
+        let is_lost = request.header("mcp-session-id") != Some(&own);
+        let is_refused = stubborn && own != "s-1" && request.rpc_method() == "resources/subscribe";
+        if is_lost || is_refused {
+            let bytes = reply("404 Not Found", "", "application/json", "");
+            return send(wire, &bytes, Then::Keep);
+        }
+        behave(request, wire)
+    });
+    (web, newest)
+}
+
+/// How often each was asked for in this session, with what.
+fn asked(web: &Web, session: &str) -> (Vec<Value>, Vec<Value>) {
+    let of = |method: &str| {
+        let requests = web.of_method(method).into_iter();
+        let own = requests.filter(|r| r.header("mcp-session-id") == Some(session));
+        own.map(|r| r.json()["params"].clone()).collect()
+    };
+    (of("resources/subscribe"), of("logging/setLevel"))
+}
+
+fn ask(client: &mut Client, method: &str, params: Value) {
+    client.send_request(method, params).unwrap();
+    let answer = line(client);
+    assert!(answer["result"].is_object(), "{answer}");
+}
+
+fn guarded(place: &Place, web: &Web) -> Client {
+    place.write_policy(ALLOW);
+    let mut client = place.guard_reached(&["--url", &web.url()]);
+    client.handshake(LATEST).unwrap();
+    ask(&mut client, "resources/subscribe", json!({"uri": WATCHED}));
+    ask(&mut client, "logging/setLevel", json!({"level": "error"}));
+    client
+}
+
+#[test]
+fn run_asks_again_for_subscriptions_and_level_and_tells_of_changed_lists() {
+    let (web, newest) = losing(false);
+    let place = Place::new();
+    let mut client = guarded(&place, &web);
+    newest.fetch_add(1, Ordering::SeqCst);
+    let sent = client.send_request("tools/call", crate::support::guarded::echo("x"));
+    sent.unwrap();
+    // The answer and the news come in either order.
+    let both = [line(&mut client), line(&mut client)];
+    assert!(both.iter().any(|m| m["result"].is_object()), "{both:?}");
+    assert!(
+        both.iter()
+            .any(|m| m["method"] == "notifications/tools/list_changed"),
+        "{both:?}"
+    );
+    let again = (
+        vec![json!({"uri": WATCHED})],
+        vec![json!({"level": "error"})],
+    );
+    eventually("the server is asked again", || asked(&web, "s-3") == again);
+    let ended = end(client);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // The answers to what was asked again are nobody's.
+    assert!(ended.rest.is_empty(), "{ended:?}");
+    place.journal().assert_event("server_session_reopened");
+}
+
+#[test]
+fn serve_asks_again_and_tells_its_clients() {
+    let (web, newest) = losing(false);
+    let place = Place::new();
+    place.write_policy(ALLOW);
+    let served = Served::start_server(place, &format!("echo={}", web.url()), &[]);
+    let session = served.open("2025-11-25");
+    let subscribe = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": WATCHED}});
+    let answer = served.post(Some(&session), &subscribe.to_string());
+    assert!(answer.json()["result"].is_object(), "{answer:?}");
+    newest.fetch_add(1, Ordering::SeqCst);
+    let answer = served.post(Some(&session), &call("2", "x"));
+    assert!(answer.json()["result"].is_object(), "{answer:?}");
+    let again = (vec![json!({"uri": WATCHED})], vec![]);
+    eventually("the server is asked again", || asked(&web, "s-3") == again);
+    let news = served.stream("GET", &session, &[], "").message();
+    assert_eq!(news["method"], "notifications/tools/list_changed", "{news}");
+}
+
+#[test]
+fn server_that_loses_every_session_over_it_is_not_asked_for_ever() {
+    let (web, newest) = losing(true);
+    let place = Place::new();
+    let mut client = guarded(&place, &web);
+    newest.fetch_add(1, Ordering::SeqCst);
+    client
+        .send_request("tools/call", crate::support::guarded::echo("x"))
+        .unwrap();
+    let both = [line(&mut client), line(&mut client)];
+    assert!(both.iter().any(|m| m["result"].is_object()), "{both:?}");
+    // Opened for the call, and once more for the subscription, which is given up then.
+    eventually("the subscription is asked for in both", || {
+        web.of_method("resources/subscribe").len() >= 3
+    });
+    for text in ["a", "b", "c"] {
+        call_works(&mut client, text);
+    }
+    let ended = end(client);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(web.of_method("initialize").len(), 3);
+    place.journal().assert_event("server_refuses_again");
+}

@@ -1,0 +1,188 @@
+//! `inspect:` before real processes: what is found in requests and results, and what becomes of it, over
+//! standard streams and HTTP, in both eras.
+
+use std::fs;
+
+use mocks::client::Client;
+use serde_json::{Value, json};
+
+use crate::support::guarded::{LATEST, Place, binary, echo, end, eventually};
+use crate::support::serving::{Served, call, modern_call, modern_headers};
+
+/// A token of GitHub's form, in parts: a scanner is not to take this file for a leak.
+fn token() -> String {
+    ["ghp_", "0123456789abcdefghij", "ABCDEFGHIJ0123456789"].concat()
+}
+
+/// A place whose configuration names the server `echo` and these rules.
+fn place(rules: &str) -> Place {
+    let place = Place::new();
+    write(&place, rules);
+    place
+}
+
+fn write(place: &Place, rules: &str) {
+    let count = place.path("count");
+    let text = format!(
+        "servers:\n  echo: {{ command: \"{}\", args: [lab, mock, echo, --count, \"{}\"] }}\ninspect: {{ {rules} }}\n",
+        binary(),
+        count.display()
+    );
+    fs::write(place.path("durward.yaml"), text).unwrap();
+}
+
+fn guarded(place: &Place) -> Client {
+    let mut client = place.guard_configured("durward.yaml", &[], "echo");
+    client.handshake(LATEST).unwrap();
+    client
+}
+
+fn called(client: &mut Client, text: &str) -> Value {
+    let reply = client.request("tools/call", echo(text)).unwrap();
+    serde_json::from_slice(reply.line().as_bytes()).unwrap()
+}
+
+fn text(answer: &Value) -> &str {
+    let text = answer["result"]["content"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("{answer}"))
+}
+
+/// Everything that Durward has written to disk.
+fn written(place: &Place) -> String {
+    let files = place.segments().into_iter();
+    files
+        .map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned())
+        .collect()
+}
+
+#[test]
+fn a_secret_is_masked_before_the_server_and_the_journal_see_it() {
+    let place = place("keys: { secrets: all, action: mask }");
+    let mut client = guarded(&place);
+    let said = format!("use {} twice: {}", token(), token());
+    let answer = called(&mut client, &said);
+    assert_eq!(text(&answer), "use [masked: keys] twice: [masked: keys]");
+    assert_eq!(text(&called(&mut client, "nothing here")), "nothing here");
+    assert_eq!(end(client).code, Some(0));
+    let reached = fs::read_to_string(place.path("count")).unwrap();
+    assert!(!reached.contains(&token()), "{reached}");
+    let journal = place.journal();
+    let found: Vec<&Value> = journal
+        .decisions()
+        .into_iter()
+        .map(|decision| &decision["inspected"])
+        .collect();
+    assert_eq!(found, [&json!(["keys:2"]), &Value::Null]);
+    assert!(!written(&place).contains(&token()));
+}
+
+#[test]
+fn a_secret_in_a_result_is_masked_on_its_way_back() {
+    let place = place("keys: { secrets: [github], on: results, action: mask }");
+    let mut client = guarded(&place);
+    let answer = called(&mut client, &token());
+    assert_eq!(text(&answer), "[masked: keys]");
+    assert_eq!(end(client).code, Some(0));
+    let journal = place.journal();
+    assert_eq!(journal.decisions()[0]["inspected"], Value::Null);
+    assert_eq!(journal.operations()[0]["inspected"], json!(["keys:1"]));
+    assert_eq!(journal.operations()[0]["status"], "Success");
+    assert!(!written(&place).contains(&token()));
+}
+
+#[test]
+fn a_pattern_that_is_denied_reaches_neither_server_nor_client() {
+    let place = place(
+        r#"out: { patterns: ["PROJECT-[0-9]+"], on: requests, action: deny },
+           in: { patterns: ["CLASSIFIED"], on: results, action: deny }"#,
+    );
+    let mut client = guarded(&place);
+    for (said, rule, reached) in [
+        ("about PROJECT-42", "inspect:out", 0),
+        ("it is CLASSIFIED", "inspect:in", 1),
+    ] {
+        let answer = called(&mut client, said);
+        let data = &answer["error"]["data"];
+        assert_eq!(answer["error"]["code"], -32001, "{answer}");
+        assert_eq!(data["reason"], "inspection_denied", "{answer}");
+        assert_eq!(data["final_rule"], rule, "{answer}");
+        assert!(!answer.to_string().contains("PROJECT-42"), "{answer}");
+        assert_eq!(place.counted().len(), reached, "{said}");
+    }
+    assert_eq!(end(client).code, Some(0));
+    let journal = place.journal();
+    let decided: Vec<&Value> = journal.decisions();
+    assert_eq!(decided[0]["decision"], "deny");
+    assert_eq!(decided[0]["reason"], "inspection_denied");
+    assert_eq!(decided[0]["final_rule"], "inspect:out");
+    assert_eq!(decided[1]["decision"], "allow");
+    assert_eq!(journal.operations()[0]["reason"], "inspection_denied");
+    assert!(!written(&place).contains("CLASSIFIED"));
+}
+
+#[test]
+fn both_eras_over_http_are_inspected_alike() {
+    let place = place("keys: { secrets: all, action: mask }");
+    let served = Served::start_configured(place);
+    let session = served.open("2025-11-25");
+    let legacy = served.post(Some(&session), &call("7", &token())).json();
+    assert_eq!(text(&legacy), "[masked: keys]");
+    let body = modern_call("8", &token());
+    let headers = modern_headers("tools/call", "echo");
+    let answer = served.send("POST", "/mcp/echo", &headers, &body);
+    assert_eq!(text(&answer.json()), "[masked: keys]");
+    let (code, place) = served.stop();
+    assert_eq!(code, Some(0));
+    assert!(!written(&place).contains(&token()));
+    let reached = fs::read_to_string(place.path("count")).unwrap();
+    assert!(!reached.contains(&token()), "{reached}");
+}
+
+#[test]
+fn a_person_is_asked_about_a_call_that_is_shown_masked() {
+    let place = place(
+        r#"keys: { secrets: all, action: mask }, who: { patterns: ["payroll"], on: requests, action: ask }"#,
+    );
+    let mut client = guarded(&place);
+    let said = format!("payroll with {}", token());
+    client.send_request("tools/call", echo(&said)).unwrap();
+    let waiting = || {
+        let output = place.durward(&["approvals", "list", "--json"]);
+        let shown = String::from_utf8(output.stdout).unwrap();
+        serde_json::from_str::<Value>(shown.lines().next()?).ok()
+    };
+    eventually("a question waits", || waiting().is_some());
+    let question = waiting().unwrap();
+    assert_eq!(question["rule"], "inspect:who");
+    let shown = question["arguments"].as_str().unwrap();
+    assert!(shown.contains("payroll with [masked: keys]"), "{shown}");
+    assert_eq!(question["can_cache"], false);
+    let id = question["id"].as_str().unwrap();
+    assert!(place.durward(&["approvals", "allow", id]).status.success());
+    let answer = crate::support::guarded::line(&mut client);
+    assert_eq!(text(&answer), "payroll with [masked: keys]");
+    assert_eq!(end(client).code, Some(0));
+    let journal = place.journal();
+    let decision = journal.decisions()[0];
+    assert_eq!(decision["hitl_outcome"], "user_allowed");
+    assert_eq!(decision["final_rule"], "inspect:who");
+}
+
+#[test]
+fn rules_are_taken_up_while_running() {
+    let place = place("");
+    let mut client = guarded(&place);
+    assert_eq!(text(&called(&mut client, "say ID-7")), "say ID-7");
+    write(&place, r#"ids: { patterns: ["ID-[0-9]+"], action: mask }"#);
+    eventually("the rule is in force", || {
+        text(&called(&mut client, "say ID-7")) == "say [masked: ids]"
+    });
+    // What cannot be used changes nothing.
+    write(&place, r#"ids: { patterns: ["("], action: mask }"#);
+    eventually("the fault is recorded", || {
+        let records = place.records();
+        records.0.iter().any(|r| r["event"] == "validation_failed")
+    });
+    assert_eq!(text(&called(&mut client, "say ID-7")), "say [masked: ids]");
+    assert_eq!(end(client).code, Some(0));
+}

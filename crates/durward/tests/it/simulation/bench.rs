@@ -1,0 +1,133 @@
+//! The measurement of simulations runs, says what it has measured, and is held against another one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use super::place;
+use crate::support::components::{self, repository};
+use crate::support::guarded::{Place, binary};
+
+fn script(place: &Place, args: &[&str]) -> Option<Output> {
+    let python = components::fastmcp_python()?;
+    let mut command = Command::new(python);
+    command
+        .arg(repository().join("scripts/bench_simulation.py"))
+        .args(args)
+        .current_dir(&place.dir);
+    Some(command.output().unwrap())
+}
+
+/// Measures a scenario at a reduced size; gives the artefact's file.
+fn measured(place: &Place, scenario: &str) -> Option<PathBuf> {
+    let size = [
+        "--iterations",
+        "2",
+        "--load-mb",
+        "0.05",
+        "--subjects",
+        "4",
+        "--replicates",
+        "2",
+    ];
+    let run = ["run", "--durward", binary(), "--scenario", scenario];
+    let output = script(place, &[&run[..], &size].concat())?;
+    assert!(output.status.success(), "{output:?}");
+    let file = String::from_utf8(output.stdout).unwrap();
+    Some(place.path(file.trim()))
+}
+
+fn artefact(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn defects_04_and_26_a_measurement_says_what_was_solved_and_a_slower_one_fails() {
+    let place = place();
+    let Some(file) = measured(&place, "smoke") else {
+        return;
+    };
+    let told = artefact(&file);
+    assert_eq!(told["engine"]["name"], "native", "{told}");
+    assert!(told["model"]["states"].as_u64().unwrap() >= 100);
+    assert!(
+        told["solver"]["stepsOfOneRun"].as_u64().unwrap() > 100,
+        "{told}"
+    );
+    // Eight individuals are more work than one run.
+    assert!(
+        told["solver"]["stepsOfPopulation"].as_u64() > told["solver"]["stepsOfOneRun"].as_u64()
+    );
+    for step in [
+        "load_simulation_0_05mb",
+        "get_parameter_value",
+        "set_parameter_value",
+        "submission_to_running",
+        "run_to_results",
+    ] {
+        assert_eq!(told["steps"][step]["count"], 2, "{step}: {told}");
+    }
+    let file = file.to_str().unwrap();
+    let check = |changed: &dyn Fn(&mut Value)| {
+        let mut other = told.clone();
+        changed(&mut other);
+        fs::write(place.path("other.json"), other.to_string()).unwrap();
+        script(&place, &["check", "other.json", "--baseline", file]).unwrap()
+    };
+    let same = check(&|_| {});
+    assert_eq!(same.status.code(), Some(0), "{same:?}");
+    let times = |factor: f64| {
+        move |told: &mut Value| {
+            let p95 = &mut told["steps"]["run_to_results"]["p95"];
+            *p95 = json!(p95.as_f64().unwrap() * factor);
+        }
+    };
+    assert_eq!(check(&times(1.05)).status.code(), Some(0));
+    let slower = check(&times(1.2));
+    assert_eq!(slower.status.code(), Some(1), "{slower:?}");
+    assert!(String::from_utf8_lossy(&slower.stdout).contains("run_to_results"));
+    let missing = check(&|told| {
+        told["steps"]
+            .as_object_mut()
+            .unwrap()
+            .remove("set_parameter_value");
+    });
+    assert_eq!(missing.status.code(), Some(1), "{missing:?}");
+    // An artefact that does not say what was solved is no evidence, and neither is one of another model.
+    for (at, part) in [
+        ("engine", "name"),
+        ("model", "sha256"),
+        ("model", "states"),
+        ("solver", "stepsOfOneRun"),
+    ] {
+        let refused = check(&|told| {
+            told[at].as_object_mut().unwrap().remove(part);
+        });
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains(&format!("{at}.{part}")), "{said}");
+    }
+    let other = check(&|told| told["model"]["sha256"] = json!("0".repeat(64)));
+    assert!(
+        String::from_utf8_lossy(&other.stderr).contains("not of the same model"),
+        "{other:?}"
+    );
+}
+
+#[test]
+fn defect_05_the_larger_scenarios_exist_and_run_at_a_reduced_size() {
+    let place = place();
+    let Some(baseline) = measured(&place, "baseline") else {
+        return;
+    };
+    assert_eq!(artefact(&baseline)["scenario"], "baseline");
+    let stress = artefact(&measured(&place, "stress").unwrap());
+    for clients in [4, 8] {
+        let step = format!("get_parameter_value_{clients}_clients");
+        assert_eq!(stress["steps"][&step]["count"], 2 * clients, "{stress}");
+    }
+    assert_eq!(stress["population"]["individuals"], 8);
+    assert!(stress["chunks"]["bytes"].as_u64().unwrap() > 0);
+}

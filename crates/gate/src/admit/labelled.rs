@@ -1,0 +1,71 @@
+//! Where data flow meets calls: a call is judged with the labels of its caller's session, and what comes back
+//! labels that.
+
+use std::sync::Arc;
+
+use crate::caller::Caller;
+use crate::facts::Facts;
+use crate::flow::Cause;
+use crate::labels::Labels;
+
+use super::flight::InFlight;
+use super::{Gate, World};
+
+impl Gate {
+    /// States the labels of the caller's session, those that the call itself brings included.
+    pub(super) fn state_labels(&self, world: &World, facts: &mut Facts, caller: &Caller) {
+        let sessions = world.flow.sessions();
+        let now_ns = self.mono_ns();
+        if let Some(finding) = &facts.inspected
+            && !finding.labels().is_empty()
+        {
+            let cause = Cause {
+                server: facts.backend_id.as_str().into(),
+                tool: facts.tool_name.known().map(|tool| tool.as_str().into()),
+                op: None,
+            };
+            sessions.label(&caller.subject, finding.labels(), &cause, now_ns);
+        }
+        if let Some(held) = sessions.of(&caller.subject, now_ns) {
+            facts.state_labels(Some(&held));
+        }
+    }
+
+    /// A server has said something to this caller that answers no call of theirs; `labels` are those that the
+    /// inspection gives it.
+    pub fn heard(&self, caller: &Arc<str>, server: &Arc<str>, labels: Labels) {
+        let world = self.world.load();
+        let labels = labels.with(world.flow.of(server, None));
+        if !labels.is_empty() {
+            let cause = Cause {
+                server: Arc::clone(server),
+                tool: None,
+                op: None,
+            };
+            let sessions = world.flow.sessions();
+            sessions.label(caller, labels, &cause, self.mono_ns());
+        }
+    }
+}
+
+impl InFlight {
+    /// Something has come back on this call; `labels` are those that the inspection gives it.
+    pub fn came_back(&self, labels: Labels) {
+        let Some(state) = &self.state else {
+            return;
+        };
+        let (flow, facts) = (&state.world.flow, &state.facts);
+        let tool = facts.tool_name.known().map(String::as_str);
+        let labels = labels.with(flow.of(&facts.backend_id, tool));
+        if !labels.is_empty() {
+            let cause = Cause {
+                server: facts.backend_id.as_str().into(),
+                tool: tool.map(Into::into),
+                op: Some(state.op),
+            };
+            let caller: Arc<str> = facts.subject_id.as_str().into();
+            let now_ns = state.recorder.clock.mono_ns();
+            flow.sessions().label(&caller, labels, &cause, now_ns);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The inspection of what is sent and answered: secrets by their looks, patterns of the user, and what is
+//! done where one is found. The same for every face; off unless rules are given.
+//!
+//! It reads JSON text as the gate's side wrote it and gives back either nothing or another text. What it
+//! finds is never kept: a [`Finding`] names rules and counts, no contents.
+
+mod finding;
+mod json;
+mod rule;
+pub mod secrets;
+
+use std::borrow::Cow;
+
+pub use finding::Finding;
+pub use json::Inspected;
+pub use rule::{
+    Action, Finds, PATTERN_BYTES_MAX, PATTERNS_MAX, RULES_MAX, Rule, RuleFault, Way, pattern,
+};
+
+/// A compiled pattern.
+pub use regex::Regex;
+
+use rule::Hit;
+
+/// Stands before a rule's name where it decides about a call: policies have names of their own.
+pub const RULE_PREFIX: &str = "inspect:";
+
+/// The rules in force. Without any it costs one look at an empty list.
+#[derive(Debug, Clone, Default)]
+pub struct Inspection {
+    rules: Vec<Rule>,
+}
+
+impl Inspection {
+    /// These rules. Where several find the same place, all are told of it and all act.
+    #[must_use]
+    pub fn new(rules: Vec<Rule>) -> Self {
+        Self { rules }
+    }
+
+    /// Whether there is nothing to look for.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Whether any rule looks at what goes this way to or from a server.
+    #[must_use]
+    pub fn looks_at(&self, way: Way, server: &str) -> bool {
+        self.rules.iter().any(|rule| rule.looks_at(way, server))
+    }
+
+    /// Looks at a JSON value. Members of the value itself that are called as one of `apart` are left alone.
+    ///
+    /// A match in a string or number is masked where its rule says so. One in a member's name cannot be:
+    /// it would be another member, so what was to be masked is denied.
+    #[must_use]
+    pub fn value<'t>(
+        &self,
+        way: Way,
+        server: &str,
+        raw: &'t str,
+        apart: &[&str],
+    ) -> (Cow<'t, str>, Option<Finding>) {
+        if self.is_off() {
+            return (Cow::Borrowed(raw), None);
+        }
+        json::inspect(self, (way, server), raw, apart)
+    }
+
+    /// What the rules find in one text. `key` is the name of the member that it is the value of.
+    fn hits(&self, (way, server): (Way, &str), key: Option<&str>, text: &str) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        for (number, rule) in self.rules.iter().enumerate() {
+            if rule.looks_at(way, server) {
+                rule.find(number, key, text, &mut hits);
+            }
+        }
+        hits.sort_by_key(|hit| (hit.at.start, hit.at.end));
+        hits
+    }
+
+    fn rule(&self, hit: &Hit) -> Option<&Rule> {
+        self.rules.get(hit.rule)
+    }
+}
+
+#[cfg(test)]
+mod tests;

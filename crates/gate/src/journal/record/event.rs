@@ -1,0 +1,76 @@
+//! The names that records of kind `auth`, `config` and `system` are found by: closed sets, one table each.
+//!
+//! Whoever else writes records of kind `system` (a face) has a set of its own.
+
+use crate::closed_set;
+
+closed_set! {
+    /// What a record of kind `auth` is about.
+    pub enum AuthEvent {
+        KeyRefused "key_refused": "a caller's key was refused; `coalesced` says how often within the interval, `reason` why";
+        SessionStarted "session_started": "a client has opened a session over HTTP";
+        SessionEnded "session_ended": "a session over HTTP has ended; `end_reason` says how";
+    }
+}
+
+closed_set! {
+    /// How a session over HTTP ended.
+    pub enum EndReason {
+        Normal "normal": "the client closed it";
+        Timeout "timeout": "nothing was asked in it for as long as `session_idle` allows";
+        AuthExpired "auth_expired": "the key that opened it is no longer valid";
+        Shutdown "shutdown": "the program is shutting down";
+        ServerRemoved "server_removed": "the configuration no longer names its server";
+    }
+}
+
+closed_set! {
+    /// What a record of kind `config` is about.
+    pub enum ConfigEvent {
+        Loaded "loaded": "read at the start, and in force";
+        Updated "updated": "read again after a change, and in force";
+        ValidationFailed "validation_failed": "read again and refused; what was in force before stays in force";
+    }
+}
+
+closed_set! {
+    /// What a record of kind `system` says of the program and its servers.
+    pub enum SystemEvent {
+        SessionStarted "session_started": "`run` has begun to guard a server";
+        SessionEnded "session_ended": "`run` has ended; `reason` says why, `message` counts the protocol's own messages";
+        ServeStarted "serve_started": "`serve` listens; `message` says where";
+        ServerAdded "server_added": "a reload has added a server";
+        ServerRemoved "server_removed": "a reload has removed a server";
+    }
+}
+
+closed_set! {
+    /// What the journal itself writes, as records of kind `system`; nobody else can.
+    pub enum JournalEvent {
+        SegmentOpened "segment_opened": "a segment of the journal begins; names its key, its version and the segment that it continues";
+        SegmentClosed "segment_closed": "a segment ends, with a signature over everything in it";
+        SegmentRetired "segment_retired": "an old segment was deleted, as the limits on age or size ask";
+        SegmentAbandoned "segment_abandoned": "the writer of a segment has ended without closing it; where it ends is written down here";
+        Checkpoint "checkpoint": "a signature over all records so far";
+        WitnessFailed "witness_failed": "the signed head could not be copied to a witness";
+        WitnessReturned "witness_returned": "a witness takes copies of the signed head again";
+    }
+}
+
+closed_set! {
+    /// How grave a record of kind `system` is.
+    pub enum Level {
+        Info "info": "part of normal operation";
+        Warning "warning": "something is wrong, and was dealt with";
+    }
+}
+
+closed_set! {
+    /// The part of the program that a record of kind `system` or `config` concerns.
+    pub enum Component {
+        Configuration "configuration": "the file durward.yaml";
+        Policy "policy": "the rules in force";
+        Mcp "mcp": "sessions, servers and messages of MCP";
+        Serve "serve": "the HTTP server";
+    }
+}

@@ -1,0 +1,218 @@
+//! Messages as the inspection leaves them (`gate::inspect`): what is judged, shown, recorded and sent from
+//! here on is the text in which matches are masked.
+
+use gate::Outcome;
+use gate::Reason;
+use gate::inspect::{Finding, RULE_PREFIX, Way};
+use gate::journal::Status;
+use gate::labels::Labels;
+use wire::jsonrpc::Kind;
+use wire::{Bounds, Canonical, WireError, scan_request};
+
+use super::client::Asker;
+use super::read::After;
+use super::run::{Run, Said};
+use super::server::Server;
+use crate::message::frames;
+use crate::message::method::{self, Class};
+use crate::message::reply::{self, Reply};
+use crate::message::shapes;
+use crate::message::splice::{self, Tie};
+use crate::notes::Note;
+use crate::upstream::News;
+use toolkit::reasons::mcp_error;
+
+/// Members of `params` that are names and numbers of the protocol's own: masked, they would be others.
+const APART: [&str; 4] = ["_meta", "name", "requestState", "progressToken"];
+
+impl Server {
+    /// A client's message as the inspection leaves it, and what was found in it. The protocol's own traffic
+    /// is left alone, and a batch: its messages come one by one.
+    ///
+    /// # Errors
+    /// Where what is left is no message any more.
+    pub fn inspected(
+        &self,
+        canonical: Canonical,
+    ) -> Result<(Canonical, Option<Finding>), WireError> {
+        let Some(inspection) = self.gate.inspection() else {
+            return Ok((canonical, None));
+        };
+        if !inspection.looks_at(Way::Request, &self.name) || canonical.batch().is_some() {
+            return Ok((canonical, None));
+        }
+        let member = match canonical.envelope() {
+            Ok(envelope) => match &envelope.kind {
+                Kind::Request { method, .. } => match method::of(method).class {
+                    Class::Judged(_) => "params",
+                    Class::Control(_) | Class::List(_) => return Ok((canonical, None)),
+                },
+                Kind::Response { is_error: true, .. } => "error",
+                Kind::Response { .. } => "result",
+                Kind::Notification { .. } => return Ok((canonical, None)),
+            },
+            // Its reader says what is wrong with it.
+            Err(_) => return Ok((canonical, None)),
+        };
+        let Some(place) = canonical.member_range(member) else {
+            return Ok((canonical, None));
+        };
+        let raw = canonical.text().get(place.clone()).unwrap_or_default();
+        let (text, finding) = inspection.value(Way::Request, &self.name, raw, &APART);
+        let refuses = |f: &Finding| f.denied_by().or(f.asked_by()).map(str::to_owned);
+        let rule = finding.as_ref().and_then(refuses);
+        let changed = match (rule, member) {
+            // An answer is judged by nobody, so it does not go on.
+            (Some(rule), "result" | "error") => {
+                let id = canonical.member("id").unwrap_or("null");
+                Some(withheld(id, &rule))
+            }
+            _ => matches!(text, std::borrow::Cow::Owned(_)).then(|| {
+                let edits = &mut [(place, text.as_bytes())];
+                splice::edited(canonical.text().as_bytes(), edits)
+            }),
+        };
+        match changed {
+            Some(changed) => Ok((shapes::of_client(&changed)?, finding)),
+            None => Ok((canonical, finding)),
+        }
+    }
+}
+
+/// The answer in the place of one that a rule does not let pass.
+fn withheld(id: &str, rule: &str) -> Vec<u8> {
+    let rule = format!("{RULE_PREFIX}{rule}");
+    let reason = Reason::Inspected;
+    let data = serde_json::json!({
+        "reason": reason.label(),
+        "final_rule": rule,
+        "retryable": reason.is_retryable(),
+    });
+    frames::error(id, mcp_error(reason), &reason.sentence(&rule), Some(&data))
+}
+
+impl Asker {
+    /// News of the server as the inspection leaves them; `false` where they may not go on. Nobody can be
+    /// asked about news, so a rule that asks refuses them.
+    pub(super) fn inspect_news(&self, news: &mut News) -> bool {
+        let gate = &self.server.gate;
+        let Some(inspection) = gate.inspection() else {
+            gate.heard(&self.caller.subject, &self.server.name, Labels::default());
+            return true;
+        };
+        let Ok(scan) = scan_request(&news.frame, &Bounds::default()) else {
+            return false;
+        };
+        let find = |name| wire::jsonrpc::member(&scan.members, name);
+        let Some(raw) = find("params") else {
+            return true;
+        };
+        let server = &self.server.name;
+        let (text, finding) =
+            inspection.value(Way::Result, server, raw, &["_meta", "progressToken"]);
+        let labels = finding.as_ref().map(Finding::labels).unwrap_or_default();
+        gate.heard(&self.caller.subject, server, labels);
+        let Some(finding) = finding else {
+            return true;
+        };
+        if finding.denied_by().or(finding.asked_by()).is_some() {
+            self.client.note(Note::InspectionDenied.into());
+            return false;
+        }
+        if finding.masked() == 0 {
+            return true;
+        }
+        self.client.note(Note::InspectionMasked.into());
+        let Some(place) = reply::place(&news.frame, raw) else {
+            return false;
+        };
+        let method = find("method").and_then(wire::jsonrpc::string);
+        let method = method.unwrap_or_default().into_owned();
+        let frame = splice::edited(&news.frame, &mut [(place, text.as_bytes())]);
+        if news.tie.is_some() {
+            // It stands elsewhere now.
+            let Ok(scan) = scan_request(&frame, &Bounds::default()) else {
+                return false;
+            };
+            let tie = Tie::of(&frame, &method, &scan);
+            news.tie = tie.map(|tie| (tie.at, tie.is_token));
+        }
+        news.frame = frame;
+        true
+    }
+
+    /// A request of the server to its client as the inspection leaves it, and what was found in it.
+    pub(super) fn inspect_question(&self, frame: Vec<u8>) -> (Vec<u8>, Option<Finding>) {
+        let gate = &self.server.gate;
+        let Some(inspection) = gate.inspection() else {
+            gate.heard(&self.caller.subject, &self.server.name, Labels::default());
+            return (frame, None);
+        };
+        let changed = {
+            let Ok(scan) = scan_request(&frame, &Bounds::default()) else {
+                return (frame, None);
+            };
+            let Some(raw) = wire::jsonrpc::member(&scan.members, "params") else {
+                return (frame, None);
+            };
+            let server = &self.server.name;
+            let (text, finding) = inspection.value(Way::Result, server, raw, &["_meta"]);
+            let labels = finding.as_ref().map(Finding::labels).unwrap_or_default();
+            gate.heard(&self.caller.subject, server, labels);
+            let place = reply::place(&frame, raw).filter(|_| finding.is_some());
+            let changed =
+                place.map(|place| splice::edited(&frame, &mut [(place, text.as_bytes())]));
+            (changed, finding)
+        };
+        match changed {
+            (Some(changed), finding) => (changed, finding),
+            (None, finding) => (frame, finding),
+        }
+    }
+}
+
+impl Run {
+    /// The answer to a call as the inspection leaves it.
+    ///
+    /// # Errors
+    /// What the client is told where a rule does not let it pass.
+    pub(super) fn inspected(&mut self, reply: Reply) -> Result<Reply, Said> {
+        let Some(After::Call(flight)) = &mut self.after else {
+            return Ok(reply);
+        };
+        let Some(inspection) = self.asker.server.gate.inspection() else {
+            flight.came_back(Labels::default());
+            return Ok(reply);
+        };
+        let server = &self.asker.server.name;
+        let (text, finding) =
+            inspection.value(Way::Result, server, reply.payload(), &["requestState"]);
+        flight.came_back(finding.as_ref().map(Finding::labels).unwrap_or_default());
+        let Some(finding) = finding else {
+            return Ok(reply);
+        };
+        flight.found(&finding);
+        // The configuration has no rule that asks about results.
+        if let Some(rule) = finding.denied_by().or(finding.asked_by()) {
+            let answer = withheld(&self.names.id, rule);
+            let code = i64::from(mcp_error(Reason::Inspected));
+            if let Some(After::Call(mut flight)) = self.take_after() {
+                flight.reply_arrived();
+                flight.finish(Outcome {
+                    status: Status::Failure,
+                    error_code: Some(code),
+                    reason: Some(Reason::Inspected.into()),
+                    ..Outcome::default()
+                });
+            }
+            return Err(Said::Done(answer, Some(code)));
+        }
+        if finding.masked() == 0 {
+            return Ok(reply);
+        }
+        let edits = &mut [(reply.payload.clone(), text.as_bytes())];
+        let frame = splice::edited(&reply.frame, edits);
+        // It was a message before, and still is one.
+        Ok(Reply::read(frame).unwrap_or(reply))
+    }
+}

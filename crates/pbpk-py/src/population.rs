@@ -1,0 +1,236 @@
+//! Populations: a table of individuals, run in ranges that any scheduler may spread.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use solver::population::{Plan, Population as Table};
+use solver::run::RunOptions;
+
+use crate::errors::raised;
+use crate::results::shaped;
+use crate::simulation::Simulation;
+
+/// Most threads.
+const THREADS_MAX: usize = 256;
+/// Individuals that a thread takes at once.
+const BATCH: usize = 16;
+
+/// Parameter values of individuals, as the suite writes them.
+#[pyclass(module = "pbpk", frozen)]
+pub(crate) struct Population(Table);
+
+/// Reads a population of the suite (CSV).
+#[pyfunction]
+pub(crate) fn load_population(py: Python<'_>, path: PathBuf) -> PyResult<Population> {
+    py.detach(|| opened(&path)).map(Population)
+}
+
+fn opened(path: &std::path::Path) -> PyResult<Table> {
+    let name = path.display();
+    let file = File::open(path).map_err(|e| raised(format!("cannot read {name}: {e}")))?;
+    Table::read(&mut BufReader::new(file)).map_err(|e| raised(format!("{name}: {e}")))
+}
+
+#[pymethods]
+impl Population {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Paths of the parameters.
+    #[getter]
+    fn all_parameter_paths(&self) -> Vec<String> {
+        self.0.columns.iter().map(|c| c.path.clone()).collect()
+    }
+
+    /// Numbers of the individuals.
+    #[getter]
+    fn all_individual_ids(&self) -> Vec<i64> {
+        (0..self.0.len()).map(|row| self.0.id(row)).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Population({} individuals, {} parameters)",
+            self.0.len(),
+            self.0.columns.len()
+        )
+    }
+}
+
+/// Curves of individuals.
+#[pyclass(module = "pbpk", frozen)]
+pub(crate) struct PopulationResults {
+    /// Numbers of the individuals that ran.
+    #[pyo3(get)]
+    ids: Vec<i64>,
+    /// Output times in minutes.
+    #[pyo3(get)]
+    times: Py<PyArray1<f64>>,
+    /// By individual, time and output.
+    #[pyo3(get)]
+    values: Py<PyAny>,
+    /// Paths of the outputs.
+    #[pyo3(get)]
+    paths: Vec<String>,
+    /// Why individuals have no curves, by number.
+    #[pyo3(get)]
+    failures: Vec<(i64, String)>,
+    /// Parameters of the population that the model does not have.
+    #[pyo3(get)]
+    unmatched: Vec<String>,
+}
+
+/// Runs all individuals on this many threads, by default as many as the machine has. The numbers do not depend on it.
+#[pyfunction]
+#[pyo3(signature = (simulation, population, threads=None))]
+pub(crate) fn run_population(
+    py: Python<'_>,
+    simulation: &Simulation,
+    population: &Population,
+    threads: Option<usize>,
+) -> PyResult<PopulationResults> {
+    let known = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.unwrap_or_else(known).clamp(1, THREADS_MAX);
+    let rows = 0..population.0.len();
+    let done = py.detach(|| Done::all(simulation, &population.0, rows, threads))?;
+    done.results(py)
+}
+
+/// Runs the individuals in rows start to stop of a population file: a pure function of its arguments, to be spread over
+/// processes by any executor. Returns (ids, values, failures); values are by individual, time and output.
+#[pyfunction]
+#[pyo3(signature = (model, population, start, stop, outputs=None))]
+#[expect(clippy::type_complexity, reason = "a tuple is what Python takes apart")]
+pub(crate) fn run_chunk<'py>(
+    py: Python<'py>,
+    model: PathBuf,
+    population: PathBuf,
+    start: usize,
+    stop: usize,
+    outputs: Option<Vec<String>>,
+) -> PyResult<(Vec<i64>, Bound<'py, PyAny>, Vec<(i64, String)>)> {
+    let done = py.detach(|| {
+        let simulation = Simulation::open(&model, outputs.as_deref())?;
+        let table = opened(&population)?;
+        if start > stop || stop > table.len() {
+            let count = table.len();
+            return Err(raised(format!(
+                "rows {start} to {stop} of {count} individuals"
+            )));
+        }
+        Done::all(&simulation, &table, start..stop, 1)
+    })?;
+    let shape = [done.ids.len(), done.times.len(), done.paths.len()];
+    Ok((done.ids, shaped(py, done.values, shape)?, done.failures))
+}
+
+/// What came of a range of individuals.
+struct Done {
+    ids: Vec<i64>,
+    times: Vec<f64>,
+    values: Vec<f64>,
+    paths: Vec<String>,
+    failures: Vec<(i64, String)>,
+    unmatched: Vec<String>,
+}
+
+/// Curves of one batch, with its place.
+struct Batch {
+    place: usize,
+    ids: Vec<i64>,
+    times: Vec<f64>,
+    values: Vec<f64>,
+    failures: Vec<(i64, String)>,
+}
+
+impl Done {
+    fn all(
+        simulation: &Simulation,
+        table: &Table,
+        rows: Range<usize>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let (plan, unmatched) = Plan::new(simulation.individual.clone(), table).map_err(raised)?;
+        let paths = plan.outputs().map(|(path, _)| path.to_owned()).collect();
+        let (next, batches) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let count = rows.len().div_ceil(BATCH);
+        std::thread::scope(|scope| {
+            for _ in 0..threads.min(count) {
+                scope.spawn(|| {
+                    loop {
+                        let place = next.fetch_add(1, Ordering::Relaxed);
+                        if place >= count {
+                            return;
+                        }
+                        let from = rows.start + place * BATCH;
+                        let batch = batch(&plan, table, place, from..rows.end.min(from + BATCH));
+                        if let Ok(mut batches) = batches.lock() {
+                            batches.push(batch);
+                        }
+                    }
+                });
+            }
+        });
+        let mut batches: Vec<Batch> = batches.into_inner().unwrap_or_default();
+        batches.sort_by_key(|b| b.place);
+        let mut done = Self {
+            ids: Vec::new(),
+            times: Vec::new(),
+            values: Vec::new(),
+            paths,
+            failures: Vec::new(),
+            unmatched,
+        };
+        for batch in batches {
+            if done.times.is_empty() {
+                done.times = batch.times;
+            }
+            done.ids.extend(batch.ids);
+            done.values.extend(batch.values);
+            done.failures.extend(batch.failures);
+        }
+        Ok(done)
+    }
+
+    fn results(self, py: Python<'_>) -> PyResult<PopulationResults> {
+        let shape = [self.ids.len(), self.times.len(), self.paths.len()];
+        Ok(PopulationResults {
+            values: shaped(py, self.values, shape)?.unbind(),
+            times: self.times.into_pyarray(py).unbind(),
+            ids: self.ids,
+            paths: self.paths,
+            failures: self.failures,
+            unmatched: self.unmatched,
+        })
+    }
+}
+
+fn batch(plan: &Plan, table: &Table, place: usize, rows: Range<usize>) -> Batch {
+    let mut batch = Batch {
+        place,
+        ids: Vec::new(),
+        times: Vec::new(),
+        values: Vec::new(),
+        failures: Vec::new(),
+    };
+    let ran = solver::population::run_chunk(plan, table, rows, &RunOptions::default(), |outcome| {
+        match outcome.result {
+            Ok(results) => {
+                batch.ids.push(outcome.id);
+                batch.times = results.times;
+                batch.values.extend(results.values);
+            }
+            Err(why) => batch.failures.push((outcome.id, why)),
+        }
+    });
+    // Nothing interrupts a run without a deadline.
+    debug_assert!(ran.is_ok());
+    batch
+}

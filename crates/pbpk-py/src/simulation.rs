@@ -1,0 +1,263 @@
+//! A simulation: a model with its outputs and the values that were set.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use solver::compile::{Instance, Structure};
+use solver::model::{Kind, Model};
+use solver::run::RunOptions;
+use solver::{path, read};
+
+use crate::errors::raised;
+use crate::results::SimulationResults;
+
+/// A model that can be changed by path and run.
+#[pyclass(module = "pbpk")]
+#[derive(Clone)]
+pub(crate) struct Simulation {
+    model: Arc<Model>,
+    pub(crate) individual: Instance,
+    /// What was set, by position.
+    set: Vec<(usize, f64)>,
+}
+
+/// Reads a simulation (.pkml, or SimModel .xml). Its outputs are those selected in the file, else all that it keeps.
+#[pyfunction]
+#[pyo3(signature = (path, outputs=None))]
+pub(crate) fn load_simulation(
+    py: Python<'_>,
+    path: PathBuf,
+    outputs: Option<Vec<String>>,
+) -> PyResult<Simulation> {
+    py.detach(|| Simulation::open(&path, outputs.as_deref()))
+}
+
+impl Simulation {
+    pub(crate) fn open(file: &std::path::Path, outputs: Option<&[String]>) -> PyResult<Self> {
+        let model = read::file(file, &read::Options::default()).map_err(raised)?;
+        let chosen = match outputs {
+            Some(patterns) => found(&model, patterns)?,
+            None => selected(&model),
+        };
+        let model = Arc::new(model);
+        let structure = Structure::new(Arc::clone(&model), chosen).map_err(raised)?;
+        Ok(Self {
+            individual: Instance::new(&structure),
+            model,
+            set: Vec::new(),
+        })
+    }
+
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// What was set, by position.
+    pub(crate) fn set(&self) -> &[(usize, f64)] {
+        &self.set
+    }
+
+    fn unit(&self, q: usize) -> String {
+        self.model
+            .quantities
+            .get(q)
+            .map_or_else(String::new, |q| q.unit.clone())
+    }
+}
+
+/// Positions of what these paths or patterns name, once each.
+pub(crate) fn found(model: &Model, patterns: &[String]) -> PyResult<Vec<usize>> {
+    let mut all = Vec::new();
+    for pattern in patterns {
+        for position in path::find(model, pattern).map_err(raised)? {
+            if !all.contains(&position) {
+                all.push(position);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn selected(model: &Model) -> Vec<usize> {
+    let named = model
+        .selections
+        .iter()
+        .filter_map(|s| path::find_one(model, s).ok());
+    let named: Vec<usize> = named.collect();
+    if named.is_empty() {
+        model.outputs()
+    } else {
+        named
+    }
+}
+
+#[pymethods]
+impl Simulation {
+    /// Name of the simulation.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.model.name
+    }
+
+    /// What was noted when the file was read.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.model
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    /// Paths of the outputs.
+    #[getter]
+    fn outputs(&self) -> Vec<String> {
+        let outputs = self.individual.structure().outputs();
+        let quantities = outputs.iter().filter_map(|q| self.model.quantities.get(*q));
+        quantities.map(|q| q.path.clone()).collect()
+    }
+
+    /// Chooses outputs by path or pattern (`*` within a name, `**` for any levels); what was set stays.
+    fn set_outputs(&mut self, py: Python<'_>, paths: Vec<String>) -> PyResult<()> {
+        let chosen = found(&self.model, &paths)?;
+        let model = Arc::clone(&self.model);
+        let structure = py
+            .detach(|| Structure::new(model, chosen))
+            .map_err(raised)?;
+        let mut individual = Instance::new(&structure);
+        for (q, value) in &self.set {
+            individual.set(*q, *value).map_err(raised)?;
+        }
+        self.individual = individual;
+        Ok(())
+    }
+
+    /// Paths of all parameters, or of those that match the pattern.
+    #[pyo3(signature = (pattern="**"))]
+    fn get_all_parameter_paths(&self, pattern: &str) -> PyResult<Vec<String>> {
+        let found = path::find_among(&self.model, pattern, |q| q.kind == Kind::Parameter);
+        let quantities = found.map_err(raised)?;
+        let quantities = quantities
+            .iter()
+            .filter_map(|q| self.model.quantities.get(*q));
+        Ok(quantities.map(|q| q.path.clone()).collect())
+    }
+
+    /// Value of a quantity and its base unit.
+    fn get_parameter_value(&self, path: &str) -> PyResult<(f64, String)> {
+        let q = path::find_one(&self.model, path).map_err(raised)?;
+        Ok((self.individual.value(q).unwrap_or(f64::NAN), self.unit(q)))
+    }
+
+    /// Sets quantities by path, in base units or in the units given. All are checked before the first is changed.
+    #[pyo3(signature = (paths, values, units=None))]
+    fn set_parameter_values_by_path(
+        &mut self,
+        paths: Vec<String>,
+        values: Vec<f64>,
+        units: Option<Vec<Option<String>>>,
+    ) -> PyResult<()> {
+        let units = units.unwrap_or_else(|| vec![None; paths.len()]);
+        if values.len() != paths.len() || units.len() != paths.len() {
+            return Err(raised("paths, values and units must be equally many"));
+        }
+        let (mut changed, mut set) = (self.individual.clone(), self.set.clone());
+        for ((name, value), unit) in paths.iter().zip(values).zip(&units) {
+            path::assign(&mut changed, name, value, unit.as_deref()).map_err(raised)?;
+            for q in path::find(&self.model, name).map_err(raised)? {
+                set.retain(|(other, _)| *other != q);
+                set.push((q, changed.value(q).unwrap_or(f64::NAN)));
+            }
+        }
+        (self.individual, self.set) = (changed, set);
+        Ok(())
+    }
+
+    /// Gives all quantities back the values and formulas of the file.
+    fn reset(&mut self) {
+        self.individual = Instance::new(self.individual.structure());
+        self.set.clear();
+    }
+
+    /// Runs. Times are in minutes; without them the file's are taken. With `sensitivity_to` the results hold the exact
+    /// derivatives of all outputs by these parameters. Other threads go on meanwhile.
+    #[pyo3(signature = (times=None, rtol=None, atol=None, sensitivity_to=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        times: Option<Vec<f64>>,
+        rtol: Option<f64>,
+        atol: Option<f64>,
+        sensitivity_to: Option<Vec<String>>,
+    ) -> PyResult<SimulationResults> {
+        let parameters = found(&self.model, &sensitivity_to.unwrap_or_default())?;
+        let results = py.detach(|| {
+            let options = RunOptions {
+                times: times.as_deref(),
+                rel_tol: rtol,
+                abs_tol: atol,
+                sensitivity_to: &parameters,
+                ..RunOptions::default()
+            };
+            solver::run::run(&self.individual, &options)
+        });
+        SimulationResults::new(py, results.map_err(|failure| raised(&failure.error))?)
+    }
+
+    /// Relative changes of the pharmacokinetic parameters per relative change of each of these model parameters, as the
+    /// suite computes them: tuples (output, PK parameter, model parameter, sensitivity).
+    #[pyo3(signature = (parameters, variation_range=0.1, number_of_steps=2))]
+    fn run_sensitivity_analysis(
+        &self,
+        py: Python<'_>,
+        parameters: Vec<String>,
+        variation_range: f64,
+        number_of_steps: u32,
+    ) -> PyResult<Vec<(String, String, String, f64)>> {
+        let scheme = solver::sensitivity::Scheme {
+            range: variation_range,
+            steps: number_of_steps,
+            ..solver::sensitivity::Scheme::default()
+        };
+        let found = found(&self.model, &parameters)?;
+        py.detach(|| self.analysed(&found, &scheme))
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Simulation('{}', {} outputs)",
+            self.model.name,
+            self.outputs().len()
+        )
+    }
+}
+
+impl Simulation {
+    fn analysed(
+        &self,
+        parameters: &[usize],
+        scheme: &solver::sensitivity::Scheme,
+    ) -> PyResult<Vec<(String, String, String, f64)>> {
+        let options = RunOptions::default();
+        let run = solver::run::run(&self.individual, &options);
+        let results = run.map_err(|failure| raised(&failure.error))?;
+        let base = solver::sensitivity::figures(&self.individual, &results);
+        let mut all = Vec::new();
+        for &q in parameters {
+            let entries =
+                solver::sensitivity::of_parameter(&self.individual, q, &base, scheme, &options);
+            let name = self.model.quantities.get(q).map_or("", |q| q.path.as_str());
+            for entry in entries.map_err(raised)? {
+                let output = results.paths.get(entry.output).cloned().unwrap_or_default();
+                all.push((
+                    output,
+                    entry.figure.to_owned(),
+                    name.to_owned(),
+                    entry.value,
+                ));
+            }
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,79 @@
+//! In which unit the values of a quantity are shown.
+
+use super::assignment::dimensions;
+use crate::compile::Instance;
+use crate::units::{Dimension, Unit};
+
+/// Dimensions of amounts of substance and the same of masses: one is the other times the molecular weight, all in base units.
+const OF_MASS: [(&str, &str); 3] = [
+    ("Amount", "Mass"),
+    ("Concentration (molar)", "Concentration (mass)"),
+    ("AUC (molar)", "AUC (mass)"),
+];
+const MOLECULAR_WEIGHT: &str = "Molecular weight";
+
+/// From base units to a unit: `(value · weight − offset) / factor`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Display {
+    unit: Unit,
+    weight: f64,
+}
+
+impl Display {
+    /// The unit.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        self.unit.name
+    }
+
+    /// A value in this unit.
+    #[must_use]
+    pub fn of_base(&self, value: f64) -> f64 {
+        self.unit.from_base(value * self.weight)
+    }
+}
+
+/// How values of a quantity are shown in this unit: one of its own dimension or, with the molecular weight of its molecule,
+/// of the mass instead of the amount and the other way round. `display` is the unit of the file, else that of the dimension.
+/// Nothing where the unit does not fit.
+#[must_use]
+pub fn display(individual: &Instance, position: usize, unit: &str) -> Option<Display> {
+    let quantity = individual.structure().model().quantities.get(position)?;
+    let own = dimensions(quantity);
+    let name = match unit {
+        "display" => match &quantity.display_unit {
+            Some(unit) => unit.as_str(),
+            None => own.first()?.default_unit(),
+        },
+        unit => unit,
+    };
+    if let Some(unit) = own.iter().find_map(|d| d.unit(name)) {
+        return Some(Display { unit, weight: 1.0 });
+    }
+    let of_mass = OF_MASS.iter().find_map(|(molar, mass)| {
+        let is = |name: &str| own.iter().any(|d| d.name() == name);
+        let other = |name: &str| Dimension::named(name).and_then(|d| d.unit(unit));
+        match (is(molar), is(mass)) {
+            (true, _) => other(mass).map(|unit| (unit, true)),
+            (_, true) => other(molar).map(|unit| (unit, false)),
+            _ => None,
+        }
+    });
+    let (unit, times) = of_mass?;
+    let weight = molecular_weight(individual, &quantity.path)?;
+    let weight = if times { weight } else { 1.0 / weight };
+    Some(Display { unit, weight })
+}
+
+/// The molecular weight of the molecule on a path, in kg/µmol: the last part of the path that has one.
+fn molecular_weight(individual: &Instance, path: &str) -> Option<f64> {
+    let model = individual.structure().model();
+    let delimiter = model.delimiter;
+    let weight = |molecule: &str| {
+        let short = format!("{molecule}{delimiter}{MOLECULAR_WEIGHT}");
+        let full = format!("{}{delimiter}{short}", model.name);
+        model.position(&short).or_else(|| model.position(&full))
+    };
+    let position = path.rsplit(delimiter).find_map(weight)?;
+    individual.value(position).filter(|w| *w > 0.0)
+}

@@ -1,0 +1,91 @@
+//! Whether runs can be computed: a worker process is started as for a run, and solves a model whose solution is known.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use net::worker::Worker;
+
+use super::worker::{PROBE, PROBED, WORKER_COMMAND};
+
+/// A model of one state that decays.
+const MODEL: &str = include_str!("probe.xml");
+/// How far the last value may be from the exact one, as a part of it.
+const TOLERANCE: f64 = 1e-4;
+/// How long a worker may take for it.
+const WAIT: Duration = Duration::from_secs(10);
+/// How often it is looked whether that time is over.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Tries whether runs can be computed by processes of this program; an empty one means in this process.
+///
+/// # Errors
+/// What is wrong, as a sentence.
+pub fn probe(program: &Path) -> Result<(), String> {
+    if program.as_os_str().is_empty() {
+        return solve();
+    }
+    let mut worker = Worker::start(program, WORKER_COMMAND)
+        .map_err(|error| format!("no worker process can be started: {error}"))?;
+    let broke = |error| format!("a worker process does not answer: {error}");
+    worker.speaker().say(PROBE, b"").map_err(broke)?;
+    let (process, is_done) = (worker.id(), AtomicBool::new(false));
+    let answer = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let until = Instant::now() + WAIT;
+            while !is_done.load(Ordering::Relaxed) {
+                if Instant::now() >= until {
+                    net::worker::kill(process);
+                    return;
+                }
+                std::thread::park_timeout(LOOK);
+            }
+        });
+        let answer = worker.listen();
+        is_done.store(true, Ordering::Relaxed);
+        watching.thread().unpark();
+        answer
+    });
+    match answer.map_err(broke)? {
+        (PROBED, wrong) if wrong.is_empty() => Ok(()),
+        (PROBED, wrong) => Err(String::from_utf8_lossy(&wrong).into_owned()),
+        (other, _) => Err(format!("a worker process answers with {other}")),
+    }
+}
+
+/// Solves dy/dt = -y from 1 to t = 1.
+pub(super) fn solve() -> Result<(), String> {
+    let read = pbpk::read::bytes(MODEL.as_bytes(), &pbpk::read::Options::default());
+    let model = std::sync::Arc::new(read.map_err(|error| error.to_string())?);
+    let outputs = model.outputs();
+    let structure =
+        pbpk::compile::Structure::new(model, outputs).map_err(|error| error.to_string())?;
+    let instance = pbpk::compile::Instance::new(&structure);
+    let results = pbpk::run::run(&instance, &pbpk::run::RunOptions::default());
+    let results = results.map_err(|failure| failure.to_string())?;
+    let last = results.column(0).last().unwrap_or(f64::NAN);
+    let exact = (-1.0_f64).exp();
+    match ((last - exact) / exact).abs() <= TOLERANCE {
+        true => Ok(()),
+        false => Err(format!("the engine gives {last} for {exact}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probe_is_a_solve_that_is_held_against_the_exact_value() {
+        assert_eq!(solve(), Ok(()));
+        assert_eq!(probe(Path::new("")), Ok(()));
+    }
+
+    #[test]
+    fn a_program_that_is_no_worker_is_said_to_be_none() {
+        let said = probe(Path::new("/nowhere/durward")).unwrap_err();
+        assert!(said.contains("no worker process can be started"), "{said}");
+        let said = probe(Path::new("/bin/true")).unwrap_err();
+        assert!(said.contains("does not answer"), "{said}");
+    }
+}

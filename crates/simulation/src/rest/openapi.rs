@@ -1,0 +1,241 @@
+//! The paths as an OpenAPI document, made from the tables by which they are answered.
+
+use serde_json::{Map, Value, json};
+
+use super::paths::{ALL, Path};
+use super::{facade, streams};
+use crate::fault::Kind;
+use crate::population::CONTENT_TYPE as COLUMNS;
+use crate::tools::{TOOLS, ToolFault, schema, tool};
+
+/// Where the document is.
+pub(super) const OPENAPI: &str = "/openapi.json";
+
+/// The document.
+///
+/// # Errors
+/// [`ToolFault`] where a shape in this crate is wrong, which its tests rule out.
+pub(super) fn document() -> Result<Value, ToolFault> {
+    let mut paths = Map::new();
+    for path in ALL {
+        let method = path.method.as_str().to_ascii_lowercase();
+        paths.insert(path.path.to_owned(), json!({method: tool_path(path)?}));
+    }
+    paths.insert(facade::CAPABILITIES.to_owned(), capabilities());
+    paths.insert(facade::LIST_TOOLS.to_owned(), list_tools());
+    paths.insert(facade::CALL_TOOL.to_owned(), call_tool());
+    paths.insert(format!("{}/{{jobId}}/events", streams::JOBS), events());
+    let chunks = format!("{}/{{resultsId}}/chunks/{{chunkId}}", streams::CHUNKS);
+    paths.insert(chunks, chunk()?);
+    Ok(json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Durward: simulations", "version": env!("CARGO_PKG_VERSION"),
+            "description": "Every call is judged by the rules and stands in the journal as a call of its tool.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": error()},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "An API key, where there are some."}},
+        },
+        "security": [{"key": []}, {}],
+    }))
+}
+
+/// A body of one type.
+fn content(kind: &str, schema: &Value) -> Value {
+    json!({kind: {"schema": schema}})
+}
+
+/// The answers of an operation: that of success, and the envelope for all else.
+fn answers(status: u16, about: &str, body: Value) -> Value {
+    let failed = json!({
+        "description": "It was refused, or failed; error.code says how.",
+        "content": content("application/json", &json!({"$ref": "#/components/schemas/Error"})),
+    });
+    json!({status.to_string(): {"description": about, "content": body}, "default": failed})
+}
+
+fn error() -> Value {
+    let codes: Vec<&str> = Kind::ALL.iter().map(|kind| kind.label()).collect();
+    let text = json!({"type": "string"});
+    json!({"type": "object", "required": ["error"], "properties": {"error": {
+        "type": "object", "required": ["code", "message", "correlationId", "retryable"],
+        "properties": {
+            "code": {"type": "string", "enum": codes}, "message": text, "correlationId": text,
+            "retryable": {"type": "boolean"},
+            "details": {"type": "array", "items": {"type": "object", "required": ["issue"],
+                "properties": {"issue": text, "field": text, "hint": text, "code": text}}},
+        },
+    }}})
+}
+
+/// A path that is one tool.
+fn tool_path(path: &Path) -> Result<Value, ToolFault> {
+    let found =
+        tool(path.tool).ok_or_else(|| ToolFault::new(format!("there is no tool {}", path.tool)))?;
+    let (input, output) = (
+        found.input_schema(),
+        schema(path.answer.unwrap_or(found.output))?,
+    );
+    let ok = answers(
+        path.status,
+        found.title,
+        content("application/json", &output),
+    );
+    let mut told = json!({
+        "operationId": path.path.trim_start_matches('/'), "summary": found.title,
+        "description": found.about, "responses": ok,
+    });
+    let asked = match path.method {
+        http::Method::GET => ("parameters", query(&input)),
+        _ => (
+            "requestBody",
+            json!({"required": true, "content": content("application/json", &body(input, found.critical))}),
+        ),
+    };
+    if let Some(members) = told.as_object_mut() {
+        members.insert(asked.0.to_owned(), asked.1);
+    }
+    Ok(told)
+}
+
+/// The arguments as a body; a word or a number confirms as well.
+fn body(mut input: Value, critical: bool) -> Value {
+    if let (true, Some(properties)) = (
+        critical,
+        input.get_mut("properties").and_then(Value::as_object_mut),
+    ) {
+        properties.insert("confirm".to_owned(), confirmation());
+    }
+    input
+}
+
+fn confirmation() -> Value {
+    json!({
+        "type": ["boolean", "string", "integer", "null"],
+        "description": "true, 1, or one of the words true, yes, y, confirmed; the header X-MCP-Confirm says the same.",
+    })
+}
+
+/// The arguments as members of the query.
+fn query(input: &Value) -> Value {
+    let required = input.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+    let properties = input.get("properties").and_then(Value::as_object);
+    let one = |(name, schema): (&String, &Value)| json!({"name": name, "in": "query", "required": is_required(name), "schema": schema});
+    properties.into_iter().flatten().map(one).collect()
+}
+
+fn in_path(name: &str) -> Value {
+    json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
+}
+
+fn capabilities() -> Value {
+    let object = content(
+        "application/json",
+        &json!({"type": "object", "required": ["transports", "adapter", "timeouts"]}),
+    );
+    json!({"get": {
+        "operationId": "capabilities", "summary": "What the server can do, and whether a worker process solves a known model",
+        "security": [], "responses": answers(200, "Its capabilities", object),
+    }})
+}
+
+fn list_tools() -> Value {
+    let tools = content(
+        "application/json",
+        &json!({"type": "object", "required": ["tools"], "properties": {"tools": {"type": "array"}}}),
+    );
+    json!({"get": {
+        "operationId": "list_tools", "summary": "The tools that the caller may see",
+        "responses": answers(200, "The tools", tools),
+    }})
+}
+
+fn call_tool() -> Value {
+    let names: Vec<&str> = TOOLS
+        .iter()
+        .filter(|tool| tool.of_bridge)
+        .map(|tool| tool.name)
+        .collect();
+    let asked = json!({"type": "object", "required": ["tool"], "properties": {
+        "tool": {"type": "string", "enum": names},
+        "arguments": {"type": ["object", "null"]},
+        "idempotencyKey": {"type": ["string", "null"], "minLength": 1, "maxLength": 256},
+        "critical": confirmation(),
+    }});
+    let told = json!({"type": "object", "required": ["content", "isError", "tool", "structuredContent", "annotations"]});
+    json!({"post": {
+        "operationId": "call_tool", "summary": "Calls any tool",
+        "requestBody": {"required": true, "content": content("application/json", &asked)},
+        "responses": answers(200, "What the tool gave", content("application/json", &told)),
+    }})
+}
+
+fn events() -> Value {
+    let stream = content("text/event-stream", &json!({"type": "string"}));
+    json!({"get": {
+        "operationId": "job_events",
+        "summary": "One event for each change of a job's state, and events named progress between them, until it has ended",
+        "parameters": [in_path("jobId")], "responses": answers(200, "The events", stream),
+    }})
+}
+
+fn chunk() -> Result<Value, ToolFault> {
+    let found = tool("get_population_chunk")
+        .ok_or_else(|| ToolFault::new("there are no chunks".to_owned()))?;
+    let text = json!({"type": "string"});
+    let mut bodies = content("application/json", &schema(found.output)?);
+    if let Some(kinds) = bodies.as_object_mut() {
+        kinds.insert("text/csv".to_owned(), json!({"schema": text}));
+        kinds.insert(COLUMNS.to_owned(), json!({"schema": {}}));
+    }
+    let mut answers = answers(200, "The curves of some individuals", bodies);
+    let part = json!({"description": "A range of the bytes of format=columns", "content": {COLUMNS: {"schema": {}}}});
+    if let Some(known) = answers.as_object_mut() {
+        known.insert("206".to_owned(), part);
+        known.insert(
+            "416".to_owned(),
+            json!({"description": "The range lies behind the end."}),
+        );
+    }
+    let format = json!({"name": "format", "in": "query", "schema": {"type": "string", "enum": ["json", "csv", "columns"]}});
+    Ok(json!({"get": {
+        "operationId": "chunk", "summary": found.title,
+        "parameters": [in_path("resultsId"), in_path("chunkId"), format], "responses": answers,
+    }}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_that_is_answered_stands_in_the_document() {
+        let document = document().unwrap();
+        let paths = document["paths"].as_object().unwrap();
+        for path in ALL {
+            let method = path.method.as_str().to_ascii_lowercase();
+            let told = &paths[path.path][&method];
+            assert!(
+                told["responses"][path.status.to_string()].is_object(),
+                "{}",
+                path.path
+            );
+            assert!(told["responses"]["default"].is_object(), "{}", path.path);
+        }
+        assert_eq!(paths.len(), ALL.len() + 5);
+        let run = &paths["/run_simulation"]["post"]["requestBody"]["content"]["application/json"]["schema"];
+        assert!(
+            run["properties"]["confirm"].is_object()
+                && run["properties"]["simulationId"].is_object(),
+            "{run}"
+        );
+        let codes = document["components"]["schemas"]["Error"]["properties"]["error"]["properties"]
+            ["code"]["enum"]
+            .as_array()
+            .unwrap();
+        assert_eq!(codes.len(), Kind::ALL.len());
+    }
+}

@@ -1,0 +1,213 @@
+//! Parameters from observed data.
+//!
+//! The fit works on a copy of the simulation as it is when the call comes; nobody who reads or sets parameters meanwhile sees a
+//! change. With `apply` the estimates are set at the end, all or none.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pbpk::compile::{Instance, Structure};
+use pbpk::fit::{Errors, Fit, FitError, Observation, Parameter, Problem, fit};
+use pbpk::path;
+use pbpk::watch::{Interrupt, Watch};
+use serde_json::{Value, json};
+use toolkit::server::Args;
+
+use super::observed::{Observed, read};
+use crate::fault::{Fault, Kind};
+use crate::figures::{number, unit};
+use crate::models::Selection;
+use crate::service::Context;
+use crate::session::{Loaded, apply, locked};
+
+/// Most parameters of one fit.
+const PARAMETERS_MAX: usize = 32;
+
+/// A parameter that is to be fitted.
+struct Varied {
+    path: String,
+    low: f64,
+    high: f64,
+}
+
+pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let varied = varied(args)?;
+    let observed = read(args, "observations")?;
+    let errors = match args.text("errors").unwrap_or("log") {
+        "log" => Errors::Log,
+        "absolute" => Errors::Absolute,
+        _ => return Err(Fault::input("errors", "errors is log or absolute").code("value_error")),
+    };
+    let until = Instant::now() + Duration::from_millis(context.service.configured.job_timeout_ms);
+    let ask = || match context.cancel.is_cancelled() {
+        true => Some(Interrupt::Cancelled),
+        false => (Instant::now() >= until).then_some(Interrupt::Deadline),
+    };
+    let shared = context.simulation(args)?;
+    let start = locked(&shared).clone();
+    let individual = individual(context, &start, &observed, &ask)?;
+    let structure = Arc::clone(individual.structure());
+    let observations = observations(&structure, &observed)?;
+    let parameters = parameters(&individual, &varied)?;
+    let problem = Problem::new(
+        &individual,
+        parameters.clone(),
+        observations.clone(),
+        errors,
+    );
+    let mut problem = problem.map_err(|error| Fault::input("parameters", error.to_string()))?;
+    problem.watched(&ask);
+    let found = fit(&problem).map_err(ended)?;
+    let applied = args.is_set("apply");
+    if applied {
+        let mut loaded = locked(&shared);
+        let mut trial = loaded.clone();
+        for (one, estimate) in varied.iter().zip(&found.estimates) {
+            trial.set(&one.path, estimate.value, None, false, context.now_ms)?;
+        }
+        *loaded = trial;
+    }
+    Ok(json!({
+        "simulationId": start.id,
+        "estimates": estimates(&individual, &parameters, &found),
+        "sumOfSquares": number(found.sum_of_squares), "sigma": number(found.sigma),
+        "observations": observations.len(), "degreesOfFreedom": found.degrees,
+        "runs": found.runs, "converged": found.converged, "applied": applied,
+        "fitted": fitted(&structure, &observations, &found),
+    }))
+}
+
+fn varied(args: Args<'_>) -> Result<Vec<Varied>, Fault> {
+    let listed = args.get("parameters").and_then(Value::as_array);
+    let listed: Vec<&Value> = listed.into_iter().flatten().collect();
+    if listed.len() > PARAMETERS_MAX {
+        let wrong = format!("{} parameters are more than {PARAMETERS_MAX}", listed.len());
+        return Err(Fault::input("parameters", wrong).code("value_error"));
+    }
+    let one = |one: &Value| {
+        let bound = |name: &str, none: f64| one.get(name).and_then(Value::as_f64).unwrap_or(none);
+        let path = one.get("path").and_then(Value::as_str);
+        let path = path.ok_or_else(|| {
+            Fault::input("parameters.path", "each parameter needs a path").code("missing")
+        })?;
+        Ok(Varied {
+            path: path.to_owned(),
+            low: bound("min", f64::NEG_INFINITY),
+            high: bound("max", f64::INFINITY),
+        })
+    };
+    listed.into_iter().map(one).collect()
+}
+
+/// The simulation as it is, compiled for the outputs that were observed.
+fn individual(
+    context: &Context<'_>,
+    start: &Loaded,
+    observed: &[Observed],
+    ask: &dyn Fn() -> Option<Interrupt>,
+) -> Result<Instance, Fault> {
+    let mut outputs: Vec<String> = observed.iter().map(|one| one.output.clone()).collect();
+    for output in &outputs {
+        path::find_one(start.structure().model(), output)
+            .map_err(|error| Fault::missing("observations.output", error.to_string()))?;
+    }
+    outputs.sort_unstable();
+    outputs.dedup();
+    let watch = Watch::new(Some(ask));
+    let library = &context.service.library;
+    let structure = library.open(&start.model, &Selection::Paths(outputs), &watch)?;
+    let mut individual = Instance::new(&structure);
+    let changed = start.changed.iter();
+    apply(
+        &mut individual,
+        changed.map(|(path, one)| (path.as_str(), one.value)),
+    )?;
+    Ok(individual)
+}
+
+/// The measured values in base units, each with the position of its output.
+fn observations(structure: &Structure, observed: &[Observed]) -> Result<Vec<Observation>, Fault> {
+    let outputs = structure.outputs().iter().enumerate();
+    let places: HashMap<usize, usize> = outputs.map(|(at, position)| (*position, at)).collect();
+    let mut all = Vec::new();
+    for one in observed {
+        let position = path::find_one(structure.model(), &one.output)?;
+        let quantity = structure.model().quantities.get(position);
+        let (Some(output), Some(quantity)) = (places.get(&position), quantity) else {
+            return Err(Fault::missing(
+                "observations.output",
+                format!("'{}' is no output", one.output),
+            ));
+        };
+        for (time, value) in &one.points {
+            all.push(Observation {
+                output: *output,
+                time: *time,
+                value: one.in_base(*value, &quantity.unit)?,
+                weight: one.weight,
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn parameters(individual: &Instance, varied: &[Varied]) -> Result<Vec<Parameter>, Fault> {
+    let one = |one: &Varied| {
+        let position = path::find_one(individual.structure().model(), &one.path)?;
+        Ok(Parameter {
+            position,
+            low: one.low,
+            high: one.high,
+        })
+    };
+    varied.iter().map(one).collect()
+}
+
+fn ended(error: FitError) -> Fault {
+    match error {
+        FitError::Problem(error) => Fault::input("parameters", error.to_string()),
+        FitError::Run(error) => Fault::from(&error),
+        FitError::Interrupted(cause) => {
+            let kind = match cause {
+                Interrupt::Cancelled => Kind::Cancelled,
+                Interrupt::Deadline => Kind::Timeout,
+            };
+            Fault::new(kind, format!("{cause} while parameters were fitted"))
+        }
+    }
+}
+
+/// Path and unit of a quantity.
+fn named(structure: &Structure, position: usize) -> (&str, &str) {
+    let quantity = structure.model().quantities.get(position);
+    quantity.map_or(("", ""), |one| (one.path.as_str(), unit(&one.unit)))
+}
+
+fn estimates(individual: &Instance, parameters: &[Parameter], found: &Fit) -> Vec<Value> {
+    let pairs = parameters.iter().zip(&found.estimates);
+    let told = pairs.map(|(parameter, estimate)| {
+        let (path, unit) = named(individual.structure(), parameter.position);
+        json!({
+            "path": path, "unit": unit,
+            "start": individual.value(parameter.position).map(number),
+            "value": number(estimate.value), "low": number(estimate.low),
+            "high": number(estimate.high), "atBound": estimate.at_bound,
+        })
+    });
+    told.collect()
+}
+
+/// The observed values beside those of the fitted model, for each output.
+fn fitted(structure: &Structure, observations: &[Observation], found: &Fit) -> Vec<Value> {
+    let outputs = structure.outputs().iter().enumerate();
+    let told = outputs.map(|(at, position)| {
+        let (path, unit) = named(structure, *position);
+        let pairs = observations.iter().zip(&found.fitted);
+        let points = pairs.filter(|(one, _)| one.output == at).map(|(one, fitted)| {
+            json!({"time": number(one.time), "observed": number(one.value), "fitted": number(*fitted)})
+        });
+        json!({"output": path, "unit": unit, "points": points.collect::<Vec<_>>()})
+    });
+    told.collect()
+}

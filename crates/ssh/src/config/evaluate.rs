@@ -1,0 +1,193 @@
+//! What applies to one host: the first value of every option, in the blocks that are for it.
+
+use super::tokens::{Tokens, expanded};
+use super::{Config, Criterion, Entry, Kind, Person, Wanted};
+use crate::trust::matches;
+
+/// The port of SSH.
+const PORT: u16 = 22;
+
+/// What applies to one host, texts as they stand in the file unless said otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Effective {
+    /// Where to connect to, tokens replaced.
+    pub host: String,
+    /// The user there.
+    pub user: String,
+    /// The port there.
+    pub port: u16,
+    /// Files with keys.
+    pub identity_files: Vec<String>,
+    /// Files with certificates.
+    pub certificate_files: Vec<String>,
+    /// The agent's socket.
+    pub identity_agent: Option<String>,
+    /// Machines on the way; `none` is none.
+    pub proxy_jump: Option<String>,
+    /// Whether a program would make the connection.
+    pub has_proxy_command: bool,
+    /// Files of known hosts.
+    pub user_known_hosts: Option<Vec<String>>,
+    /// Files of known hosts of the whole machine.
+    pub global_known_hosts: Option<Vec<String>>,
+    /// What becomes of a key that is not known.
+    pub strict: Option<String>,
+    /// The name under which its keys are filed.
+    pub key_alias: Option<String>,
+}
+
+#[derive(Default)]
+struct Found {
+    host: Option<String>,
+    user: Option<String>,
+    port: Option<u16>,
+    proxy_command: Option<String>,
+    rest: Effective,
+}
+
+impl Config {
+    /// What applies to a host of this name.
+    ///
+    /// # Errors
+    /// A token of `HostName` that is not known here.
+    pub fn effective(&self, name: &str, person: &Person) -> Result<Effective, String> {
+        let mut evaluating = Evaluating {
+            name,
+            person,
+            found: Found::default(),
+        };
+        evaluating.all(&self.entries, &mut true);
+        let host = evaluating.host()?;
+        let Found {
+            user,
+            port,
+            proxy_command,
+            rest,
+            ..
+        } = evaluating.found;
+        Ok(Effective {
+            host,
+            user: user.unwrap_or_else(|| person.user.clone()),
+            port: port.unwrap_or(PORT),
+            has_proxy_command: proxy_command.is_some_and(|command| command != "none"),
+            ..rest
+        })
+    }
+}
+
+struct Evaluating<'e> {
+    name: &'e str,
+    person: &'e Person,
+    found: Found,
+}
+
+impl Evaluating<'_> {
+    fn all(&mut self, entries: &[Entry], active: &mut bool) {
+        for entry in entries {
+            match entry {
+                Entry::Host(patterns) => *active = fits(patterns, self.name, false),
+                Entry::Match(criteria) => {
+                    *active = criteria.iter().all(|criterion| self.meets(criterion));
+                }
+                Entry::Set(wanted, values) if *active => self.set(*wanted, values),
+                Entry::Set(..) => {}
+                // What a file makes of it holds in that file alone.
+                Entry::Include(entries) if *active => self.all(entries, &mut true),
+                Entry::Include(_) => {}
+            }
+        }
+    }
+
+    /// As it stands now: what comes later cannot change it.
+    fn host(&self) -> Result<String, String> {
+        let Some(host) = &self.found.host else {
+            return Ok(self.name.to_owned());
+        };
+        let tokens = Tokens {
+            host: self.name,
+            name: self.name,
+            port: 0,
+            user: "",
+            local_user: "",
+            home: "",
+        };
+        expanded(host, "h", &tokens)
+    }
+
+    fn meets(&self, criterion: &Criterion) -> bool {
+        let person = self.person.user.as_str();
+        let patterns = &criterion.patterns;
+        let meets = match criterion.kind {
+            Kind::All => true,
+            Kind::Canonical => false,
+            Kind::Host => fits(patterns, &self.host().unwrap_or_default(), true),
+            Kind::OriginalHost => fits(patterns, self.name, true),
+            Kind::User => fits(
+                patterns,
+                self.found.user.as_deref().unwrap_or(person),
+                false,
+            ),
+            Kind::LocalUser => fits(patterns, person, false),
+        };
+        meets != criterion.negated
+    }
+
+    fn set(&mut self, wanted: Wanted, values: &[String]) {
+        let first = values.first().cloned();
+        let Found {
+            host,
+            user,
+            port,
+            proxy_command,
+            rest,
+        } = &mut self.found;
+        match wanted {
+            Wanted::HostName => keep(host, first),
+            Wanted::User => keep(user, first),
+            Wanted::Port => keep(port, first.and_then(|port| port.parse().ok())),
+            Wanted::IdentityFile => {
+                let further = first.filter(|file| !rest.identity_files.contains(file));
+                rest.identity_files.extend(further);
+            }
+            Wanted::CertificateFile => {
+                let further = first.filter(|file| !rest.certificate_files.contains(file));
+                rest.certificate_files.extend(further);
+            }
+            Wanted::IdentityAgent => keep(&mut rest.identity_agent, first),
+            // Of these two the first one counts.
+            Wanted::ProxyJump if proxy_command.is_none() => keep(&mut rest.proxy_jump, first),
+            Wanted::ProxyCommand if rest.proxy_jump.is_none() => keep(proxy_command, first),
+            Wanted::ProxyJump | Wanted::ProxyCommand => {}
+            Wanted::UserKnownHostsFile => keep(&mut rest.user_known_hosts, Some(values.to_vec())),
+            Wanted::GlobalKnownHostsFile => {
+                keep(&mut rest.global_known_hosts, Some(values.to_vec()));
+            }
+            Wanted::StrictHostKeyChecking => keep(&mut rest.strict, first),
+            Wanted::HostKeyAlias => keep(&mut rest.key_alias, first),
+        }
+    }
+}
+
+fn keep<T>(kept: &mut Option<T>, value: Option<T>) {
+    if kept.is_none() {
+        *kept = value;
+    }
+}
+
+/// Whether a text fits one of these patterns and none behind a `!`.
+fn fits(patterns: &[String], text: &str, lowered: bool) -> bool {
+    let mut is_named = false;
+    for pattern in patterns {
+        let pattern = if lowered {
+            pattern.to_ascii_lowercase()
+        } else {
+            pattern.clone()
+        };
+        match pattern.strip_prefix('!') {
+            Some(not) if matches(not.as_bytes(), text.as_bytes()) => return false,
+            Some(_) => {}
+            None => is_named |= matches(pattern.as_bytes(), text.as_bytes()),
+        }
+    }
+    is_named
+}

@@ -1,0 +1,155 @@
+//! `ssh_config`: what OpenSSH's client would do for a host, as far as it matters here.
+//!
+//! Read as OpenSSH 9.2 reads it: the first value of an option counts, blocks begin with `Host` or `Match`, further
+//! files come in with `Include`. Nothing is run and nothing is looked up: `Match exec` and `ProxyCommand` are told
+//! and refused. No crate reads `Match`, so this is a reader of its own.
+
+mod evaluate;
+mod include;
+mod keywords;
+mod line;
+mod read;
+mod tokens;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+pub use evaluate::Effective;
+pub use tokens::{OF_FILES, OF_JUMPS, Tokens, expanded};
+
+/// Longest file, in bytes.
+pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// Most files that one configuration is made of.
+pub const FILES_MAX: usize = 256;
+/// How deep files may include others.
+pub const DEPTH_MAX: usize = 16;
+/// Most lines of all files.
+pub const LINES_MAX: usize = 100_000;
+
+/// Whose configuration it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Person {
+    /// The home, for `~` and `%d`.
+    pub home: PathBuf,
+    /// The name on this machine, for `%u` and where no user is named.
+    pub user: String,
+    /// The agent's socket, where there is one.
+    pub agent: Option<PathBuf>,
+}
+
+/// A configuration, read.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    entries: Vec<Entry>,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFault {
+    /// The file, the line, what is wrong and what to do.
+    pub wrong: String,
+}
+
+impl fmt::Display for ConfigFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.wrong)
+    }
+}
+
+impl std::error::Error for ConfigFault {}
+
+/// What a line means.
+#[derive(Debug, Clone)]
+enum Entry {
+    /// What follows is for these hosts.
+    Host(Vec<String>),
+    /// What follows is for what meets all of these.
+    Match(Vec<Criterion>),
+    /// An option that matters, and its values.
+    Set(Wanted, Vec<String>),
+    /// Other files' entries; they apply where the block that includes them does.
+    Include(Vec<Entry>),
+}
+
+/// A condition of a `Match` line.
+#[derive(Debug, Clone)]
+struct Criterion {
+    negated: bool,
+    kind: Kind,
+    patterns: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    All,
+    /// Never so: names are not made canonical.
+    Canonical,
+    Host,
+    OriginalHost,
+    User,
+    LocalUser,
+}
+
+/// The options that matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    HostName,
+    User,
+    Port,
+    IdentityFile,
+    CertificateFile,
+    IdentityAgent,
+    ProxyJump,
+    ProxyCommand,
+    UserKnownHostsFile,
+    GlobalKnownHostsFile,
+    StrictHostKeyChecking,
+    HostKeyAlias,
+}
+
+impl Config {
+    /// Reads a file and what it includes.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] with the file and the line.
+    pub fn read(path: &Path, person: &Person) -> Result<Self, ConfigFault> {
+        let entries = read::Reading::new(person).file(path)?;
+        Ok(Self { entries })
+    }
+
+    /// Reads a text that includes nothing outside of `person`'s files; `name` stands in messages.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] with the line.
+    pub fn of(text: &str, name: &str, person: &Person) -> Result<Self, ConfigFault> {
+        let entries = read::Reading::new(person).text(text, name)?;
+        Ok(Self { entries })
+    }
+
+    /// The names that `Host` lines have in full, each once, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        fn collect<'e>(entries: &'e [Entry], names: &mut Vec<&'e str>) {
+            for entry in entries {
+                match entry {
+                    Entry::Host(patterns) => {
+                        for pattern in patterns {
+                            let is_name = !pattern.contains(['*', '?', '!']);
+                            if is_name && !names.contains(&pattern.as_str()) {
+                                names.push(pattern);
+                            }
+                        }
+                    }
+                    Entry::Include(entries) => collect(entries, names),
+                    Entry::Match(_) | Entry::Set(..) => {}
+                }
+            }
+        }
+        let mut names = Vec::new();
+        collect(&self.entries, &mut names);
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Where the paths of commands lead at their host, and what is run then.
+//!
+//! Before a command runs, the host is asked where each of its paths leads. A call whose paths lead elsewhere is
+//! judged again with those places, and what runs names them instead of the links: who changes a link after that
+//! changes nothing. Directories on the way may still be replaced; `docs/security.md` says what that leaves.
+
+use std::time::Duration;
+
+use gate::paths::{PathArgument, Role, meanings};
+use serde_json::{Map, Value};
+use toolkit::cancel::Cancel;
+use toolkit::server::{Failure, ReplySink};
+
+use crate::command::{Command, Part};
+use crate::hosts::{Host, Links};
+use crate::pool::Slot;
+use crate::tools::normalised;
+
+/// Opens a file, and reads it where what was opened is what was judged.
+const GUARD: &str = "exec 3<\"$2\" || exit 1; [ ! -e /proc/$$/fd ] || [ \"$(readlink /proc/$$/fd/3)\" = \"$2\" ] || \
+{ echo \"$2 was replaced while it was opened\" >&2; exit 1; }; exec head -c \"$1\" <&3";
+
+/// Commands as they run.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub commands: Vec<Command>,
+    /// Paths that lead elsewhere, with their places.
+    pub elsewhere: Map<String, Value>,
+    /// Whether the host was asked.
+    pub is_checked: bool,
+}
+
+/// A path as a rule sees it.
+pub(crate) fn argument(text: &str) -> PathArgument {
+    PathArgument {
+        text: text.to_owned(),
+        role: Role::Path,
+        content: false,
+        // The links are at the other end.
+        meaning: meanings(text, None),
+    }
+}
+
+/// The host that is asked, and how long that may take.
+pub(crate) struct Asking<'a, F> {
+    pub host: &'a Host,
+    /// A channel to it, which is only waited for where it is needed.
+    pub slot: F,
+    pub wait: Duration,
+}
+
+impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
+    /// The commands with every path as the place that it leads to; judged again where one leads elsewhere.
+    pub async fn opened(
+        self,
+        commands: Vec<Command>,
+        reply: &ReplySink,
+    ) -> Result<Opened, Failure> {
+        let uses: Vec<_> = commands.iter().map(Command::uses).collect();
+        let operands = uses.iter().flat_map(|uses| &uses.operands);
+        let paths: Vec<&str> = operands
+            .filter(|operand| operand.part == Part::Path)
+            .map(|operand| operand.text)
+            .collect();
+        let mut elsewhere = Map::new();
+        if paths.is_empty() || self.host.links == Links::Trusted {
+            drop(uses);
+            return Ok(Opened {
+                commands,
+                elsewhere,
+                is_checked: false,
+            });
+        }
+        let places = self.led(&paths, reply.cancel()).await?;
+        let mut found = Vec::new();
+        for (path, place) in paths.iter().zip(&places) {
+            if *place != normalised(path) && elsewhere.get(*path).is_none() {
+                found.push(argument(place));
+                elsewhere.insert((*path).to_owned(), place.as_str().into());
+            }
+        }
+        if !found.is_empty() {
+            reply.found(found).await?;
+        }
+        let mut places = places.into_iter();
+        let mut run = Vec::with_capacity(commands.len());
+        for (command, uses) in commands.iter().zip(&uses) {
+            let run_with = command.with_paths(uses, &mut places);
+            run.push(run_with.map_err(|fault| Failure::new("unfit_path", fault.to_string()))?);
+        }
+        Ok(Opened {
+            commands: run,
+            elsewhere,
+            is_checked: true,
+        })
+    }
+
+    /// Where each of these paths leads.
+    async fn led(self, paths: &[&str], cancel: &Cancel) -> Result<Vec<String>, Failure> {
+        let Self { host, slot, wait } = self;
+        let asking = async {
+            let slot = slot.await?;
+            slot.lead(paths).await.map_err(|error| unled(host, &error))
+        };
+        let late = "the host did not say in time where the paths lead; the command did not run";
+        let gone = "the command was cancelled before it was sent; it did not run";
+        let (led, _) = tokio::select! {
+            led = tokio::time::timeout(wait, asking) => {
+                led.map_err(|_| Failure::new("paths_unchecked", late).retryable())??
+            }
+            () = cancel.cancelled() => return Err(Failure::new("cancelled", gone)),
+        };
+        let told = paths.iter().zip(led).map(|(path, led)| {
+            led.map_err(|wrong| {
+                Failure::new("unresolved_path", format!("{path} leads nowhere: {wrong}"))
+            })
+        });
+        told.collect()
+    }
+}
+
+/// The words by which a file's beginning is read at its host: it is opened first, and read only where what was
+/// opened is what was judged. Where the host has no `/proc`, that cannot be asked, and it is read all the same.
+pub fn guarded(most: u64, place: &str) -> Vec<String> {
+    let most = most.to_string();
+    ["sh", "-c", GUARD, "head", &most, place]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn unled(host: &Host, error: &std::io::Error) -> Failure {
+    let wrong = match error.kind() {
+        std::io::ErrorKind::Unsupported => format!(
+            "{} has no SFTP server that could say where paths lead; have it run one, or set links: trusted for this host",
+            host.name
+        ),
+        _ => format!(
+            "{} did not say where the paths lead: {error}; the command did not run",
+            host.name
+        ),
+    };
+    Failure::new("paths_unchecked", wrong)
+}
