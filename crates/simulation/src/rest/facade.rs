@@ -130,7 +130,14 @@ impl Rest {
                 return Err(Fault::input("arguments", wrong).code("value_error"));
             }
         };
-        let key = asked.get("idempotencyKey").and_then(Value::as_str);
+        let key = match asked.get("idempotencyKey") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(key)) => Some(key.as_str()),
+            Some(_) => {
+                let wrong = "idempotencyKey has to be a text";
+                return Err(Fault::input("idempotencyKey", wrong).code("value_error"));
+            }
+        };
         if let (Some(members), Some(key)) = (arguments.as_object_mut(), key) {
             members.insert("idempotencyKey".into(), key.into());
         }

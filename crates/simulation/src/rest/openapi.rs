@@ -6,7 +6,7 @@ use super::paths::{ALL, Path};
 use super::{facade, streams};
 use crate::fault::Kind;
 use crate::population::CONTENT_TYPE as COLUMNS;
-use crate::tools::{TOOLS, ToolFault, schema, tool};
+use crate::tools::{TOOLS, Tool, ToolFault, schema, tool};
 
 /// Where the document is.
 pub(super) const OPENAPI: &str = "/openapi.json";
@@ -78,11 +78,17 @@ fn tool_path(path: &Path) -> Result<Value, ToolFault> {
         found.input_schema(),
         schema(path.answer.unwrap_or(found.output))?,
     );
-    let ok = answers(
+    let mut ok = answers(
         path.status,
         found.title,
         content("application/json", &output),
     );
+    let links = links(path.path);
+    if let (false, Some(answer)) = (links.is_empty(), ok.get_mut(path.status.to_string())) {
+        if let Some(members) = answer.as_object_mut() {
+            members.insert("links".to_owned(), links.into());
+        }
+    }
     let mut told = json!({
         "operationId": path.path.trim_start_matches('/'), "summary": found.title,
         "description": found.about, "responses": ok,
@@ -101,21 +107,116 @@ fn tool_path(path: &Path) -> Result<Value, ToolFault> {
 }
 
 /// The arguments as a body; a word or a number confirms as well.
-fn body(mut input: Value, critical: bool) -> Value {
-    if let (true, Some(properties)) = (
-        critical,
-        input.get_mut("properties").and_then(Value::as_object_mut),
-    ) {
-        properties.insert("confirm".to_owned(), confirmation());
+fn body(input: Value, critical: bool) -> Value {
+    match critical {
+        true => with_required(input, "confirm", confirmation()),
+        false => input,
     }
-    input
+}
+
+/// An object with one more member that is required.
+fn with_required(mut object: Value, name: &str, schema: Value) -> Value {
+    let properties = object.get_mut("properties").and_then(Value::as_object_mut);
+    properties.map(|all| all.insert(name.to_owned(), schema));
+    let required = object.get_mut("required").and_then(Value::as_array_mut);
+    if let Some(all) = required {
+        all.push(name.into());
+    }
+    object
 }
 
 fn confirmation() -> Value {
     json!({
-        "type": ["boolean", "string", "integer", "null"],
-        "description": "true, 1, or one of the words true, yes, y, confirmed; the header X-MCP-Confirm says the same.",
+        "enum": [true, 1, "true", "1", "yes", "y", "confirmed"],
+        "description": "Says that the caller means it; the header X-MCP-Confirm says the same.",
     })
+}
+
+/// What an operation gives that another one takes: the answer's path, the other operation, the member that it takes, and where
+/// that stands in the answer.
+const LINKS: [(&str, &str, &str, &str); 14] = [
+    (
+        "/load_simulation",
+        "list_parameters",
+        "simulationId",
+        "simulationId",
+    ),
+    (
+        "/load_simulation",
+        "get_parameter_value",
+        "simulationId",
+        "simulationId",
+    ),
+    (
+        "/load_simulation",
+        "set_parameter_value",
+        "simulationId",
+        "simulationId",
+    ),
+    (
+        "/load_simulation",
+        "run_simulation",
+        "simulationId",
+        "simulationId",
+    ),
+    (
+        "/load_simulation",
+        "run_population_simulation",
+        "simulationId",
+        "simulationId",
+    ),
+    (
+        "/load_simulation",
+        "snapshot_simulation",
+        "simulationId",
+        "simulationId",
+    ),
+    (
+        "/snapshot_simulation",
+        "restore_simulation",
+        "simulationId",
+        "snapshot/simulationId",
+    ),
+    ("/run_simulation", "get_job_status", "jobId", "jobId"),
+    ("/run_simulation", "cancel_job", "jobId", "jobId"),
+    (
+        "/run_population_simulation",
+        "get_job_status",
+        "jobId",
+        "jobId",
+    ),
+    ("/run_population_simulation", "cancel_job", "jobId", "jobId"),
+    (
+        "/get_job_status",
+        "get_simulation_results",
+        "resultsId",
+        "resultHandle/resultsId",
+    ),
+    (
+        "/get_job_status",
+        "get_population_results",
+        "resultsId",
+        "resultHandle/resultsId",
+    ),
+    (
+        "/get_job_status",
+        "calculate_pk_parameters",
+        "resultsId",
+        "resultHandle/resultsId",
+    ),
+];
+
+/// The links from the answers of a path.
+fn links(path: &str) -> Map<String, Value> {
+    let of = LINKS.iter().filter(|(from, ..)| *from == path);
+    of.map(|(_, to, member, at)| {
+        let body = json!({*member: format!("$response.body#/{at}")});
+        (
+            (*to).to_owned(),
+            json!({"operationId": to, "requestBody": body}),
+        )
+    })
+    .collect()
 }
 
 /// The arguments as members of the query.
@@ -128,8 +229,12 @@ fn query(input: &Value) -> Value {
 }
 
 fn in_path(name: &str) -> Value {
-    json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
+    let id = json!({"type": "string", "minLength": 1, "maxLength": streams::ID_CHARS_MAX, "pattern": NO_CONTROLS});
+    json!({"name": name, "in": "path", "required": true, "schema": id})
 }
+
+/// Ids in paths have no control characters.
+const NO_CONTROLS: &str = "^[^\\x00-\\x1f\\x7f-\\x9f]+$";
 
 fn capabilities() -> Value {
     let object = content(
@@ -154,17 +259,32 @@ fn list_tools() -> Value {
 }
 
 fn call_tool() -> Value {
-    let names: Vec<&str> = TOOLS
-        .iter()
-        .filter(|tool| tool.of_bridge)
-        .map(|tool| tool.name)
-        .collect();
-    let asked = json!({"type": "object", "required": ["tool"], "properties": {
-        "tool": {"type": "string", "enum": names},
-        "arguments": {"type": ["object", "null"]},
-        "idempotencyKey": {"type": ["string", "null"], "minLength": 1, "maxLength": 256},
-        "critical": confirmation(),
-    }});
+    let one = |tool: &Tool| {
+        let mut input = tool.plain_input_schema();
+        let has_required = input
+            .get("required")
+            .and_then(Value::as_array)
+            .is_some_and(|all| !all.is_empty());
+        if let (false, Some(members)) = (has_required, input.as_object_mut()) {
+            members.insert("type".to_owned(), json!(["object", "null"]));
+        }
+        let mut asked = json!({"type": "object", "required": ["tool"], "properties": {
+            "tool": {"const": tool.name},
+            "arguments": input,
+            "idempotencyKey": {"type": ["string", "null"], "minLength": 1, "maxLength": 256},
+        }});
+        if has_required
+            && let Some(required) = asked.get_mut("required").and_then(Value::as_array_mut)
+        {
+            required.push("arguments".into());
+        }
+        match tool.critical {
+            true => with_required(asked, "critical", confirmation()),
+            false => asked,
+        }
+    };
+    let tools = TOOLS.iter().filter(|tool| tool.of_bridge);
+    let asked = json!({"oneOf": tools.map(one).collect::<Vec<_>>()});
     let told = json!({"type": "object", "required": ["content", "isError", "tool", "structuredContent", "annotations"]});
     json!({"post": {
         "operationId": "call_tool", "summary": "Calls any tool",
@@ -226,6 +346,15 @@ mod tests {
             assert!(told["responses"]["default"].is_object(), "{}", path.path);
         }
         assert_eq!(paths.len(), ALL.len() + 5);
+        for (from, to, member, _) in LINKS {
+            let target =
+                &paths[&format!("/{to}")]["post"]["requestBody"]["content"]["application/json"];
+            assert!(
+                target["schema"]["properties"][member].is_object(),
+                "{from} {to}"
+            );
+            assert!(ALL.iter().any(|path| path.path == from), "{from}");
+        }
         let run = &paths["/run_simulation"]["post"]["requestBody"]["content"]["application/json"]["schema"];
         assert!(
             run["properties"]["confirm"].is_object()

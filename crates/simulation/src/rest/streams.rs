@@ -35,13 +35,13 @@ const EVENTS_MAX: usize = 16;
 /// Most pieces of a chunk that wait for the client to read them.
 const PIECES_MAX: usize = 4;
 /// Length of a piece of a chunk, in bytes.
-const PIECE_BYTES: u64 = 1 << 20;
+const PIECE_BYTES: u64 = 256 << 10;
 /// How often a silent stream shows that it is alive.
 const ALIVE: Duration = Duration::from_secs(15);
 /// How often progress is told, at most.
 const PROGRESS: Duration = Duration::from_millis(250);
 /// Longest id of a result or chunk, in characters.
-const ID_CHARS_MAX: usize = 192;
+pub(super) const ID_CHARS_MAX: usize = 192;
 
 static DIGEST: HeaderName = HeaderName::from_static("x-content-sha256");
 

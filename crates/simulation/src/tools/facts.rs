@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolkit::server::Args;
 
+use crate::figures::whole;
 use crate::session::Loaded;
 
 /// Paths of the parameters that a call names.
@@ -36,7 +37,7 @@ pub fn parameters(args: Args<'_>) -> Arc<[Arc<str>]> {
 pub fn cohort_size(tool: &str, args: Args<'_>) -> Option<u64> {
     match tool {
         "run_simulation" => Some(1),
-        "run_population_simulation" => args.get("cohort")?.get("size")?.as_u64(),
+        "run_population_simulation" => whole(args.get("cohort")?.get("size")?),
         "run_sensitivity_analysis" => {
             let parameters = args.get("parameters")?.as_array()?.iter();
             let deltas = parameters.filter_map(|one| one.get("deltas")?.as_array());

@@ -12,6 +12,7 @@ use toolkit::server::Args;
 use super::progress::{progress, sentence};
 use crate::CONTRACT;
 use crate::fault::Fault;
+use crate::figures::whole;
 use crate::jobs::{KIND_POPULATION, KIND_RUN, Keeper, Work};
 use crate::models::Selection;
 use crate::population::{Aggregate, Cohort};
@@ -143,7 +144,7 @@ fn cohort(args: Args<'_>) -> Result<Cohort, Fault> {
             .unwrap_or_default()
     };
     Ok(Cohort {
-        size: asked.get("size").and_then(Value::as_u64).ok_or_else(|| {
+        size: asked.get("size").and_then(whole).ok_or_else(|| {
             Fault::input("cohort.size", "cohort.size must be an integer of 1 or more")
                 .code("value_error")
         })?,

@@ -3,6 +3,7 @@
 mod bench;
 mod curves;
 mod defects;
+mod faults;
 mod jobs;
 mod protocol;
 mod rules;

@@ -45,6 +45,12 @@ fn a_rule_refuses_a_large_cohort_and_a_costly_run_and_lets_small_ones_pass() {
         reason(&mut client, tool, run(10_000)).as_deref(),
         Some("denied_by_rule")
     );
+    // The same number in another spelling is no way around the rule.
+    let spelled = json!({"simulationId": "sim", "cohort": {"size": 1e4}, "confirm": true});
+    assert_eq!(
+        reason(&mut client, tool, spelled).as_deref(),
+        Some("denied_by_rule")
+    );
     let get = |path: &str| json!({"simulationId": "sim", "parameterPath": path});
     let tool = "get_parameter_value";
     assert_eq!(
