@@ -11,6 +11,7 @@
 pub mod command;
 pub mod config;
 mod environment;
+mod files;
 pub mod hosts;
 mod metrics;
 mod outputs;
@@ -21,6 +22,7 @@ pub mod rules;
 mod server;
 mod sessions;
 mod tools;
+mod transfers;
 mod trust;
 mod upstream;
 

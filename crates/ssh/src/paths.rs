@@ -62,26 +62,15 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
             .filter(|operand| operand.part == Part::Path)
             .map(|operand| operand.text)
             .collect();
-        let mut elsewhere = Map::new();
         if paths.is_empty() || self.host.links == Links::Trusted {
             drop(uses);
             return Ok(Opened {
                 commands,
-                elsewhere,
+                elsewhere: Map::new(),
                 is_checked: false,
             });
         }
-        let places = self.led(&paths, reply.cancel()).await?;
-        let mut found = Vec::new();
-        for (path, place) in paths.iter().zip(&places) {
-            if *place != normalised(path) && elsewhere.get(*path).is_none() {
-                found.push(argument(place));
-                elsewhere.insert((*path).to_owned(), place.as_str().into());
-            }
-        }
-        if !found.is_empty() {
-            reply.found(found).await?;
-        }
+        let (places, elsewhere) = self.judged(&paths, reply).await?;
         let mut places = places.into_iter();
         let mut run = Vec::with_capacity(commands.len());
         for (command, uses) in commands.iter().zip(&uses) {
@@ -93,6 +82,31 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
             elsewhere,
             is_checked: true,
         })
+    }
+
+    /// Where these paths lead, judged where that is elsewhere; and which do so.
+    pub async fn judged(
+        self,
+        paths: &[&str],
+        reply: &ReplySink,
+    ) -> Result<(Vec<String>, Map<String, Value>), Failure> {
+        let mut elsewhere = Map::new();
+        if self.host.links == Links::Trusted {
+            let same = paths.iter().map(|path| (*path).to_owned());
+            return Ok((same.collect(), elsewhere));
+        }
+        let places = self.led(paths, reply.cancel()).await?;
+        let mut found = Vec::new();
+        for (path, place) in paths.iter().zip(&places) {
+            if *place != normalised(path) && elsewhere.get(*path).is_none() {
+                found.push(argument(place));
+                elsewhere.insert((*path).to_owned(), place.as_str().into());
+            }
+        }
+        if !found.is_empty() {
+            reply.found(found).await?;
+        }
+        Ok((places, elsewhere))
     }
 
     /// Where each of these paths leads.
@@ -128,7 +142,8 @@ pub fn guarded(most: u64, place: &str) -> Vec<String> {
         .to_vec()
 }
 
-fn unled(host: &Host, error: &std::io::Error) -> Failure {
+/// Why a host did not say where paths lead.
+pub(crate) fn unled(host: &Host, error: &std::io::Error) -> Failure {
     let wrong = match error.kind() {
         std::io::ErrorKind::Unsupported => format!(
             "{} has no SFTP server that could say where paths lead; have it run one, or set links: trusted for this host",

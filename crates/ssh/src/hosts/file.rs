@@ -47,6 +47,8 @@ struct FileText {
     /// A configuration of OpenSSH's: its hosts are hosts here.
     ssh_config: Option<PathBuf>,
     #[serde(default)]
+    local_folders: BTreeMap<String, PathBuf>,
+    #[serde(default)]
     limits: Limits,
 }
 
@@ -209,8 +211,20 @@ impl Reading<'_> {
                 "there is no host; write one under hosts, or name an ssh_config that has some",
             );
         }
+        let mut local_folders = BTreeMap::new();
+        for (name, folder) in &self.read.local_folders {
+            let folder = self.at(folder);
+            if name.is_empty() || name.contains('/') || !folder.is_dir() {
+                return fault(format!(
+                    "local_folders.{name}: {} is no directory, or the name has a /",
+                    folder.display()
+                ));
+            }
+            local_folders.insert(name.clone(), folder);
+        }
         Ok(Hosts {
             hosts,
+            local_folders,
             unusable,
             known_hosts: self
                 .read

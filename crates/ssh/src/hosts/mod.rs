@@ -22,6 +22,8 @@ pub struct Hosts {
     /// Files of known host keys, in the format of OpenSSH.
     pub(crate) known_hosts: Vec<PathBuf>,
     pub(crate) limits: Limits,
+    /// Folders of this machine that transfers may use, by name.
+    pub(crate) local_folders: crate::files::Folders,
     /// Hosts of a configuration of OpenSSH's that cannot be used, and why.
     pub(crate) unusable: BTreeMap<String, String>,
 }
@@ -153,6 +155,8 @@ pub struct Limits {
     pub command_ms_max: u64,
     /// Most bytes of each stream in an answer.
     pub answer_bytes_max: usize,
+    /// Most bytes of a file that is moved.
+    pub transfer_bytes_max: u64,
     /// Most sessions.
     pub sessions_max: usize,
     /// A session without a call for so long ends.
@@ -172,6 +176,7 @@ impl Default for Limits {
             command_ms_default: 30_000,
             command_ms_max: 60 * 60_000,
             answer_bytes_max: 256 * 1024,
+            transfer_bytes_max: 1024 * 1024 * 1024,
             sessions_max: 50,
             session_idle_ms_max: 30 * 60_000,
         }

@@ -31,6 +31,8 @@ const SEVERAL: [&str; 6] = [
     "ssh_network_connectivity",
     "ssh_network_compare",
 ];
+/// The tools that read files and directories over SFTP.
+const READ: [&str; 2] = ["ssh_get", "ssh_list_dir"];
 /// The tools that run none.
 const NONE: [&str; 5] = [
     "ssh_read_output",
@@ -84,6 +86,7 @@ pub fn policy() -> String {
         "allow",
         &[("tool_name", json!(SEVERAL)), ("argv", json!(several))],
     ));
+    rules.extend(of_files());
     rules.push(rule(
         "ssh-allow-sessions",
         "sessions, and what is known of connections",
@@ -104,6 +107,24 @@ pub fn policy() -> String {
     ));
     let policy = json!({"version": "1", "default_action": "deny", "rules": rules});
     format!("{policy:#}\n")
+}
+
+/// Files over SFTP; the rules on places hold for them too.
+fn of_files() -> [Value; 2] {
+    [
+        rule(
+            "ssh-allow-files",
+            "files are fetched and directories listed, where no rule refuses the path",
+            "allow",
+            &[("tool_name", json!(READ))],
+        ),
+        rule(
+            "ssh-ask-put",
+            "a file is written by a person's yes",
+            "hitl",
+            &[("tool_name", json!("ssh_put"))],
+        ),
+    ]
 }
 
 fn rule(id: &str, description: &str, effect: &str, conditions: &[(&str, Value)]) -> Value {

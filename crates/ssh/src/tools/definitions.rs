@@ -25,6 +25,9 @@ pub(crate) enum Tool {
     Qdisc,
     Connectivity,
     Compare,
+    Get,
+    Put,
+    ListDir,
 }
 
 /// Most commands of a batch.
@@ -49,6 +52,9 @@ impl Tool {
             "ssh_network_qdisc" => Self::Qdisc,
             "ssh_network_connectivity" => Self::Connectivity,
             "ssh_network_compare" => Self::Compare,
+            "ssh_get" => Self::Get,
+            "ssh_put" => Self::Put,
+            "ssh_list_dir" => Self::ListDir,
             _ => return None,
         })
     }
@@ -142,21 +148,33 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
         pool,
     ];
     tools.extend(super::network::definitions()?);
+    tools.extend(super::transfer::definitions()?);
     for tool in &mut tools {
-        if !matches!(
-            Tool::named(tool.name),
-            Some(Tool::Disconnect | Tool::ReadOutput | Tool::ListSessions | Tool::PoolStats)
-        ) {
-            tool.varies = COMMAND_FACTS;
-        }
-        // Commands say themselves what they do, and are no reads of which any may pass.
-        if matches!(Tool::named(tool.name), Some(Tool::Connect)) {
-            tool.varies = &[FactId::Host];
-            tool.operation = Operation::Unknown;
-            tool.side_effects = &["network_egress"];
-        }
+        vary(tool);
     }
     Ok(tools)
+}
+
+/// What a call of it says by its arguments.
+fn vary(tool: &mut ToolDef) {
+    if !matches!(
+        Tool::named(tool.name),
+        Some(Tool::Disconnect | Tool::ReadOutput | Tool::ListSessions | Tool::PoolStats)
+    ) {
+        tool.varies = COMMAND_FACTS;
+    }
+    // Commands say themselves what they do, and are no reads of which any may pass.
+    if matches!(
+        Tool::named(tool.name),
+        Some(Tool::Get | Tool::Put | Tool::ListDir)
+    ) {
+        tool.varies = &[FactId::Host];
+    }
+    if matches!(Tool::named(tool.name), Some(Tool::Connect)) {
+        tool.varies = &[FactId::Host];
+        tool.operation = Operation::Unknown;
+        tool.side_effects = &["network_egress"];
+    }
 }
 
 fn command() -> Value {

@@ -5,12 +5,14 @@ mod definitions;
 mod file;
 mod network;
 mod run;
+mod transfer;
 
 pub(crate) use batch::{of_batch, together};
 pub(crate) use definitions::{Tool, all};
 pub(crate) use file::{FileAsked, normalised, of_file};
 pub(crate) use network::answer as of_network;
 pub(crate) use run::{answer, order};
+pub(crate) use transfer::{Asked, of_directory, of_transfer};
 
 use serde_json::Value;
 use toolkit::server::{Args, Unfit};
@@ -56,6 +58,9 @@ pub(crate) fn commands(tool: Tool, args: Args<'_>) -> Result<Vec<Command>, Unfit
         | Tool::Disconnect
         | Tool::ListSessions
         | Tool::PoolStats
-        | Tool::ReadOutput => Ok(Vec::new()),
+        | Tool::ReadOutput
+        | Tool::Get
+        | Tool::Put
+        | Tool::ListDir => Ok(Vec::new()),
     }
 }

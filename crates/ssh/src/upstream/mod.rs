@@ -12,4 +12,4 @@ pub(crate) use connection::{Channel, Connection, Way};
 pub(crate) use exec::{Bounds, End, Ended, Kept, Order, run};
 pub(crate) use fault::{ConnectFault, OpenFault};
 pub(crate) use mark::Mark;
-pub(crate) use sftp::{Led, Sftp};
+pub(crate) use sftp::{Entry, Led, Opening, Sftp, Sink};

@@ -16,4 +16,5 @@ mod paths;
 mod stopping;
 mod target;
 mod tools;
+mod transfers;
 mod words;

@@ -1,4 +1,4 @@
-//! As much of SFTP (version 3) as it takes to ask where paths lead.
+//! SFTP (version 3): where paths lead, what is in a directory, and files in both directions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,12 +7,21 @@ use std::io;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::connection::Channel;
+pub(crate) use files::{Entry, Opening};
+use packet::Reading;
+pub(crate) use transfer::Sink;
+
+mod files;
+mod packet;
+mod transfer;
 
 const INIT: u8 = 1;
 const VERSION: u8 = 2;
 const REALPATH: u8 = 16;
 const STATUS: u8 = 101;
 const NAME: u8 = 104;
+/// The kind of an answer and its number, in bytes.
+const HEAD_BYTES: usize = 5;
 /// The version of the protocol.
 const OURS: u32 = 3;
 /// Longest answer that is read, in bytes.
@@ -112,6 +121,39 @@ impl Sftp {
         Ok(led)
     }
 
+    /// Sends a request and gives its number; more than one may be under way.
+    async fn ask(&mut self, kind: u8, fields: &[&[u8]]) -> io::Result<u32> {
+        let id = self.next;
+        self.next = self.next.wrapping_add(1);
+        let mut request = vec![kind];
+        request.extend(id.to_be_bytes());
+        for field in fields {
+            request.extend(*field);
+        }
+        self.send(&request).await?;
+        Ok(id)
+    }
+
+    /// Sends a request and gives its answer: the kind, and what follows the number.
+    async fn asked(&mut self, kind: u8, fields: &[&[u8]]) -> io::Result<(u8, Vec<u8>)> {
+        let id = self.ask(kind, fields).await?;
+        let (kind, of, rest) = self.answer().await?;
+        if of == id {
+            Ok((kind, rest))
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
+
+    /// The next answer: its kind, its number, and what follows.
+    async fn answer(&mut self) -> io::Result<(u8, u32, Vec<u8>)> {
+        let mut packet = self.receive().await?;
+        let mut reading = Reading(&packet);
+        let (kind, id) = (reading.byte()?, reading.number()?);
+        packet.drain(..HEAD_BYTES);
+        Ok((kind, id, packet))
+    }
+
     async fn send(&mut self, packet: &[u8]) -> io::Result<()> {
         let mut framed = length(packet.len())?.to_be_bytes().to_vec();
         framed.extend(packet);
@@ -131,38 +173,4 @@ impl Sftp {
 
 fn length(length: usize) -> io::Result<u32> {
     u32::try_from(length).map_err(|_| io::ErrorKind::InvalidInput.into())
-}
-
-/// What is left of an answer.
-struct Reading<'a>(&'a [u8]);
-
-impl<'a> Reading<'a> {
-    fn take(&mut self, count: usize) -> io::Result<&'a [u8]> {
-        let (taken, rest) = self
-            .0
-            .split_at_checked(count)
-            .ok_or(io::ErrorKind::InvalidData)?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    fn byte(&mut self) -> io::Result<u8> {
-        self.take(1)?
-            .first()
-            .copied()
-            .ok_or_else(|| io::ErrorKind::InvalidData.into())
-    }
-
-    fn number(&mut self) -> io::Result<u32> {
-        let bytes: [u8; 4] = self
-            .take(4)?
-            .try_into()
-            .map_err(|_| io::ErrorKind::InvalidData)?;
-        Ok(u32::from_be_bytes(bytes))
-    }
-
-    fn bytes(&mut self) -> io::Result<&'a [u8]> {
-        let length = usize::try_from(self.number()?).map_err(|_| io::ErrorKind::InvalidData)?;
-        self.take(length)
-    }
 }

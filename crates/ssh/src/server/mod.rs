@@ -1,0 +1,270 @@
+//! The tool server.
+
+mod commands;
+mod facts;
+mod listing;
+mod run;
+mod transfer;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gate::facts::{Fact, FactId, Facts};
+use gate::paths::Reach;
+use serde_json::{Value, json};
+use toolkit::measure::Measure;
+use toolkit::options::{OptionDef, OptionKind, Setup};
+use toolkit::schema::SchemaFault;
+use toolkit::server::{
+    Answer, Args, Failure, Identity, Outcome, ReplySink, SessionRef, ToolCall, ToolDef, ToolServer,
+    Unfit,
+};
+
+use crate::Environment;
+use crate::config::Person;
+use crate::hosts::{Host, Hosts, Limits, Secret};
+use crate::metrics::Metrics;
+use crate::outputs::Kept;
+use crate::paths;
+use crate::pool::Pool;
+use crate::sessions::Sessions;
+use crate::tools::{self, Tool};
+
+pub(crate) use facts::state;
+
+/// The option with the file of hosts.
+const HOSTS: &str = "hosts";
+
+/// What stands beside `builtin: ssh`.
+pub const OPTIONS: &[OptionDef] = &[OptionDef::required(
+    HOSTS,
+    OptionKind::File,
+    "the file with the hosts and who logs in there",
+)];
+
+/// The server.
+#[derive(Debug)]
+pub struct Ssh {
+    tools: Vec<ToolDef>,
+    hosts: Arc<Hosts>,
+    pool: Arc<Pool>,
+    sessions: Sessions,
+    outputs: Kept,
+    metrics: Arc<Metrics>,
+}
+
+impl Ssh {
+    /// The server of these hosts.
+    ///
+    /// # Errors
+    /// [`SchemaFault`] where a schema in this crate is wrong, which its tests rule out.
+    pub fn new(hosts: Hosts, environment: Environment) -> Result<Self, SchemaFault> {
+        let hosts = Arc::new(hosts);
+        Ok(Self {
+            tools: tools::all()?,
+            pool: Arc::new(Pool::new(Arc::clone(&hosts), environment)),
+            hosts,
+            sessions: Sessions::default(),
+            outputs: Kept::new(None),
+            metrics: Arc::default(),
+        })
+    }
+
+    /// The same, which keeps long outputs in this directory.
+    #[must_use]
+    pub fn keeping(self, directory: PathBuf) -> Self {
+        Self {
+            outputs: Kept::new(Some(directory)),
+            ..self
+        }
+    }
+
+    /// The server as its options say; `variable` reads the variables that the file of hosts names.
+    ///
+    /// # Errors
+    /// What is wrong with the file, in words.
+    pub fn configured(
+        setup: &Setup,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        let Some(path) = setup.options.path(HOSTS) else {
+            return Err(format!(
+                "{HOSTS} is not given: name the file with the hosts"
+            ));
+        };
+        let home = variable("HOME").map(PathBuf::from);
+        let person = Person {
+            home: home.unwrap_or_default(),
+            user: variable("USER")
+                .or_else(|| variable("LOGNAME"))
+                .unwrap_or_default(),
+            agent: variable("SSH_AUTH_SOCK").map(PathBuf::from),
+        };
+        let hosts = Hosts::read(path, &person).map_err(|fault| fault.to_string())?;
+        let values = hosts.variables().into_iter().filter_map(|name| {
+            let value = variable(&name)?;
+            Some((name, value))
+        });
+        let environment = Environment::of(values);
+        let server = Self::new(hosts, environment).map_err(|fault| fault.to_string())?;
+        Ok(server.keeping(setup.state.clone()))
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.hosts.limits
+    }
+
+    /// The host that a call is for, as far as its arguments and the open sessions tell.
+    fn host(&self, args: Args<'_>) -> Option<Arc<Host>> {
+        match args.get("session_id").and_then(Value::as_str) {
+            Some(id) => self.sessions.host_of(id),
+            None => self.hosts.named(args.get("host")?.as_str()?).cloned(),
+        }
+    }
+
+    async fn connect(&self, args: Args<'_>, by: &SessionRef) -> Result<Answer, Failure> {
+        let name = args.text("host")?;
+        let Some(host) = self.hosts.named(name) else {
+            if let Some(why) = self.hosts.unusable.get(name) {
+                let wrong = format!("{name} cannot be used: {why}");
+                return Err(Failure::new("unusable_host", wrong));
+            }
+            let wrong = format!("there is no host \"{name}\" in the operator's list");
+            return Err(Failure::new("unknown_host", wrong));
+        };
+        if args.is_set("insecure") {
+            let wrong = "host keys are always checked: insecure is not permitted";
+            return Err(Failure::new("insecure_refused", wrong));
+        }
+        let user = &host.credential.user;
+        if let Some(asked) = args
+            .get("user")
+            .and_then(Value::as_str)
+            .filter(|asked| asked != user)
+        {
+            let wrong = format!("{name} is used as {user}, not as {asked}");
+            return Err(Failure::new("other_user", wrong));
+        }
+        if let Some(port) = args
+            .get("port")
+            .and_then(Value::as_u64)
+            .filter(|port| *port != u64::from(host.port))
+        {
+            let wrong = format!("{name} has the port {}, not {port}", host.port);
+            return Err(Failure::new("other_port", wrong));
+        }
+        let takes = host.credential.proof == crate::hosts::Proof::Caller;
+        let password = args.get("password").and_then(Value::as_str);
+        if password.is_some() && !takes {
+            let wrong = format!("{name} takes no password from a caller: leave it out");
+            return Err(Failure::new("password_refused", wrong));
+        }
+        let password = password.map(|text| Secret::new(text.to_owned()));
+        let session = self
+            .sessions
+            .open(by, Arc::clone(host), password, self.limits())?;
+        // Whether it can be reached is known now, and not at the first command.
+        let slot = self.slot(&session).await;
+        self.metrics.session(&host.name, slot.is_ok());
+        if let Err(fault) = slot {
+            let _ = self.sessions.end(&session.id, by, self.limits());
+            return Err(fault);
+        }
+        Ok(Answer::data(json!({"session_id": &*session.id})))
+    }
+}
+
+impl ToolServer for Ssh {
+    fn identity(&self) -> Identity {
+        Identity {
+            name: "ssh",
+            title: "SSH hosts",
+            version: env!("CARGO_PKG_VERSION"),
+            instructions: "Call ssh_connect with a host's name, then ssh_run_command with one program and its words. There is no shell: no pipes, no redirections, no expansion.",
+        }
+    }
+
+    fn tools(&self) -> &[ToolDef] {
+        &self.tools
+    }
+
+    fn describe(
+        &self,
+        tool: &ToolDef,
+        args: Args<'_>,
+        _session: &SessionRef,
+        facts: &mut Facts,
+    ) -> Result<(), Unfit> {
+        let Some(tool) = Tool::named(tool.name) else {
+            return Ok(());
+        };
+        // A host that nobody knows is stated as such: no rule on hosts lets it pass.
+        let host = self.host(args).map(|host| host.name.as_str().into());
+        let reaches = !matches!(
+            tool,
+            Tool::ListSessions | Tool::PoolStats | Tool::ReadOutput
+        );
+        let _ = facts.set(
+            FactId::Host,
+            if reaches {
+                host.map_or(Fact::Unknown, Fact::Known)
+            } else {
+                Fact::Absent
+            },
+        );
+        facts.paths = Fact::Absent;
+        facts.reach = Reach::default();
+        if matches!(tool, Tool::Get | Tool::Put | Tool::ListDir) {
+            let asked = tools::Asked::read(args)?;
+            facts.paths = Fact::Known(vec![paths::argument(asked.path)]);
+        }
+        let commands = tools::commands(tool, args)?;
+        if !commands.is_empty() {
+            state(&commands, facts);
+        }
+        Ok(())
+    }
+
+    async fn call(&self, call: ToolCall, reply: ReplySink) -> Outcome {
+        let Some(tool) = Tool::named(call.tool()) else {
+            return Outcome::Failed(Failure::new("unknown_tool", "there is no such tool"));
+        };
+        let cancel = reply.cancel().clone();
+        let result = match tool {
+            Tool::Connect => self.connect(call.args(), call.session()).await,
+            Tool::Disconnect => {
+                let ended = call.args().text("session_id").map_err(Failure::from);
+                ended
+                    .and_then(|id| self.sessions.end(id, call.session(), self.limits()))
+                    .map(|()| Answer::text("disconnected"))
+            }
+            Tool::Run | Tool::Hostname => self.one(tool, &call, &reply).await,
+            Tool::Batch => self.batch(&call, &reply).await,
+            Tool::CatFile => self.file(&call, &reply).await,
+            Tool::Interfaces
+            | Tool::Routes
+            | Tool::Firewall
+            | Tool::Qdisc
+            | Tool::Connectivity
+            | Tool::Compare => self.network(tool, &call, &cancel).await,
+            Tool::Get | Tool::Put | Tool::ListDir => self.transfer(tool, &call, &reply).await,
+            Tool::ReadOutput => self.outputs.read(&call.session().caller, call.args()).await,
+            Tool::ListSessions => Ok(self.listed(call.session())),
+            Tool::PoolStats => Ok(self.stats(call.args())),
+        };
+        if cancel.is_cancelled() {
+            return Outcome::Cancelled;
+        }
+        result.into()
+    }
+
+    fn session_ended(&self, session: &SessionRef) {
+        self.sessions.end_all(session);
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let active = self.sessions.by_host(self.limits());
+        self.metrics
+            .measures(&active, &self.pool.counts, &self.pool.states())
+    }
+}

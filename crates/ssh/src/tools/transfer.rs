@@ -1,0 +1,136 @@
+//! The tools that move files and look into directories: what they take, and what they answer.
+
+use serde_json::{Value, json};
+use toolkit::schema::SchemaFault;
+use toolkit::server::{Answer, Args, ToolDef, Unfit};
+
+use super::definitions::{PATH_CHARS_MAX, object, session};
+use crate::transfers::Moved;
+use crate::upstream::Entry;
+
+/// Most entries of a directory in one answer.
+const ENTRIES_MAX: u64 = 10_000;
+/// Longest `FOLDER/FILE`.
+const LOCAL_CHARS_MAX: usize = 300;
+
+/// What a call of one of these is about.
+pub(crate) struct Asked<'a> {
+    /// At the host.
+    pub path: &'a str,
+    /// Here; empty for a directory.
+    pub local: &'a str,
+}
+
+impl<'a> Asked<'a> {
+    pub fn read(args: Args<'a>) -> Result<Self, Unfit> {
+        let path = args.text("path")?;
+        if !path.starts_with('/') || path.chars().any(char::is_control) {
+            let wrong = "must be a whole path, beginning with /, without control characters";
+            return Err(Unfit::member("path", wrong));
+        }
+        let local = args.get("local").and_then(Value::as_str).unwrap_or("");
+        Ok(Self { path, local })
+    }
+}
+
+pub(super) fn definitions() -> Result<[ToolDef; 3], SchemaFault> {
+    let path = |what: &str| json!({"type": "string", "minLength": 1, "maxLength": PATH_CHARS_MAX, "description": what});
+    let local = json!({"type": "string", "minLength": 3, "maxLength": LOCAL_CHARS_MAX, "description": "FOLDER/FILE: a file of one of the operator's local folders."});
+    let flag = |what: &str| json!({"type": "boolean", "default": false, "description": what});
+    let timeout = json!({"type": "integer", "minimum": 1, "maximum": 86_400_000});
+    let moved = json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"}, "local": {"type": "string"}, "bytes": {"type": "integer"},
+            "resumed_from": {"type": "integer"}, "sha256": {"type": "string"}, "duration_ms": {"type": "number"}
+        },
+        "required": ["path", "local", "bytes", "resumed_from", "sha256"]
+    });
+    let input = |resume: &str| {
+        object(
+            json!({
+                "session_id": session(), "path": path("The whole path at the host."), "local": local,
+                "overwrite": flag("Replace what is there."), "resume": flag(resume), "timeout_ms": timeout
+            }),
+            &["session_id", "path", "local"],
+        )
+    };
+    let get = ToolDef::new(
+        "ssh_get",
+        "Fetch a file",
+        "Copies a file of the host into one of the operator's local folders, and gives its SHA-256.",
+        input("Go on where an earlier transfer of this file was cut off."),
+    )?
+    .with_output(moved.clone())?;
+    let put = ToolDef::new(
+        "ssh_put",
+        "Send a file",
+        "Copies a file of one of the operator's local folders to the host, and gives the SHA-256 of what was sent.",
+        input("Go on behind what is there, if that is the beginning of the file."),
+    )?
+    .with_output(moved)?;
+    let moves = |tool: ToolDef, operation| ToolDef {
+        operation,
+        side_effects: &["fs_read", "fs_write"],
+        open_world: true,
+        ..tool
+    };
+    Ok([
+        moves(get, gate::facts::Operation::Read),
+        ToolDef {
+            idempotent: false,
+            ..moves(put, gate::facts::Operation::Write)
+        },
+        list()?,
+    ])
+}
+
+fn list() -> Result<ToolDef, SchemaFault> {
+    let path = json!({"type": "string", "minLength": 1, "maxLength": PATH_CHARS_MAX, "description": "The whole path at the host."});
+    let list = ToolDef::new(
+        "ssh_list_dir",
+        "List a directory",
+        "Lists a directory of the host: names, kinds, sizes, modes and times.",
+        object(
+            json!({
+                "session_id": session(), "path": path,
+                "limit": {"type": "integer", "minimum": 1, "maximum": ENTRIES_MAX, "default": 1000, "description": "Most entries."}
+            }),
+            &["session_id", "path"],
+        ),
+    )?
+    .with_output(json!({
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "entries": {"type": "array"}, "count": {"type": "integer"}, "truncated": {"type": "boolean"}},
+        "required": ["path", "entries", "count", "truncated"]
+    }))?;
+    Ok(ToolDef {
+        side_effects: &["fs_read"],
+        open_world: true,
+        ..list
+    })
+}
+
+/// The answer for a transfer.
+pub(crate) fn of_transfer(asked: &Asked<'_>, place: &str, moved: &Moved, ms: f64) -> Answer {
+    Answer::data(json!({
+        "path": place, "local": asked.local, "bytes": moved.bytes, "resumed_from": moved.resumed,
+        "sha256": moved.sha256, "duration_ms": ms,
+    }))
+}
+
+/// The answer for a directory.
+pub(crate) fn of_directory(place: &str, mut entries: Vec<Entry>, is_all: bool) -> Answer {
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    let entries: Vec<Value> = entries
+        .iter()
+        .map(|entry| {
+            let told = entry.attributes;
+            let mode = told.mode.map(|mode| format!("{:04o}", mode & 0o7777));
+            json!({"name": entry.name, "kind": told.kind(), "bytes": told.bytes, "mode": mode, "modified": told.modified})
+        })
+        .collect();
+    Answer::data(json!({
+        "path": place, "count": entries.len(), "entries": entries, "truncated": !is_all,
+    }))
+}

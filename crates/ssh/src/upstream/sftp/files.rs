@@ -1,0 +1,189 @@
+//! Opening, closing, and what is known of a file or is in a directory.
+
+use std::io;
+
+use super::packet::{Reading, field};
+use super::{NAME, STATUS, Sftp};
+
+const OPEN: u8 = 3;
+const CLOSE: u8 = 4;
+const FSTAT: u8 = 8;
+const OPENDIR: u8 = 11;
+const READDIR: u8 = 12;
+const HANDLE: u8 = 102;
+const ATTRS: u8 = 105;
+/// A status: there is no more.
+const END: u32 = 1;
+/// The number of a status that means success.
+pub(super) const OK: u32 = 0;
+
+const HAS_SIZE: u32 = 1;
+const HAS_OWNER: u32 = 2;
+const HAS_MODE: u32 = 4;
+const HAS_TIMES: u32 = 8;
+const HAS_MORE: u32 = 0x8000_0000;
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    Read,
+    /// It must not be there; a link in its place is not followed.
+    New,
+    /// What is there is cut to nothing.
+    Replace,
+    /// What is there stays.
+    GoOn,
+}
+
+impl Opening {
+    fn flags(self) -> u32 {
+        const READ: u32 = 1;
+        const WRITE: u32 = 2;
+        const CREATE: u32 = 8;
+        const TRUNCATE: u32 = 16;
+        const EXCLUSIVE: u32 = 32;
+        match self {
+            Self::Read => READ,
+            Self::New => WRITE | CREATE | EXCLUSIVE,
+            Self::Replace => WRITE | CREATE | TRUNCATE,
+            Self::GoOn => READ | WRITE | CREATE,
+        }
+    }
+}
+
+/// A file that is open at the host.
+#[derive(Debug, Clone)]
+pub(crate) struct Handle(pub(super) Vec<u8>);
+
+/// What is known of a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Attributes {
+    pub bytes: Option<u64>,
+    pub mode: Option<u32>,
+    /// Seconds since 1970.
+    pub modified: Option<u32>,
+}
+
+impl Attributes {
+    /// What kind of file it is.
+    pub fn kind(self) -> &'static str {
+        match self.mode.map(|mode| mode & 0o170_000) {
+            Some(0o100_000) => "file",
+            Some(0o040_000) => "directory",
+            Some(0o120_000) => "link",
+            Some(_) => "other",
+            None => "unknown",
+        }
+    }
+}
+
+/// What is in a directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub name: String,
+    pub attributes: Attributes,
+}
+
+/// What a server says instead of an answer.
+pub(super) fn refused(rest: &[u8]) -> io::Error {
+    let mut reading = Reading(rest);
+    let told = reading
+        .number()
+        .and_then(|code| Ok((code, reading.text()?)));
+    match told {
+        Ok((2, _)) => io::Error::new(io::ErrorKind::NotFound, "there is no such file"),
+        Ok((3, _)) => io::Error::new(io::ErrorKind::PermissionDenied, "permission denied"),
+        Ok((_, text)) => io::Error::other(text),
+        Err(_) => io::ErrorKind::InvalidData.into(),
+    }
+}
+
+fn attributes(reading: &mut Reading<'_>) -> io::Result<Attributes> {
+    let flags = reading.number()?;
+    let mut told = Attributes::default();
+    if flags & HAS_SIZE != 0 {
+        told.bytes = Some(reading.long()?);
+    }
+    if flags & HAS_OWNER != 0 {
+        reading.long()?;
+    }
+    if flags & HAS_MODE != 0 {
+        told.mode = Some(reading.number()?);
+    }
+    if flags & HAS_TIMES != 0 {
+        reading.number()?;
+        told.modified = Some(reading.number()?);
+    }
+    if flags & HAS_MORE != 0 {
+        for _ in 0..reading.number()? {
+            reading.bytes()?;
+            reading.bytes()?;
+        }
+    }
+    Ok(told)
+}
+
+impl Sftp {
+    /// Opens a file.
+    pub async fn open(&mut self, path: &str, how: Opening) -> io::Result<Handle> {
+        let path = field(path.as_bytes())?;
+        // No attributes: a new file has those that the host gives.
+        let fields: [&[u8]; 3] = [&path, &how.flags().to_be_bytes(), &0_u32.to_be_bytes()];
+        self.handle(OPEN, &fields).await
+    }
+
+    async fn handle(&mut self, kind: u8, fields: &[&[u8]]) -> io::Result<Handle> {
+        match self.asked(kind, fields).await? {
+            (HANDLE, rest) => Ok(Handle(Reading(&rest).bytes()?.to_vec())),
+            (_, rest) => Err(refused(&rest)),
+        }
+    }
+
+    /// What is known of an open file.
+    pub async fn told(&mut self, handle: &Handle) -> io::Result<Attributes> {
+        match self.asked(FSTAT, &[&field(&handle.0)?]).await? {
+            (ATTRS, rest) => attributes(&mut Reading(&rest)),
+            (_, rest) => Err(refused(&rest)),
+        }
+    }
+
+    /// Closes a file; what was written is then there.
+    pub async fn close(&mut self, handle: Handle) -> io::Result<()> {
+        let (_, rest) = self.asked(CLOSE, &[&field(&handle.0)?]).await?;
+        match Reading(&rest).number()? {
+            OK => Ok(()),
+            _ => Err(refused(&rest)),
+        }
+    }
+
+    /// What is in a directory, at most so much; whether that is all.
+    pub async fn list(&mut self, path: &str, most: usize) -> io::Result<(Vec<Entry>, bool)> {
+        let handle = self.handle(OPENDIR, &[&field(path.as_bytes())?]).await?;
+        let named = field(&handle.0)?;
+        let mut entries = Vec::new();
+        let is_all = loop {
+            let (kind, rest) = self.asked(READDIR, &[&named]).await?;
+            let mut reading = Reading(&rest);
+            match kind {
+                NAME => {
+                    for _ in 0..reading.number()? {
+                        let name = reading.text()?;
+                        reading.bytes()?;
+                        let attributes = attributes(&mut reading)?;
+                        if name != "." && name != ".." {
+                            entries.push(Entry { name, attributes });
+                        }
+                    }
+                    if entries.len() > most {
+                        entries.truncate(most);
+                        break false;
+                    }
+                }
+                STATUS if reading.number()? == END => break true,
+                _ => return Err(refused(&rest)),
+            }
+        };
+        self.close(handle).await?;
+        Ok((entries, is_all))
+    }
+}
