@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use gate::journal::{Component, Config, ConfigEvent, Journal, Level, Record, System, SystemEvent};
 use gate::paths::PathView;
+use gate::policy::Policy;
 use gate::{Gate, World};
 use mcp::call::ServerOptions;
 use mcp::stdio::{Ending, Stdio, StdioOptions};
@@ -72,14 +73,7 @@ fn guard(
     places: &Places,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    if plan.policy.is_none() {
-        let _ = writeln!(
-            err,
-            "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
-        );
-    }
-    let policy = source::of_file(plan.policy.as_deref(), Protected::AsRun, places)
-        .map_err(Failure::configuration)?;
+    let policy = policy_of(plan, places, err)?;
     // The session begins all the same: the client is told by name, in the answer to its first request.
     let missing = plan.server.missing_program();
     let mut seed = [0_u8; 40];
@@ -138,6 +132,17 @@ fn guard(
         finish(&ending?, &journal, &gate, &plan.server.shown()),
         missing,
     )
+}
+
+fn policy_of(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<Policy, Failure> {
+    if plan.policy.is_none() {
+        let _ = writeln!(
+            err,
+            "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
+        );
+    }
+    source::of_file(plan.policy.as_deref(), Protected::AsRun, places)
+        .map_err(Failure::configuration)
 }
 
 /// How it ended; a server that could not be started is told of by its command.

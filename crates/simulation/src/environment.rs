@@ -10,9 +10,6 @@ use toolkit::options::{OptionKind, OptionValue, Options};
 
 use crate::options::OPTIONS;
 
-/// The word in the configuration that asks for it.
-pub const BRIDGE: &str = "bridge";
-
 /// What a variable is here.
 #[derive(Debug, Clone, Copy)]
 enum Use {

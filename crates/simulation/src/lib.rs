@@ -21,10 +21,10 @@ mod service;
 mod session;
 mod tools;
 
-pub use environment::{BRIDGE, from_environment};
+pub use environment::from_environment;
 pub use fault::{Detail, Fault, Kind, envelope};
 pub use jobs::{WORKER_COMMAND, work_for_another};
-pub use options::OPTIONS;
+pub use options::{BRIDGE, OPTIONS};
 pub use rest::{Calls, Rest};
 pub use server::Simulation;
 pub use tools::ToolFault;

@@ -11,6 +11,9 @@ const JOB_TIMEOUT_MS: u64 = 300_000;
 /// Runs at a time.
 const WORKERS: u64 = 2;
 
+/// The word after `environment` that has the bridge's variables read.
+pub const BRIDGE: &str = "bridge";
+
 /// Every option.
 pub const OPTIONS: &[OptionDef] = &[
     OptionDef::required(
@@ -26,7 +29,7 @@ pub const OPTIONS: &[OptionDef] = &[
     ),
     OptionDef::new(
         "environment",
-        OptionKind::Word(&[crate::BRIDGE]),
+        OptionKind::Word(&[BRIDGE]),
         "",
         "bridge: what is not given here is taken from the environment, by the names of the PBPK bridge",
     ),

@@ -7,7 +7,8 @@ use crate::finding::Finding;
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {
-        if !is_member_manifest(path) {
+        // A workspace of its own has lints of its own.
+        if !is_member_manifest(path) || text.lines().any(|line| line == "[workspace]") {
             continue;
         }
         if !has_workspace_lints(text) {

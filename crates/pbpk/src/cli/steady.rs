@@ -13,6 +13,9 @@ use crate::steady::{SteadyError, SteadyOptions, steady};
 /// Most states named in a message.
 const NAMED_MAX: usize = 5;
 
+/// A state: its path and unit, where it starts, and where it ends up.
+type Row = (String, String, f64, f64);
+
 pub(super) fn run(
     args: &SteadyArgs,
     out: &mut dyn Write,
@@ -60,25 +63,14 @@ pub(super) fn run(
         let start = individual.value(*q).unwrap_or(f64::NAN);
         Some((quantity.path.clone(), quantity.unit.clone(), start, *value))
     });
-    let rows: Vec<(String, String, f64, f64)> = rows.collect();
+    let rows: Vec<Row> = rows.collect();
     if let Some(file) = &args.csv {
         return model::to_file(file, &args.model.model, out, |w| {
-            let mut text = String::from("Path,Unit,Start,Steady\n");
-            for (path, unit, start, value) in &rows {
-                csv::push_field(&mut text, path);
-                text.push(',');
-                csv::push_field(&mut text, unit);
-                for number in [*start, *value] {
-                    text.push(',');
-                    csv::push_number(&mut text, number);
-                }
-                text.push('\n');
-            }
-            w.write_all(text.as_bytes())
+            w.write_all(as_csv(&rows).as_bytes())
         });
     }
     writeln!(out, "steady after {} min", table::short(found.time))?;
-    let cells = |(path, unit, start, value): &(String, String, f64, f64)| {
+    let cells = |(path, unit, start, value): &Row| {
         let numbers = [*start, *value].map(table::short);
         [path.clone(), unit.clone()]
             .into_iter()
@@ -92,6 +84,21 @@ pub(super) fn run(
         &rows,
         2,
     )?)
+}
+
+fn as_csv(rows: &[Row]) -> String {
+    let mut text = String::from("Path,Unit,Start,Steady\n");
+    for (path, unit, start, value) in rows {
+        csv::push_field(&mut text, path);
+        text.push(',');
+        csv::push_field(&mut text, unit);
+        for number in [*start, *value] {
+            text.push(',');
+            csv::push_number(&mut text, number);
+        }
+        text.push('\n');
+    }
+    text
 }
 
 fn positive(name: &str, value: f64) -> Result<f64, Failure> {

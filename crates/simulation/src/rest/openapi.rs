@@ -84,10 +84,11 @@ fn tool_path(path: &Path) -> Result<Value, ToolFault> {
         content("application/json", &output),
     );
     let links = links(path.path);
-    if let (false, Some(answer)) = (links.is_empty(), ok.get_mut(path.status.to_string())) {
-        if let Some(members) = answer.as_object_mut() {
-            members.insert("links".to_owned(), links.into());
-        }
+    if !links.is_empty()
+        && let Some(answer) = ok.get_mut(path.status.to_string())
+        && let Some(members) = answer.as_object_mut()
+    {
+        members.insert("links".to_owned(), links.into());
     }
     let mut told = json!({
         "operationId": path.path.trim_start_matches('/'), "summary": found.title,
