@@ -64,7 +64,7 @@ impl InFlight {
             let cause = Cause {
                 server: facts.backend_id.as_str().into(),
                 tool: tool.map(Into::into),
-                op: Some(state.op),
+                op: Some(state.op.to_string().into()),
             };
             let caller: Arc<str> = facts.subject_id.as_str().into();
             let now_ns = state.recorder.clock.mono_ns();

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::journal::OpId;
 use crate::labels::{Label, Labels};
 
 /// Most sessions whose labels are known apart. Where there are more, the labels of the rest count for
@@ -23,7 +22,7 @@ pub struct Cause {
     /// The tool, where one was called.
     pub tool: Option<Arc<str>>,
     /// The call, where it belongs to one.
-    pub op: Option<OpId>,
+    pub op: Option<Arc<str>>,
 }
 
 impl fmt::Display for Cause {
@@ -32,7 +31,7 @@ impl fmt::Display for Cause {
             Some(tool) => write!(f, "{tool} on {}", self.server)?,
             None => write!(f, "{}", self.server)?,
         }
-        match self.op {
+        match &self.op {
             Some(op) => write!(f, ", op {op}"),
             None => Ok(()),
         }
@@ -177,70 +176,4 @@ fn is_over(session: &Session, now_ns: u64) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cause(tool: &str) -> Cause {
-        Cause {
-            server: "s".into(),
-            tool: Some(tool.into()),
-            op: Some(OpId(7)),
-        }
-    }
-
-    fn labels(all: &[Label]) -> Labels {
-        all.iter().copied().collect()
-    }
-
-    #[test]
-    fn a_session_gathers_labels_and_names_the_first_call_of_each() {
-        let sessions = Sessions::default();
-        let ada: Arc<str> = "ada".into();
-        assert_eq!(sessions.of("ada", 0), None);
-        sessions.label(&ada, labels(&[Label::Private]), &cause("read"), 1);
-        sessions.label(&ada, labels(&Label::ALL), &cause("fetch"), 2);
-        let held = sessions.of("ada", 3).unwrap();
-        let words: Vec<String> = held.words().iter().map(ToString::to_string).collect();
-        assert_eq!(words, ["untrusted", "private", "untrusted+private"]);
-        let told = held.told();
-        assert!(
-            told[0].starts_with("untrusted by fetch on s, op "),
-            "{told:?}"
-        );
-        assert!(told[1].starts_with("private by read on s, op "), "{told:?}");
-        assert_eq!(sessions.of("bob", 3), None);
-    }
-
-    #[test]
-    fn labels_end_a_day_after_the_last_call_and_not_before() {
-        let sessions = Sessions::default();
-        let ada: Arc<str> = "ada".into();
-        let day_ns = HOLD_MS * 1_000_000;
-        sessions.label(&ada, labels(&[Label::Private]), &cause("read"), 0);
-        assert!(sessions.of("ada", day_ns).is_some());
-        assert!(sessions.of("ada", 2 * day_ns).is_some());
-        assert_eq!(sessions.of("ada", 3 * day_ns + 1), None);
-    }
-
-    #[test]
-    fn where_there_is_no_room_nobody_is_taken_for_unlabelled() {
-        let sessions = Sessions::default();
-        for number in 0..=SESSIONS_MAX {
-            let caller: Arc<str> = format!("c{number}").into();
-            let which = if number == SESSIONS_MAX {
-                Label::Private
-            } else {
-                Label::Untrusted
-            };
-            sessions.label(&caller, labels(&[which]), &cause("t"), 1);
-        }
-        assert!(!sessions.of("c0", 2).unwrap().labels().has(Label::Private));
-        assert!(
-            sessions
-                .of("nobody", 2)
-                .unwrap()
-                .labels()
-                .has(Label::Private)
-        );
-    }
-}
+mod tests;
