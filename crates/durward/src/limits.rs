@@ -32,6 +32,9 @@ pub struct LimitArgs {
     /// Longest reply that is passed on, as 65536, 64KiB or 1MiB [default: 16MiB]
     #[arg(long = "limit-response-bytes", value_name = "SIZE")]
     response_bytes: Option<Size>,
+    /// Longest message of a client that is taken [default: 16MiB]
+    #[arg(long = "limit-request-bytes", value_name = "SIZE")]
+    request_bytes: Option<Size>,
 }
 
 impl LimitArgs {
@@ -53,6 +56,9 @@ impl LimitArgs {
             response_bytes_max: self
                 .response_bytes
                 .map_or(base.response_bytes_max, |size| size.0),
+            request_bytes_max: self
+                .request_bytes
+                .map_or(base.request_bytes_max, |size| size.0),
         };
         limits
             .check()
@@ -78,6 +84,7 @@ fn in_the_words_of_the_flags(error: &LimitError) -> String {
         "under_way_max" => ("--limit-concurrency", least, most),
         "tool_under_way_max" => ("--limit-tool-concurrency", least, most),
         "response_bytes_max" => ("--limit-response-bytes", least, most),
+        "request_bytes_max" => ("--limit-request-bytes", least, most),
         other => (other, least, most),
     };
     format!("{flag} is out of bounds; it can be {least} to {most}")

@@ -461,6 +461,12 @@ pub const KEYS: &[Key] = &[
         "the longest reply that is passed on",
     ),
     live(
+        "limits.request_bytes",
+        "size",
+        "16MiB",
+        "the longest message of a client that is taken, 64KiB to 128MiB",
+    ),
+    live(
         "approval.timeout",
         "span of time",
         "50s",

@@ -2,7 +2,8 @@
 
 use gate::approval::{PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 use gate::limits::{
-    CALLS_MAX, RESPONSE_BYTES_MAX, RESPONSE_BYTES_MIN, UNDER_WAY_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN,
+    CALLS_MAX, REQUEST_BYTES_MAX, REQUEST_BYTES_MIN, RESPONSE_BYTES_MAX, RESPONSE_BYTES_MIN,
+    UNDER_WAY_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN,
 };
 
 use super::fault::Fault;
@@ -173,6 +174,11 @@ fn read_limits(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> 
     replace(
         &mut limits.response_bytes,
         section.within("response_bytes", size)?,
+    );
+    let size = Size(REQUEST_BYTES_MIN)..=Size(REQUEST_BYTES_MAX);
+    replace(
+        &mut limits.request_bytes,
+        section.within("request_bytes", size)?,
     );
     Ok(())
 }

@@ -68,6 +68,7 @@ pub struct Limits {
     pub tool_then: Setting<Then>,
     pub concurrency: Setting<u64>,
     pub response_bytes: Setting<Size>,
+    pub request_bytes: Setting<Size>,
 }
 
 impl Default for Limits {
@@ -81,6 +82,7 @@ impl Default for Limits {
             tool_then: Setting::default(limits.tool_then),
             concurrency: Setting::default(limits.under_way_max.into()),
             response_bytes: Setting::default(Size(limits.response_bytes_max)),
+            request_bytes: Setting::default(Size(limits.request_bytes_max)),
         }
     }
 }
@@ -97,6 +99,7 @@ impl Limits {
             tool_then: self.tool_then.value,
             under_way_max: calls(&self.concurrency),
             response_bytes_max: self.response_bytes.value.0,
+            request_bytes_max: self.request_bytes.value.0,
             ..gate::limits::Limits::default()
         }
     }
@@ -479,6 +482,11 @@ impl Settings {
             row(
                 "limits.response_bytes",
                 &limits.response_bytes,
+                ToString::to_string,
+            ),
+            row(
+                "limits.request_bytes",
+                &limits.request_bytes,
                 ToString::to_string,
             ),
         ]

@@ -381,6 +381,11 @@ fn limits_that_cannot_be_meant() {
             16,
             "--limit-response-bytes is out of bounds; it can be 1024 to 268435456",
         ),
+        (
+            ["--limit-request-bytes", "129MiB"],
+            16,
+            "--limit-request-bytes is out of bounds; it can be 65536 to 134217728",
+        ),
     ];
     for (flags, code, says) in cases {
         let args = place.run_args(&flags, &["true"]);

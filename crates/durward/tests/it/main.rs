@@ -46,6 +46,7 @@ mod lab_hitl;
 mod lab_http;
 mod lab_report;
 mod lab_standard;
+mod limits_messages;
 mod limits_session;
 mod logs_command;
 mod models;

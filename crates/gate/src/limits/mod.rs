@@ -36,6 +36,12 @@ pub const RESPONSE_BYTES: u64 = 16 * 1024 * 1024;
 pub const RESPONSE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Smallest reply bound that can be configured, in bytes: errors and handshakes find room in it.
 pub const RESPONSE_BYTES_MIN: u64 = 1_024;
+/// Longest message of a client that is taken, unless configured otherwise, in bytes.
+pub const REQUEST_BYTES: u64 = 16 * 1024 * 1024;
+/// The most that it can be.
+pub const REQUEST_BYTES_MAX: u64 = 128 * 1024 * 1024;
+/// The least that it can be: an `initialize` of any client is shorter.
+pub const REQUEST_BYTES_MIN: u64 = 64 * 1024;
 
 /// What happens to a call beyond a tool's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,6 +86,8 @@ pub struct Limits {
     pub tool_under_way_max: Option<u32>,
     /// Longest reply that is passed on, in bytes.
     pub response_bytes_max: u64,
+    /// Longest message of a client that is taken, in bytes.
+    pub request_bytes_max: u64,
 }
 
 impl Default for Limits {
@@ -94,6 +102,7 @@ impl Default for Limits {
             under_way_max: 256,
             tool_under_way_max: None,
             response_bytes_max: RESPONSE_BYTES,
+            request_bytes_max: REQUEST_BYTES,
         }
     }
 }
@@ -148,6 +157,12 @@ impl Limits {
                 RESPONSE_BYTES_MIN,
                 RESPONSE_BYTES_MAX,
             ),
+            (
+                "request_bytes_max",
+                self.request_bytes_max,
+                REQUEST_BYTES_MIN,
+                REQUEST_BYTES_MAX,
+            ),
         ];
         settings
             .into_iter()
@@ -171,7 +186,7 @@ mod tests {
         let fine = Limits::default();
         assert_eq!(fine.check(), Ok(()));
         type Break = fn(&mut Limits);
-        let broken: [(&str, Break); 10] = [
+        let broken: [(&str, Break); 12] = [
             ("requests_burst", |l| l.requests_burst = 0),
             ("requests_burst", |l| l.requests_burst = CALLS_MAX + 1),
             ("tool_calls_max", |l| l.tool_calls_max = 0),
@@ -184,6 +199,8 @@ mod tests {
             }),
             ("response_bytes_max", |l| l.response_bytes_max = 0),
             ("response_bytes_max", |l| l.response_bytes_max = u64::MAX),
+            ("request_bytes_max", |l| l.request_bytes_max = 1_024),
+            ("request_bytes_max", |l| l.request_bytes_max = u64::MAX),
         ];
         for (setting, break_it) in broken {
             let mut limits = fine;

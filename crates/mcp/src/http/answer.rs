@@ -77,7 +77,11 @@ pub(super) fn refusal(id: &str, refused: Refused, message: &str) -> Response {
 /// The answer to a body that was not taken.
 pub(super) fn body_fault(fault: BodyFault) -> Response {
     let data = serde_json::json!({ "reason": fault.label() });
-    let frame = frames::error("null", -32600, fault.sentence(), Some(&data));
+    let message = match fault {
+        BodyFault::TooLong => "the body is longer than limits.request_bytes",
+        BodyFault::TooSlow | BodyFault::Broken | BodyFault::NoRoom => fault.sentence(),
+    };
+    let frame = frames::error("null", -32600, message, Some(&data));
     json(fault.status(), frame)
 }
 

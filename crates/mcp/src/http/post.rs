@@ -70,6 +70,7 @@ impl Face {
         if let Some(refusal) = unfit(&request.head.headers) {
             return refusal;
         }
+        request.take_at_most(request::bytes_max(&self.gate));
         let share = self.bodies.of(&caller.subject);
         let body = match request.read_body_within(Some(share)).await {
             Ok(body) => body,

@@ -8,8 +8,8 @@ use wire::{Bounds, Revision, scan_reply};
 
 use crate::describe::{self, Context};
 use crate::message::method::{self, Class};
-use gate::ControlKind;
 use gate::facts::Facts;
+use gate::{ControlKind, Gate};
 
 /// The `_meta` member in which a Modern client names itself.
 pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
@@ -20,6 +20,12 @@ pub const ID_IN_USE: &str = "this id is already in use by a call under way";
 
 /// Longest name of a client program that is kept, in characters.
 const CLIENT_NAME_CHARS_MAX: usize = 128;
+
+/// Longest message that is taken from a client, in bytes.
+#[must_use]
+pub fn bytes_max(gate: &Gate) -> usize {
+    usize::try_from(gate.limits().request_bytes_max).unwrap_or(usize::MAX)
+}
 
 /// What happens to a request. A subscription that names no resource is the protocol's own traffic.
 #[must_use]

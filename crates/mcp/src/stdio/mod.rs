@@ -24,7 +24,7 @@ use crate::call::{
     UnderWay,
 };
 use crate::message::frames::{self, UpstreamFault};
-use crate::message::shapes;
+use crate::message::{request, shapes};
 use crate::notes::{Note, Noted};
 use crate::upstream::{Driver, Link};
 
@@ -105,11 +105,12 @@ impl Stdio {
     /// # Errors
     /// Where the process cannot be started.
     pub fn open(
-        client: (FrameReader, FrameWriter),
+        mut client: (FrameReader, FrameWriter),
         server: ServerOptions,
         options: &StdioOptions,
     ) -> io::Result<Self> {
         let gate = Arc::clone(&server.gate);
+        client.0.take_at_most(request::bytes_max(&gate));
         let session_id = Arc::clone(&options.session_id);
         let server = Arc::new(Server::new(server, &session_id));
         let (slot, driver) = server.pool.sole(SessionRef {
@@ -158,8 +159,8 @@ impl Stdio {
                 (read, salvaged)
             }
             Some(FrameEvent::TooLong(head)) => {
-                let at = wire::frame::FRAME_BYTES_MAX;
-                let message = "the frame is longer than 16 MiB";
+                let at = request::bytes_max(&self.gate);
+                let message = "the frame is longer than limits.request_bytes";
                 let fault = WireError::new(WireErrorKind::TooLong, at, message);
                 (Err(fault), salvaged(&head))
             }

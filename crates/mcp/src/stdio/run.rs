@@ -12,6 +12,7 @@ use wire::{WireError, WireErrorKind};
 
 use crate::call::Why;
 use crate::message::frames::UpstreamFault;
+use crate::message::request;
 use crate::upstream::Turn;
 
 use super::{Ending, Stdio};
@@ -334,6 +335,7 @@ impl Stdio {
         if let Err(error) = self.gate.tick() {
             tracing::error!(reason = error.label(), "{error}");
         }
+        self.reader.take_at_most(request::bytes_max(&self.gate));
         speaker.lot.sweep(self.gate.mono_ns());
         for frame in speaker.asker().changed_lists() {
             crate::call::Client::post(&*speaker.outbox, frame);

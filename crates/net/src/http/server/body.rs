@@ -97,6 +97,11 @@ impl Request {
         self.ends.user().await
     }
 
+    /// Takes a body of at most this many bytes, whatever the server's own bound is.
+    pub fn take_at_most(&mut self, body_bytes_max: usize) {
+        self.body_bytes_max = body_bytes_max;
+    }
+
     /// Reads the body to its end. A body that came in one piece is not copied.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Most bytes of all bodies that are being read of one caller.
+/// Most bytes of all bodies that are being read of one caller. A longer one is read alone.
 pub const BODIES_OF_CALLER_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Most bytes of all bodies that are being read.
 pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -87,15 +87,20 @@ impl Room {
         if bytes <= self.bytes {
             return Some(());
         }
-        if bytes > BODIES_OF_CALLER_BYTES_MAX {
+        if bytes > BODIES_BYTES_MAX {
             return None;
         }
         let wanted = bytes.max(self.bytes.saturating_mul(2));
         let wanted = wanted.next_multiple_of(UNIT_BYTES);
-        let wanted = wanted.min(BODIES_OF_CALLER_BYTES_MAX);
-        let units = u32::try_from((wanted - self.bytes).div_ceil(UNIT_BYTES)).ok()?;
+        let wanted = wanted.min(BODIES_OF_CALLER_BYTES_MAX.max(bytes.next_multiple_of(UNIT_BYTES)));
         // The caller's own first: who has none left takes nothing of the others'.
-        for room in [&self.own, &self.all] {
+        let rooms = [
+            (&self.own, BODIES_OF_CALLER_BYTES_MAX),
+            (&self.all, BODIES_BYTES_MAX),
+        ];
+        for (room, bytes_max) in rooms {
+            let more = wanted.min(bytes_max) - self.bytes.min(bytes_max);
+            let units = u32::try_from(more.div_ceil(UNIT_BYTES)).ok()?;
             let taken = Arc::clone(room).acquire_many_owned(units).await;
             self.taken.push(taken.ok()?);
         }
@@ -157,12 +162,34 @@ mod tests {
         ] {
             assert!(finds(&mut room, bytes), "{bytes}");
         }
-        assert!(!finds(&mut room, BODIES_OF_CALLER_BYTES_MAX + 1));
+        // Nobody else of this caller finds room beside it.
+        assert!(!finds(&mut bodies.room(&"one".into()), 1));
         drop(room);
         let own = bodies.room(&"one".into()).own;
         assert_eq!(
             own.available_permits(),
             BODIES_OF_CALLER_BYTES_MAX / UNIT_BYTES
         );
+    }
+
+    #[test]
+    fn a_body_beyond_its_callers_share_is_read_alone() {
+        let bodies = Bodies::default();
+        let one: Arc<str> = "one".into();
+        let mut beside = bodies.room(&one);
+        assert!(finds(&mut beside, UNIT_BYTES));
+        let mut long = bodies.room(&one);
+        assert!(!finds(&mut long, 3 * BODIES_OF_CALLER_BYTES_MAX));
+        drop((beside, long));
+        let mut long = bodies.room(&one);
+        assert!(finds(&mut long, 3 * BODIES_OF_CALLER_BYTES_MAX));
+        assert!(finds(&mut long, 5 * BODIES_OF_CALLER_BYTES_MAX));
+        assert!(!finds(&mut bodies.room(&one), 1));
+        let mut other = bodies.room(&"other".into());
+        assert!(finds(&mut other, BODIES_OF_CALLER_BYTES_MAX));
+        // What all take together stays within the bound.
+        assert!(!finds(&mut long, BODIES_BYTES_MAX));
+        let mut late = bodies.room(&"late".into());
+        assert!(!finds(&mut late, BODIES_BYTES_MAX + 1));
     }
 }

@@ -1,0 +1,76 @@
+//! How long a client's message may be: raised and lowered, at both edges, while running.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::guarded::{LATEST, Place, call_works, echo, end, line};
+use crate::support::serving::{Served, call};
+
+/// Longer than what is taken unless it is raised.
+const LONG: usize = 17 << 20;
+
+/// A call of a few bytes in a long message: what is long is no argument, which rules would have to read.
+fn long_call() -> Value {
+    json!({"name": "echo", "arguments": {"text": "x"}, "_meta": {"pad": "x".repeat(LONG)}})
+}
+
+#[test]
+fn run_takes_a_longer_message_where_the_limit_is_raised() {
+    let place = Place::new();
+    let raised = ["--limit-request-bytes", "32MiB"];
+    let mut client = place.guard_with(&raised, &["echo"]);
+    client.handshake(LATEST).unwrap();
+    client.send_request("tools/call", long_call()).unwrap();
+    let answer = line(&mut client);
+    assert_eq!(answer["result"]["content"][0]["text"], "x");
+    assert_eq!(end(client).code, Some(0));
+}
+
+#[test]
+fn run_refuses_a_message_beyond_a_lowered_limit_and_takes_the_next() {
+    let place = Place::new();
+    let mut client = place.guard_with(&["--limit-request-bytes", "64KiB"], &["echo"]);
+    client.handshake(LATEST).unwrap();
+    let sent = client.send_request("tools/call", echo(&"x".repeat(64 << 10)));
+    sent.unwrap();
+    let refused = line(&mut client);
+    let error = &refused["error"];
+    assert_eq!(error["data"]["reason"], "frame_too_long", "{refused}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("limits.request_bytes"), "{refused}");
+    call_works(&mut client, "short");
+    assert_eq!(end(client).code, Some(0));
+    assert_eq!(place.counted().len(), 1);
+}
+
+#[test]
+fn serve_takes_what_the_configuration_in_force_allows() {
+    let place = Place::new();
+    let mock = place.mock(&["echo"]);
+    let configured = |limits: &str| {
+        let servers = json!({"echo": {"command": mock[0], "args": mock[1..]}});
+        format!("servers: {servers}\nlimits: {{ {limits} }}\n")
+    };
+    let file = place.path("durward.yaml");
+    fs::write(&file, configured("request_bytes: 32MiB")).unwrap();
+    let served = Served::start_configured(place);
+    let session = served.open("2025-11-25");
+    let long = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": long_call()});
+    let answer = served.post(Some(&session), &long.to_string());
+    assert_eq!(answer.status, 200, "{:.200}", answer.body);
+    assert_eq!(answer.json()["result"]["content"][0]["text"], "x");
+
+    fs::write(&file, configured("request_bytes: 64KiB")).unwrap();
+    let args = ["--config", "durward.yaml", "--state-dir", "state", "reload"];
+    let reloaded = served.place.durward(&args);
+    assert!(reloaded.status.success(), "{reloaded:?}");
+    let answer = served.post(Some(&session), &call("2", &"x".repeat(64 << 10)));
+    assert_eq!(answer.status, 413, "{answer:?}");
+    let error = &answer.json()["error"];
+    assert_eq!(error["data"]["reason"], "body_too_long");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("limits.request_bytes"), "{message}");
+    let answer = served.post(Some(&session), &call("3", "short"));
+    assert!(answer.json()["result"].is_object(), "{answer:?}");
+}
