@@ -60,7 +60,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin",
         ),
     ]);
 }
@@ -482,6 +482,7 @@ limits:
   per_tool: { calls: 3, window: 5s, then: refuse }
   concurrency: 2
   response_bytes: 64KiB
+  request_bytes: 1MiB
 approval: { timeout: 30s, remember: 0s, pending_max: 5, waiting_max: 2, per_minute: 9 }
 journal: { sync: every, witness: heads.jsonl }
 call_timeout: 90s
@@ -492,6 +493,7 @@ tls: { cert: /t/c.pem, key: /t/k.pem }
 allowed_hosts: [gate.example, "gate.example:9000"]
 allowed_origins: ["https://app.example"]
 descriptions: { links: strip, length_max: 500 }
+refusals: error
 breaker: { failures: 4, open: 2s, open_max: 1m }
 pin: off
 "#;
@@ -656,7 +658,11 @@ fn servers_are_read_in_their_order() {
     let http = docs.http.as_ref().unwrap();
     assert_eq!(http.api_key.as_ref().unwrap().reveal(), "s3cret");
     assert_eq!(http.headers.first().unwrap().1.reveal(), "s3cret");
-    assert!(read.warnings.is_empty(), "{:?}", read.warnings);
+    let told: Vec<&str> = read.warnings.iter().map(|w| w.message.as_str()).collect();
+    assert!(
+        matches!(told[..], [one] if one.starts_with("inspect looks at MCP alone")),
+        "{told:?}"
+    );
     let files = read.files();
     for file in ["/etc/durward/files.json", "/etc/durward/c.pem", "/t/k.pem"] {
         assert!(files.contains(&Path::new(file)), "{file} is not protected");

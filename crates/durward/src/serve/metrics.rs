@@ -8,7 +8,7 @@ use gate::admit::{TIME_CLASSES_US, Tallied};
 use mcp::http::{Counted, Face};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::{encode, encode_registry};
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -73,22 +73,31 @@ impl Collector for OfBuiltins {
                 Measured::Times { .. } => MetricType::Histogram,
             };
             let mut metric = encoder.encode_descriptor(first.name, first.about, None, kind)?;
+            if let [only] = family
+                && only.labels.is_empty()
+            {
+                write_one(only, metric)?;
+                continue;
+            }
             for measure in family {
-                let mut of = metric.encode_family(&measure.labels)?;
-                match &measure.value {
-                    Measured::Count(count) => ConstCounter::new(*count).encode(of)?,
-                    Measured::Level(level) => {
-                        let level = i64::try_from(*level).unwrap_or(i64::MAX);
-                        ConstGauge::new(level).encode(of)?;
-                    }
-                    Measured::Times { sum_s, classes } => {
-                        let count = classes.iter().map(|(_, count)| count).sum();
-                        of.encode_histogram::<NoLabelSet>(*sum_s, count, classes, None)?;
-                    }
-                }
+                write_one(measure, metric.encode_family(&measure.labels)?)?;
             }
         }
         Ok(())
+    }
+}
+
+fn write_one(measure: &Measure, mut of: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+    match &measure.value {
+        Measured::Count(count) => ConstCounter::new(*count).encode(of),
+        Measured::Level(level) => {
+            let level = i64::try_from(*level).unwrap_or(i64::MAX);
+            ConstGauge::new(level).encode(of)
+        }
+        Measured::Times { sum_s, classes } => {
+            let count = classes.iter().map(|(_, count)| count).sum();
+            of.encode_histogram::<NoLabelSet>(*sum_s, count, classes, None)
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use mocks::client::Client;
 use serde_json::{Value, json};
 
 use crate::support::guarded::{LATEST, Place, end, eventually, line};
+use crate::support::refusals::told;
 
 /// The question about a call that writes this, and how `durward approvals list` prints it.
 fn asked(place: &Place, client: &mut Client, path: &str, content: &str) -> (Value, String) {
@@ -24,7 +25,7 @@ fn asked(place: &Place, client: &mut Client, path: &str, content: &str) -> (Valu
     let id = question["id"].as_str().unwrap();
     assert!(place.durward(&["approvals", "deny", id]).status.success());
     let answer = line(client);
-    assert_eq!(answer["error"]["data"]["reason"], "approval_denied");
+    assert_eq!(told(&answer)["reason"], "approval_denied");
     assert!(!answer.to_string().contains("second"), "{answer}");
     (question, printed)
 }

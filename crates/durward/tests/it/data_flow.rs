@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::components;
 use crate::support::guarded::Place;
+use crate::support::refusals::{is_passed, told};
 use crate::support::serving::Served;
 use crate::support::web::{Then, Web, send};
 
@@ -157,7 +158,7 @@ impl Agent {
     #[track_caller]
     fn passes(&mut self, server: &str, tool: &str, arguments: &Value) -> String {
         let answer = self.call(server, tool, arguments);
-        assert!(answer["result"].is_object(), "{tool} {arguments}: {answer}");
+        assert!(is_passed(&answer), "{tool} {arguments}: {answer}");
         answer["result"].to_string()
     }
 
@@ -165,7 +166,7 @@ impl Agent {
     #[track_caller]
     fn is_asked(&mut self, server: &str, tool: &str, arguments: &Value) {
         let answer = self.call(server, tool, arguments);
-        let data = &answer["error"]["data"];
+        let data = told(&answer);
         assert_eq!(
             data["final_rule"], "ask-outward",
             "{tool} {arguments}: {answer}"
