@@ -139,7 +139,7 @@ fn stated(text: &str, cell: Cell) -> String {
         && of_definition.iter().any(is_defined)
     {
         let kind = " resource_type=tool";
-        return text.replace(kind, &format!(" reads_only=yes{kind} sends_outward=no"));
+        return text.replace(kind, &format!(" reads_only=yes{kind}"));
     }
     let is_tool = |tool: &&str| text.contains(&format!(" tool_name={tool} "));
     let is_known = ["echo", "add", "wait"].iter().any(is_tool);
