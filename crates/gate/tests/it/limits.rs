@@ -174,13 +174,13 @@ fn the_defaults_are_those_of_the_reference() {
     assert_eq!(passed, 200);
     scene.pass(1);
     let passed = (0..100).filter(|_| scene.call("read") == "permit").count();
-    assert_eq!(passed, 20);
+    assert_eq!(passed, 50);
     assert_eq!(calls(&scene.decisions()), 350);
 
     let scene = Scene::new(wide());
-    let words: Vec<String> = (0..250).map(|_| scene.call("read")).collect();
-    assert!(words[..240].iter().all(|w| w == "permit"), "{words:?}");
-    assert!(words[240..].iter().all(|w| w == "asked"), "{words:?}");
+    let words: Vec<String> = (0..610).map(|_| scene.call("read")).collect();
+    assert!(words[..600].iter().all(|w| w == "permit"), "{words:?}");
+    assert!(words[600..].iter().all(|w| w == "asked"), "{words:?}");
     scene.pass(60);
     assert_eq!(scene.call("read"), "permit");
 }
