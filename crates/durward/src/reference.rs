@@ -8,8 +8,8 @@ use gate::policy::{CONDITIONS, Operation, effects, when};
 use gate::{ControlKind, Reason};
 use mcp::http::refused::Refused;
 use mcp::message::frames::{UPSTREAM_CODE, UpstreamFault};
-use mcp::message::refusal::META_REFUSAL;
 use net::http::server::BodyFault;
+use toolkit::mcp::META_REFUSAL;
 
 use crate::cli::Cli;
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::support::guarded::{Place, binary, eventually, marked, pause};
+use crate::support::refusals::is_passed;
 use serde_json::{Value, json};
 
 const WORKERS: u64 = 4;
@@ -144,7 +145,7 @@ fn whole_lines(bytes: &[u8]) -> Vec<Value> {
 fn ids_of_replies(bytes: &[u8]) -> HashSet<String> {
     whole_lines(bytes)
         .into_iter()
-        .filter(|reply| reply["id"].is_number() && reply["result"].is_object())
+        .filter(|reply| reply["id"].is_number() && is_passed(reply))
         .map(|reply| reply["id"].to_string())
         .collect()
 }

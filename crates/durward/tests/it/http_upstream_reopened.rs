@@ -7,6 +7,7 @@ use mocks::client::Client;
 use serde_json::{Value, json};
 
 use crate::support::guarded::{LATEST, Place, call_works, end, eventually, line};
+use crate::support::refusals::is_passed;
 use crate::support::serving::{Served, call};
 use crate::support::web::{Then, Web, behave, initialized, reply, send};
 
@@ -53,7 +54,7 @@ fn asked(web: &Web, session: &str) -> (Vec<Value>, Vec<Value>) {
 fn ask(client: &mut Client, method: &str, params: Value) {
     client.send_request(method, params).unwrap();
     let answer = line(client);
-    assert!(answer["result"].is_object(), "{answer}");
+    assert!(is_passed(&answer), "{answer}");
 }
 
 fn guarded(place: &Place, web: &Web) -> Client {
@@ -75,7 +76,7 @@ fn run_asks_again_for_subscriptions_and_level_and_tells_of_changed_lists() {
     sent.unwrap();
     // The answer and the news come in either order.
     let both = [line(&mut client), line(&mut client)];
-    assert!(both.iter().any(|m| m["result"].is_object()), "{both:?}");
+    assert!(both.iter().any(|m| is_passed(m)), "{both:?}");
     assert!(
         both.iter()
             .any(|m| m["method"] == "notifications/tools/list_changed"),
@@ -102,10 +103,10 @@ fn serve_asks_again_and_tells_its_clients() {
     let session = served.open("2025-11-25");
     let subscribe = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": WATCHED}});
     let answer = served.post(Some(&session), &subscribe.to_string());
-    assert!(answer.json()["result"].is_object(), "{answer:?}");
+    assert!(is_passed(&answer.json()), "{answer:?}");
     newest.fetch_add(1, Ordering::SeqCst);
     let answer = served.post(Some(&session), &call("2", "x"));
-    assert!(answer.json()["result"].is_object(), "{answer:?}");
+    assert!(is_passed(&answer.json()), "{answer:?}");
     let again = (vec![json!({"uri": WATCHED})], vec![]);
     eventually("the server is asked again", || asked(&web, "s-3") == again);
     let news = served.stream("GET", &session, &[], "").message();
@@ -122,7 +123,7 @@ fn server_that_loses_every_session_over_it_is_not_asked_for_ever() {
         .send_request("tools/call", crate::support::guarded::echo("x"))
         .unwrap();
     let both = [line(&mut client), line(&mut client)];
-    assert!(both.iter().any(|m| m["result"].is_object()), "{both:?}");
+    assert!(both.iter().any(|m| is_passed(m)), "{both:?}");
     // Opened for the call, and once more for the subscription, which is given up then.
     eventually("the subscription is asked for in both", || {
         web.of_method("resources/subscribe").len() >= 3

@@ -294,7 +294,7 @@ fn an_installed_entry_starts_and_status_sees_it() {
     let reply = client
         .call_tool("read_file", json!({ "path": world.fill("{TMP}/a.txt") }))
         .unwrap();
-    assert!(reply.result().is_ok());
+    assert!(reply.result().is_ok() && reply.refusal().is_none());
     let status =
         || -> Value { serde_json::from_str(&run(&world, &["status", "--json"]).1).unwrap() };
     let now = status();

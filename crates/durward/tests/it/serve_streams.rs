@@ -2,7 +2,7 @@
 //! clients, on the right stream and judged; Modern subscriptions.
 
 use crate::support::guarded::{Place, eventually};
-use crate::support::refusals::REFUSED_CODE;
+use crate::support::refusals::{REFUSED_CODE, is_passed};
 use crate::support::serving::{self, Answer, Events, Served, call, modern, modern_headers};
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn what_is_replayed_is_bounded_and_ends_with_the_answer() {
     let (first, _) = stream.next().unwrap();
     drop(stream);
     eventually("the call has ended", || {
-        served.post(Some(&session), &call("7", "again")).json()["result"].is_object()
+        is_passed(&served.post(Some(&session), &call("7", "again")).json())
     });
     let mut resumed = served.stream("GET", &session, &[("last-event-id", &first)], "");
     let mut replayed = Vec::new();

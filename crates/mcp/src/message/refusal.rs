@@ -5,12 +5,10 @@
 
 use gate::Refusal;
 use serde_json::{Value, json};
+use toolkit::mcp::META_REFUSAL;
 use toolkit::reasons::mcp_error;
 
 use super::frames;
-
-/// The `_meta` member that holds what is said of a refusal where `structuredContent` may not.
-pub const META_REFUSAL: &str = "durward/refusal";
 
 /// What a refused `tools/call` is answered with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

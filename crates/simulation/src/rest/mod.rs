@@ -16,7 +16,7 @@ use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
 use serde_json::{Value, json};
 use toolkit::face::{Face, Route, Scope};
-use toolkit::mcp::META_FAILURE;
+use toolkit::mcp::{META_FAILURE, META_REFUSAL};
 use toolkit::server::BoxFuture;
 
 use crate::fault::{Fault, Kind};
@@ -200,10 +200,20 @@ fn result(answer: Option<Value>) -> Result<Value, Fault> {
     }
     let result = answer.get("result").ok_or_else(gone)?;
     if result.get("isError") == Some(&Value::Bool(true)) {
-        return Err(failed(result));
+        return Err(match refusal(result) {
+            Some(refusal) => refused(&refusal),
+            None => failed(result),
+        });
     }
     let structured = result.get("structuredContent").cloned();
     structured.ok_or_else(|| Fault::new(Kind::Forbidden, "the call waits for somebody's answer"))
+}
+
+/// A refusal by the gate that came as a result, as the error that it would be otherwise.
+fn refusal(result: &Value) -> Option<Value> {
+    let data = result.get("_meta")?.get(META_REFUSAL)?;
+    let message = result.pointer("/content/0/text");
+    Some(json!({ "message": message, "data": data }))
 }
 
 /// A failure of a tool, as the fault that it was.
@@ -273,6 +283,8 @@ fn refused(error: &Value) -> Fault {
         Some(StatusCode::FORBIDDEN) => Kind::Forbidden,
         Some(StatusCode::TOO_MANY_REQUESTS) => Kind::RateLimited,
         Some(_) => Kind::EnvironmentMissing,
+        // The request cannot be judged, such as one with names that can be read as one another.
+        None if reason.is_some_and(|reason| reason.starts_with("frame_")) => Kind::InvalidInput,
         None => Kind::InteropError,
     };
     let mut fault = Fault::of(kind, "tool", message);

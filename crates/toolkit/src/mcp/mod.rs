@@ -27,7 +27,7 @@ pub use exchange::{Arrival, CANCEL_WAIT_MS_MAX, Exchange, Reply};
 use exchange::{Calling, Place};
 pub use request::Message;
 use request::{Content, Request, ToolAsked, Wanted};
-pub use results::{META_FAILURE, RESULT_BYTES_MAX};
+pub use results::{META_FAILURE, META_REFUSAL, RESULT_BYTES_MAX};
 
 /// Most requests of one session that are under way.
 pub const SESSION_REQUESTS_MAX: usize = 64;

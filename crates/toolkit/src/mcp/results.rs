@@ -15,6 +15,9 @@ const LIST_TTL_MS: u64 = 300_000;
 /// The `_meta` member in which a failure stands as data.
 pub const META_FAILURE: &str = "durward/failure";
 
+/// The `_meta` member that holds what is said of a refusal where `structuredContent` may not.
+pub const META_REFUSAL: &str = "durward/refusal";
+
 const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 

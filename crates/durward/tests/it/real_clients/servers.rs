@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Need, within};
 use crate::support::guarded::{LATEST, Place, call_works, eventually};
+use crate::support::refusals::is_passed;
 use crate::support::serving::Served;
 use crate::support::web::{ACCEPTED, EVENTS_HEAD, Then, Web, behave, event, reply, send};
 
@@ -114,7 +115,7 @@ fn killed_after(
     let session = served.open("2025-11-25");
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
     let answer = served.post(Some(&session), &body);
-    assert!(answer.json()["result"].is_object(), "{answer:?}");
+    assert!(is_passed(&answer.json()), "{answer:?}");
     let words = format!(r#""method":"{method}""#);
     let told = move || {
         let text = fs::read_to_string(&record).unwrap_or_default();
@@ -132,7 +133,7 @@ fn killed_after(
     let works = || {
         let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"test_simple_text","arguments":{}}}"#;
         let answer = served.post(Some(&session), call);
-        answer.status == 200 && answer.json()["result"].is_object()
+        answer.status == 200 && is_passed(&answer.json())
     };
     eventually("the server is started again", works);
     (served, session, told)

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Need;
 use crate::support::guarded::Place;
+use crate::support::refusals::is_passed;
 use crate::support::serving::{Answer, Served, call, read_answer, write_request};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -48,7 +49,7 @@ fn as_many_servers_run_as_are_configured() {
     for number in 1..=4 {
         let session = served.open("2025-11-25");
         let answer = served.post(Some(&session), &call("7", "x"));
-        assert!(answer.json()["result"].is_object(), "{number}: {answer:?}");
+        assert!(is_passed(&answer.json()), "{number}: {answer:?}");
     }
     let metrics = served.send("GET", "/metrics", &[], "").body;
     assert!(metrics.contains("durward_servers 2\n"), "{metrics}");

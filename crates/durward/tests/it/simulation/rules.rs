@@ -252,3 +252,41 @@ fn callers_see_their_own_only_and_a_key_for_another_server_opens_nothing() {
     // The engine's health is everybody's.
     assert_eq!(served.send("GET", "/mcp/capabilities", &[], "").status, 200);
 }
+
+#[test]
+fn the_bridges_paths_tell_a_refusal_from_a_failure() {
+    let place = place();
+    place.write_policy(
+        r#"{"rules":[
+            {"id":"no-loads","effect":"deny","conditions":{"tool_name":"load_simulation"}},
+            {"id":"rest","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
+    );
+    let served = Served::start_configured(place);
+    let post = |path: &str, body: &str| {
+        let headers = [("content-type", "application/json")];
+        served.send("POST", path, &headers, body)
+    };
+    let arguments = load().to_string();
+    let call = json!({"tool": "load_simulation", "arguments": load(), "critical": true});
+    for (path, body) in [
+        ("/load_simulation", arguments),
+        ("/mcp/call_tool", call.to_string()),
+    ] {
+        let answer = post(path, &body);
+        assert_eq!(answer.status, 403, "{path}: {answer:?}");
+        let error = &answer.json()["error"];
+        assert_eq!(error["code"], "Forbidden", "{answer:?}");
+        assert!(
+            error["message"].as_str().unwrap().contains("no-loads"),
+            "{answer:?}"
+        );
+        assert_eq!(error["details"][0]["code"], "denied_by_rule", "{answer:?}");
+    }
+    // Names that two readers may take for one another.
+    let answer = post(
+        "/list_parameters",
+        r#"{"simulationId": "a", "SimulationId": "b"}"#,
+    );
+    assert_eq!(answer.status, 400, "{answer:?}");
+    assert_eq!(answer.json()["error"]["code"], "InvalidInput", "{answer:?}");
+}
