@@ -49,7 +49,7 @@ fn a_write_is_shown_as_a_difference() {
             file.clone(),
             "first\n2\nthird\n",
             json!([
-                format!("{file}: 1 lines taken away, 1 added"),
+                format!("{file}: 1 line removed, 1 added"),
                 " first",
                 "-second",
                 "+2",
@@ -61,7 +61,7 @@ fn a_write_is_shown_as_a_difference() {
             at("link"),
             "first\nsecond\n",
             json!([
-                format!("{file}: 1 lines taken away, 0 added"),
+                format!("{file}: 1 line removed, 0 added"),
                 " first",
                 " second",
                 "-third"
@@ -71,7 +71,7 @@ fn a_write_is_shown_as_a_difference() {
             at("new.txt"),
             "hello\n",
             json!([
-                format!("{}: a new file, 0 lines taken away, 1 added", at("new.txt")),
+                format!("{}: a new file, 0 lines removed, 1 added", at("new.txt")),
                 "+hello"
             ]),
         ),

@@ -108,7 +108,8 @@ fn difference(place: &str, what: &str, old: &str, new: &str) -> Change {
     };
     let mut change = Change {
         lines: vec![format!(
-            "{place}: {what}{taken} lines taken away, {added} added"
+            "{place}: {what}{taken} {} removed, {added} added",
+            if taken == 1 { "line" } else { "lines" }
         )],
         is_cut: false,
     };

@@ -70,7 +70,7 @@ fn a_write_is_shown_against_what_stands_there() {
             "write_file",
             r#"{"path":"/a","content":"one\n2\nthree\n"}"#,
             &[
-                "/a: 1 lines taken away, 1 added",
+                "/a: 1 line removed, 1 added",
                 " one",
                 "-two",
                 "+2",
@@ -80,15 +80,12 @@ fn a_write_is_shown_against_what_stands_there() {
         (
             "write_file",
             r#"{"path":"/link","content":"one\ntwo\n"}"#,
-            &["/a: 1 lines taken away, 0 added", " one", " two", "-three"],
+            &["/a: 1 line removed, 0 added", " one", " two", "-three"],
         ),
         (
             "write_file",
             r#"{"path":"/new","content":"x\u202ey\n"}"#,
-            &[
-                "/new: a new file, 0 lines taken away, 1 added",
-                "+x\\u{202e}y",
-            ],
+            &["/new: a new file, 0 lines removed, 1 added", "+x\\u{202e}y"],
         ),
         (
             "write_file",
@@ -119,7 +116,7 @@ fn a_write_is_shown_against_what_stands_there() {
             "edit_file",
             r#"{"path":"/a","edits":[{"oldText":"one\n","newText":""},{"oldText":"three","newText":"3"}]}"#,
             &[
-                "/a: 2 lines taken away, 1 added",
+                "/a: 2 lines removed, 1 added",
                 "-one",
                 " two",
                 "-three",
@@ -135,7 +132,7 @@ fn a_write_is_shown_against_what_stands_there() {
             "append_file",
             r#"{"path":"/a","content":"four"}"#,
             &[
-                "/a: 0 lines taken away, 1 added",
+                "/a: 0 lines removed, 1 added",
                 "@ line 2",
                 " two",
                 " three",
