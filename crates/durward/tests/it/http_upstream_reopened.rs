@@ -76,7 +76,7 @@ fn run_asks_again_for_subscriptions_and_level_and_tells_of_changed_lists() {
     sent.unwrap();
     // The answer and the news come in either order.
     let both = [line(&mut client), line(&mut client)];
-    assert!(both.iter().any(|m| is_passed(m)), "{both:?}");
+    assert!(both.iter().any(is_passed), "{both:?}");
     assert!(
         both.iter()
             .any(|m| m["method"] == "notifications/tools/list_changed"),
@@ -123,7 +123,7 @@ fn server_that_loses_every_session_over_it_is_not_asked_for_ever() {
         .send_request("tools/call", crate::support::guarded::echo("x"))
         .unwrap();
     let both = [line(&mut client), line(&mut client)];
-    assert!(both.iter().any(|m| is_passed(m)), "{both:?}");
+    assert!(both.iter().any(is_passed), "{both:?}");
     // Opened for the call, and once more for the subscription, which is given up then.
     eventually("the subscription is asked for in both", || {
         web.of_method("resources/subscribe").len() >= 3
