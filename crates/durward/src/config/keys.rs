@@ -401,9 +401,9 @@ pub const KEYS: &[Key] = &[
     ),
     live(
         "inspect.*.servers",
-        "a list of servers",
+        "a list of servers and providers of models",
         "all",
-        "for these servers only",
+        "for these only",
     ),
     live(
         "inspect.*.action",

@@ -37,13 +37,12 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     );
     settings.servers = servers(&top, &mut warnings)?;
     settings.models = models::read(&top, &mut warnings)?;
-    settings.inspect = inspect::read(&top, &settings.servers, &mut warnings)?;
-    if inspect::leaves_models_out(&settings) {
-        warnings.push(Warning {
-            line: None,
-            message: "inspect looks at MCP alone: prompts and completions of model APIs are not looked at yet".into(),
-        });
-    }
+    let providers = settings.models.providers.iter();
+    let servers = settings.servers.iter().map(|server| server.name.as_str());
+    let peers: Vec<&str> = servers
+        .chain(providers.map(|provider| provider.name.as_str()))
+        .collect();
+    settings.inspect = inspect::read(&top, &peers, &mut warnings)?;
     if let Some(policy) = top.path("policy")? {
         settings.policy = policy.map(Some);
     }
