@@ -10,9 +10,10 @@ use gate::policy::document::nearest;
 
 use super::expand::Text;
 use super::fault::{Fault, Position};
+use super::rows::Row;
 use super::section::Section;
 use super::server::Server;
-use super::settings::{Origin, Row, Settings, Warning};
+use super::settings::{Origin, Settings, Warning};
 use super::values::{Choice, word};
 
 /// Longest name of a rule, in characters.

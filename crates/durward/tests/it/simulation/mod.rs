@@ -7,6 +7,7 @@ mod faults;
 mod jobs;
 mod protocol;
 mod rules;
+mod runs;
 mod setup;
 mod walks;
 
