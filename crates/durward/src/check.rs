@@ -15,19 +15,26 @@ use crate::config::{self, Settings};
 use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
 use crate::places::Places;
+use crate::plural::count;
 use crate::policy::source::{self, Protected};
 use crate::providers;
+use crate::tools::start::start;
 
 pub const HELP: &str = "\
 Examples:
   durward check
   durward check --config durward.yaml --json
+  durward check --start                 what each tool of each server would meet
 
-Reads the configuration and every policy that it names, starts nothing and connects to nothing. Prints
-what would apply and where each value comes from: a flag, a variable, a line of the file, or the
-default. Values of ${NAME} are not shown.
+Reads the configuration and every policy that it names, and prints the effective settings and where each
+comes from: a flag, a variable, a line of the file, or the default. Values of ${NAME} are not shown.
 
-Exit codes: 0 it can be used; 16 it cannot, or there are warnings and --strict was given.";
+Without --start nothing is started and nothing is connected to. With it, every server is started and asked for
+its tools: *passes*, *asks* (a person), *depends* (on the arguments) or *hidden*, each with its rules. No tool is
+called.
+
+Exit codes: 0 it can be used; 16 it cannot, a server could not be started (--start), or there are warnings and
+--strict was given.";
 
 /// Arguments of `durward check`.
 #[derive(Debug, Args)]
@@ -43,6 +50,9 @@ pub struct CheckArgs {
     /// Print it as JSON
     #[arg(long)]
     json: bool,
+    /// Start every server, and list its tools with what the policy says of each
+    #[arg(long)]
+    start: bool,
     /// Exit with 16 on a warning too
     #[arg(long)]
     strict: bool,
@@ -114,16 +124,41 @@ fn check(
             origin: given.state_dir,
         });
     }
+    let policy = args.policy.as_deref();
+    let mut failed = Vec::new();
     if args.json {
-        writeln!(out, "{:#}", object(settings, &rows, &rules, &warnings))?;
+        let mut object = object(settings, &rows, &rules, &warnings);
+        if args.start {
+            match start(settings, policy, places, None) {
+                Ok(started) => {
+                    failed = started.failed;
+                    if let Some(members) = object.as_object_mut() {
+                        members.insert("tools".into(), Value::Array(started.servers));
+                    }
+                }
+                Err(message) => return Ok(Err(message)),
+            }
+        }
+        writeln!(out, "{object:#}")?;
     } else {
         print(settings, places, &rows, &rules, &warnings, out)?;
+        if args.start {
+            writeln!(out, "\ntools")?;
+            out.flush()?;
+            match start(settings, policy, places, Some(&mut *out)) {
+                Ok(started) => failed = started.failed,
+                Err(message) => return Ok(Err(message)),
+            }
+        }
     }
     out.flush()?;
+    if !failed.is_empty() {
+        return Ok(Err(failed.join("\nerror: ")));
+    }
     if args.strict && !warnings.is_empty() {
         return Ok(Err(format!(
-            "{} warnings, and --strict was given",
-            warnings.len()
+            "{}, and --strict was given",
+            count(warnings.len(), "warning")
         )));
     }
     Ok(Ok(()))
@@ -222,8 +257,10 @@ fn print(
         if let (Some(rules), "policy") = (general, row.key) {
             writeln!(
                 out,
-                "  {:<24} {} rules, digest {}",
-                "", rules.rules, rules.digest
+                "  {:<24} {}, digest {}",
+                "",
+                count(rules.rules, "rule"),
+                rules.digest
             )?;
         }
     }
@@ -244,7 +281,11 @@ fn print_models(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
     if models.providers.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nmodels  {} providers", models.providers.len())?;
+    writeln!(
+        out,
+        "\nmodels  {}",
+        count(models.providers.len(), "provider")
+    )?;
     for own in &models.providers {
         let summary = own.summary();
         writeln!(
@@ -284,10 +325,10 @@ fn print_server(server: &Server, found: &Rules, out: &mut dyn Write) -> io::Resu
     if let Some(own) = &server.policy {
         writeln!(
             out,
-            "  {:<16} policy {}  {} rules, digest {}  {}",
+            "  {:<16} policy {}  {}, digest {}  {}",
             "",
             own.value.display(),
-            found.rules,
+            count(found.rules, "rule"),
             found.digest,
             own.origin
         )?;

@@ -14,6 +14,7 @@ use net::confine::Confine;
 use super::fault::Position;
 use super::inspect::Inspect;
 use super::models::Models;
+use super::notify::Notify;
 use super::server::Server;
 use super::values::{self, Links, Listen, Pin, Size, Span, Sync};
 use crate::builtin::Configured;
@@ -147,6 +148,8 @@ pub struct Approval {
     pub waiting_max: Setting<u64>,
     /// Of one caller.
     pub per_minute: Setting<u64>,
+    /// How a person hears of it.
+    pub notify: Setting<Notify>,
 }
 
 impl Default for Approval {
@@ -159,6 +162,7 @@ impl Default for Approval {
             pending_max: count(default.pending_max),
             waiting_max: count(default.waiting_per_caller_max),
             per_minute: count(default.asked_per_minute_max),
+            notify: Setting::default(Notify::default()),
         }
     }
 }
@@ -427,7 +431,13 @@ impl Settings {
     }
 
     fn approval_rows(&self) -> Vec<Row> {
-        vec![
+        let notify = &self.approval.notify;
+        let notify = notify.value.values().map(|(key, value)| Row {
+            key,
+            value,
+            origin: notify.origin,
+        });
+        let mut rows = vec![
             row(
                 "approval.timeout",
                 &self.approval.timeout,
@@ -453,7 +463,9 @@ impl Settings {
                 &self.approval.per_minute,
                 ToString::to_string,
             ),
-        ]
+        ];
+        rows.extend(notify);
+        rows
     }
 
     fn limit_rows(&self) -> Vec<Row> {
