@@ -34,6 +34,8 @@ pub(super) struct State {
     pub facts: Facts,
     pub origin: Origin,
     pub targets: Targets,
+    /// The rule that a person has answered with a yes.
+    pub approved_by: Option<String>,
     /// When the call began, identification included.
     pub begun_ns: u64,
     pub stages: Stages,
@@ -46,6 +48,8 @@ pub(super) struct State {
     pub usage: Usage,
     /// What the inspection found in what came back.
     pub inspected: Vec<Arc<str>>,
+    /// The same call at further machines; they end as it does.
+    pub beside: Vec<State>,
 }
 
 /// One try of a call at one peer, where a call may have several.
@@ -186,7 +190,10 @@ impl Drop for InFlight {
     }
 }
 
-fn settle(state: State, outcome: Outcome) {
+fn settle(mut state: State, outcome: Outcome) {
+    for further in std::mem::take(&mut state.beside) {
+        settle(further, outcome);
+    }
     drop(state.slot);
     let now = state.recorder.clock.mono_ns();
     let mut stages = state.stages;
