@@ -18,7 +18,6 @@ use crate::flags::Given;
 use crate::places::Places;
 use crate::plural::count;
 use crate::policy::source::{self, Protected};
-use crate::providers;
 use crate::serve::{NOTHING_TO_SERVE, Ready, ServeArgs};
 use crate::tools::start::start;
 
