@@ -41,12 +41,13 @@ conformance: ## the official MCP suite, directly and through Durward; writes doc
 	cargo build --package durward
 	scripts/conformance --durward $(or $(CARGO_TARGET_DIR),target)/debug/durward --write
 
-soak: ## 32 clients, 10,000 calls each, the server killed five times; fits; generated models beside a second solver (SEED, MODELS)
+soak: ## 32 clients, 10,000 calls each, the server killed five times; 10,000 kills amid calls (KILLS); fits; generated models beside a second solver (SEED, MODELS)
 	cargo test --release --package durward --test it serve_soak:: -- --ignored --nocapture --test-threads 1
+	KILLS=$(or $(KILLS),10000) cargo test --release --package durward --test it faults_kill:: -- --nocapture
 	cargo test --release --package pbpk --test it soak_ -- --ignored --nocapture
 	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck -- --ignored --nocapture
 
-differential: ## frames that two readers may read in two ways, to servers on four SDKs: executed is what was allowed (FRAMES, SEED)
+differential: ## ambiguous frames and unusual arguments, to servers on five SDKs, over stdio and HTTP, in each revision: executed is what was allowed (FRAMES, SEED)
 	scripts/setup-tests
 	cargo test --package durward --test differential -- --ignored --nocapture --test-threads 1
 

@@ -8,24 +8,28 @@ use models::Most;
 use serde_json::{Value, json};
 
 use crate::builtin::Configured;
+use crate::config::rows::{Row, spans};
 use crate::config::server::Server;
-use crate::config::settings::{Origin, Row, spans};
+use crate::config::settings::Origin;
 use crate::config::values::Span;
 use crate::config::{self, Settings};
 use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::providers;
+use crate::serve::{NOTHING_TO_SERVE, Ready, ServeArgs};
 
 pub const HELP: &str = "\
 Examples:
   durward check
   durward check --config durward.yaml --json
 
-Reads the configuration and every policy that it names, starts nothing and connects to nothing. Prints
-what would apply and where each value comes from: a flag, a variable, a line of the file, or the
-default. Values of ${NAME} are not shown.
+Reads the configuration and every policy that it names, starts nothing and connects to nothing.
+What `durward serve` would refuse at its start is refused here. That there is no server to serve
+is only a warning: `durward run -- CMD` and `durward serve --server` bring their own.
+
+Prints what would apply and where each value comes from: a flag, a variable, a line of the file,
+or the default. Values of ${NAME} are not shown.
 
 Exit codes: 0 it can be used; 16 it cannot, or there are warnings and --strict was given.";
 
@@ -92,18 +96,13 @@ fn check(
     }
     for server in &settings.servers {
         warnings.extend(missing(server));
-        if let Some(builtin) = &server.builtin
-            && let Err(failure) = builtin.start(&server.name, places)
-        {
-            let line = server.at.line;
-            return Ok(Err(format!(
-                "line {line}: {}: {}",
-                server.name, failure.message
-            )));
-        }
     }
-    if let Err(failure) = providers::catalogue(settings, true) {
-        return Ok(Err(failure.message));
+    match Ready::even_without_servers(&ServeArgs::default(), settings, places) {
+        Ok(ready) if ready.plan.is_empty() => {
+            warnings.push(NOTHING_TO_SERVE.replace("\n  hint:", ";"))
+        }
+        Ok(_) => {}
+        Err(failure) => return Ok(Err(failure.message)),
     }
     let mut rows = settings.rows();
     if settings.state_dir.is_none() || given.state_dir != Origin::Default {
@@ -121,10 +120,11 @@ fn check(
     }
     out.flush()?;
     if args.strict && !warnings.is_empty() {
-        return Ok(Err(format!(
-            "{} warnings, and --strict was given",
-            warnings.len()
-        )));
+        let count = match warnings.len() {
+            1 => "1 warning".to_owned(),
+            count => format!("{count} warnings"),
+        };
+        return Ok(Err(format!("{count}, and --strict was given")));
     }
     Ok(Ok(()))
 }

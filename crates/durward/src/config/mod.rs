@@ -12,6 +12,7 @@ pub mod models;
 mod node;
 mod options;
 mod read;
+pub mod rows;
 mod section;
 pub mod server;
 pub mod settings;

@@ -3,9 +3,9 @@
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use gate::Caller;
 use net::http::server::{Request, Response};
 use serde_json::{Value, json};
+use toolkit::face::Behalf;
 
 use super::answer::Answering;
 use super::{Rest, body, result};
@@ -72,12 +72,12 @@ impl Rest {
 
     pub(super) async fn list_tools(
         &self,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         answering: &Answering,
     ) -> Result<Response, Fault> {
         let answer = self
             .calls
-            .ask(&self.server, caller, "tools/list", json!({}))
+            .ask(&self.server, behalf, "tools/list", json!({}))
             .await;
         let gone = || Fault::new(Kind::InteropError, "the server is not there");
         let listed = answer.ok_or_else(gone)?;
@@ -106,7 +106,7 @@ impl Rest {
 
     pub(super) async fn call_tool(
         &self,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         request: &mut Request,
         answering: &Answering,
     ) -> Result<Response, Fault> {
@@ -148,7 +148,7 @@ impl Rest {
             members.insert("idempotencyKey".into(), key.into());
         }
         let confirmed = body::confirmed(&asked, "critical", &request.head);
-        let structured = self.call(tool, caller, arguments, confirmed).await?;
+        let structured = self.call(tool, behalf, arguments, confirmed).await?;
         let mut annotations = annotations(tool);
         if let (Some(members), Some(key)) = (annotations.as_object_mut(), key) {
             members.insert("idempotencyKey".into(), key.into());
@@ -170,13 +170,13 @@ impl Rest {
     pub(super) async fn judged(
         &self,
         name: &'static str,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         arguments: Value,
     ) -> Result<Value, Fault> {
         let params = json!({"name": name, "arguments": arguments});
         result(
             self.calls
-                .ask(&self.server, caller, "tools/call", params)
+                .ask(&self.server, behalf, "tools/call", params)
                 .await,
         )
     }

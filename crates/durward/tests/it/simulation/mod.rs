@@ -10,6 +10,7 @@ mod openapi;
 mod protocol;
 mod resources;
 mod rules;
+mod runs;
 mod setup;
 mod tour;
 mod walks;
