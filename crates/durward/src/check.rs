@@ -8,8 +8,9 @@ use models::Most;
 use serde_json::{Value, json};
 
 use crate::builtin::Configured;
+use crate::config::rows::{Row, spans};
 use crate::config::server::Server;
-use crate::config::settings::{Origin, Row, spans};
+use crate::config::settings::Origin;
 use crate::config::values::Span;
 use crate::config::{self, Settings};
 use crate::failure::EXIT_CONFIGURATION;
@@ -17,7 +18,7 @@ use crate::flags::Given;
 use crate::places::Places;
 use crate::plural::count;
 use crate::policy::source::{self, Protected};
-use crate::providers;
+use crate::serve::{NOTHING_TO_SERVE, Ready, ServeArgs};
 use crate::tools::start::start;
 
 pub const HELP: &str = "\
@@ -28,6 +29,8 @@ Examples:
 
 Reads the configuration and every policy that it names, and prints the effective settings and where each
 comes from: a flag, a variable, a line of the file, or the default. Values of ${NAME} are not shown.
+What `durward serve` would refuse at its start is refused here. That there is no server to serve
+is only a warning: `durward run -- CMD` and `durward serve --server` bring their own.
 
 Without --start nothing is started and nothing is connected to. With it, every server is started and asked for
 its tools: *passes*, *asks* (a person), *depends* (on the arguments) or *hidden*, each with its rules. No tool is
@@ -102,18 +105,13 @@ fn check(
     }
     for server in &settings.servers {
         warnings.extend(missing(server));
-        if let Some(builtin) = &server.builtin
-            && let Err(failure) = builtin.start(&server.name, places)
-        {
-            let line = server.at.line;
-            return Ok(Err(format!(
-                "line {line}: {}: {}",
-                server.name, failure.message
-            )));
-        }
     }
-    if let Err(failure) = providers::catalogue(settings, true) {
-        return Ok(Err(failure.message));
+    match Ready::even_without_servers(&ServeArgs::default(), settings, places) {
+        Ok(ready) if ready.plan.is_empty() => {
+            warnings.push(NOTHING_TO_SERVE.replace("\n  hint:", ";"))
+        }
+        Ok(_) => {}
+        Err(failure) => return Ok(Err(failure.message)),
     }
     let mut rows = settings.rows();
     if settings.state_dir.is_none() || given.state_dir != Origin::Default {

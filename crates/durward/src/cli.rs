@@ -169,3 +169,109 @@ pub enum Command {
     #[command(name = "__journal-rate", hide = true)]
     JournalRate(crate::journal_rate::RateArgs),
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, CommandFactory as _};
+
+    use super::Cli;
+    use crate::config::keys::{KEYS, Key};
+    use crate::config::values::Span;
+
+    /// Flags that `durward.yaml` has no key for, and why.
+    const WITHOUT_KEY: [(&str, &str); 7] = [
+        ("config", "says which file is read"),
+        ("no-config", "says that none is read"),
+        (
+            "verbose",
+            "is about what one start prints, not about what it does",
+        ),
+        (
+            "name",
+            "a server of the file has the name that it is written under",
+        ),
+        ("SERVER", "names a server of the file"),
+        ("help", "prints and ends"),
+        ("version", "prints and ends"),
+    ];
+
+    /// The name of a flag, or what stands for an argument without one.
+    fn name(arg: &Arg) -> String {
+        let id = || arg.get_id().to_string();
+        let value = || arg.get_value_names().and_then(|names| names.first());
+        match arg.get_long() {
+            Some(long) => long.to_owned(),
+            None if arg.is_last_set() => id(),
+            None => value().map_or_else(id, ToString::to_string),
+        }
+    }
+
+    /// What `run` and `serve` take, each once.
+    fn flags() -> Vec<(String, Arg)> {
+        let mut root = Cli::command();
+        root.build();
+        let mut found: Vec<(String, Arg)> = Vec::new();
+        for command in ["run", "serve"] {
+            let command = root.find_subcommand(command).unwrap();
+            for arg in command.get_arguments() {
+                if !found.iter().any(|(known, _)| *known == name(arg)) {
+                    found.push((name(arg), arg.clone()));
+                }
+            }
+        }
+        found
+    }
+
+    fn keys_of(flag: &str) -> Vec<&'static Key> {
+        KEYS.iter().filter(|key| key.flag == Some(flag)).collect()
+    }
+
+    #[test]
+    fn every_flag_of_run_and_serve_has_a_key_and_every_named_flag_is_there() {
+        let flags = flags();
+        assert!(flags.len() > 40, "{}", flags.len());
+        for (flag, _) in &flags {
+            let excepted = WITHOUT_KEY.iter().any(|(without, _)| without == flag);
+            assert_ne!(
+                keys_of(flag).is_empty(),
+                !excepted,
+                "--{flag} needs a key in config/keys/table.rs, or a reason here: one of the two"
+            );
+        }
+        let named = KEYS.iter().filter_map(|key| key.flag);
+        for flag in named.chain(WITHOUT_KEY.iter().map(|(flag, _)| *flag)) {
+            assert!(
+                flags.iter().any(|(known, _)| known == flag),
+                "neither durward run nor durward serve has --{flag}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_flag_and_its_key_have_one_default() {
+        let mut compared = 0;
+        for (flag, arg) in flags() {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let Some((_, default)) = help.rsplit_once("[default: ") else {
+                continue;
+            };
+            let default = default.trim_end_matches(']');
+            let default = default
+                .split_once([',', ';'])
+                .map_or(default, |(first, _)| first);
+            // A key of one server says what holds for all where it is not given.
+            for key in keys_of(&flag).iter().filter(|key| !key.path.contains('*')) {
+                let seconds = |text: &str| text.parse::<Span>().map(|span| span.0 / 1_000);
+                let is_same = key.default == default
+                    || seconds(key.default).is_ok_and(|s| s.to_string() == default);
+                assert!(
+                    is_same,
+                    "--{flag}: {default}, {}: {}",
+                    key.path, key.default
+                );
+                compared += 1;
+            }
+        }
+        assert!(compared > 20, "{compared}");
+    }
+}

@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => {
             sandbox::hide_this_process();
-            let asked = run::asked(&args, &given, source);
+            let asked = run::asked(&args, &given, source, &settings);
             run::run(&args, asked, settings, &places, &mut err)
         }
         Command::Serve(args) => {

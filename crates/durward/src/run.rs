@@ -33,7 +33,7 @@ use plan::Plan;
 const DRAIN_MS: u64 = 10_000;
 
 /// What the command line asks for: a reload reads the same again.
-pub fn asked(args: &RunArgs, given: &Given, source: config::Source) -> Asked {
+pub fn asked(args: &RunArgs, given: &Given, source: config::Source, settings: &Settings) -> Asked {
     Asked {
         server: args.server.clone(),
         policy: args.policy.clone(),
@@ -41,7 +41,7 @@ pub fn asked(args: &RunArgs, given: &Given, source: config::Source) -> Asked {
         source,
         limits: args.limits.clone(),
         approval: args.approval.clone(),
-        watch: !args.no_watch,
+        watch: !args.no_watch && settings.watch.value,
         group: None,
         beside: None,
     }

@@ -13,6 +13,7 @@ mod node;
 pub mod notify;
 mod options;
 mod read;
+pub mod rows;
 mod section;
 pub mod server;
 pub mod settings;
