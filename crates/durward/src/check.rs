@@ -124,33 +124,17 @@ fn check(
             origin: given.state_dir,
         });
     }
-    let policy = args.policy.as_deref();
-    let mut failed = Vec::new();
-    if args.json {
-        let mut object = object(settings, &rows, &rules, &warnings);
-        if args.start {
-            match start(settings, policy, places, None) {
-                Ok(started) => {
-                    failed = started.failed;
-                    if let Some(members) = object.as_object_mut() {
-                        members.insert("tools".into(), Value::Array(started.servers));
-                    }
-                }
-                Err(message) => return Ok(Err(message)),
-            }
-        }
-        writeln!(out, "{object:#}")?;
-    } else {
-        print(settings, places, &rows, &rules, &warnings, out)?;
-        if args.start {
-            writeln!(out, "\ntools")?;
-            out.flush()?;
-            match start(settings, policy, places, Some(&mut *out)) {
-                Ok(started) => failed = started.failed,
-                Err(message) => return Ok(Err(message)),
-            }
-        }
-    }
+    let told = Told {
+        settings,
+        places,
+        rows: &rows,
+        rules: &rules,
+        warnings: &warnings,
+    };
+    let failed = match told.tell(args, out)? {
+        Ok(failed) => failed,
+        Err(message) => return Ok(Err(message)),
+    };
     out.flush()?;
     if !failed.is_empty() {
         return Ok(Err(failed.join("\nerror: ")));
@@ -162,6 +146,57 @@ fn check(
         )));
     }
     Ok(Ok(()))
+}
+
+/// What is printed.
+struct Told<'a> {
+    settings: &'a Settings,
+    places: &'a Places,
+    rows: &'a [Row],
+    rules: &'a [Rules],
+    warnings: &'a [String],
+}
+
+impl Told<'_> {
+    /// Prints it, and with `--start` what the servers' tools would meet; gives the servers that could not be started.
+    fn tell(
+        &self,
+        args: &CheckArgs,
+        out: &mut dyn Write,
+    ) -> io::Result<Result<Vec<String>, String>> {
+        let Self {
+            settings,
+            places,
+            rows,
+            rules,
+            warnings,
+        } = self;
+        let policy = args.policy.as_deref();
+        if !args.json {
+            print(settings, places, rows, rules, warnings, out)?;
+            if !args.start {
+                return Ok(Ok(Vec::new()));
+            }
+            writeln!(out, "\ntools")?;
+            out.flush()?;
+            let started = start(settings, policy, places, Some(out));
+            return Ok(started.map(|started| started.failed));
+        }
+        let mut object = object(settings, rows, rules, warnings);
+        let mut failed = Vec::new();
+        if args.start {
+            let started = match start(settings, policy, places, None) {
+                Ok(started) => started,
+                Err(message) => return Ok(Err(message)),
+            };
+            failed = started.failed;
+            if let Some(members) = object.as_object_mut() {
+                members.insert("tools".into(), Value::Array(started.servers));
+            }
+        }
+        writeln!(out, "{object:#}")?;
+        Ok(Ok(failed))
+    }
 }
 
 fn compiled(
