@@ -186,6 +186,44 @@ impl Structure {
         assignments.any(|a| !a.as_value) || self.base.tables.iter().any(|t| Arc::ptr_eq(t, table))
     }
 
+    /// Which quantities a run may read: states, outputs, what rates, events and tables use, and all that these depend on,
+    /// whatever an event replaces.
+    pub(crate) fn read_by_runs(&self) -> Vec<bool> {
+        let model = &*self.model;
+        let assignments = || model.events.iter().flat_map(|e| &e.assignments);
+        let rates = model.quantities.iter().flat_map(|q| &q.rhs);
+        let formulas = rates
+            .map(|term| term.formula)
+            .chain(model.events.iter().map(|e| e.condition))
+            .chain(assignments().map(|a| a.formula))
+            .chain(self.time_comparisons.iter().copied())
+            .filter_map(|f| model.formulas.get(f));
+        let reads_table = |f: &&Formula| {
+            let kind = &f.kind;
+            matches!(
+                kind,
+                FormulaKind::TableWithOffset { .. } | FormulaKind::TableWithArgument { .. }
+            )
+        };
+        let tables = model.formulas.iter().filter(reads_table);
+        let used = formulas.chain(tables).flat_map(Formula::references);
+        let used = used.filter_map(|r| match r {
+            Reference::Time => None,
+            Reference::Quantity(q) => Some(q),
+        });
+        let mut roots = self.states.clone();
+        roots.extend(&self.outputs);
+        roots.extend(used);
+        roots.extend(assignments().map(|a| a.target));
+        let mut read = vec![false; model.quantities.len()];
+        for q in self.start.sources(&roots) {
+            if let Some(read) = read.get_mut(q) {
+                *read = true;
+            }
+        }
+        read
+    }
+
     /// Paths of quantities, for messages.
     pub(crate) fn paths(&self, positions: &[usize]) -> Vec<String> {
         paths(&self.model, positions)

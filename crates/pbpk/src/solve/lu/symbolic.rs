@@ -4,6 +4,7 @@
     reason = "numeric kernel: every index comes from the checked pattern"
 )]
 
+use super::elimination::Elimination;
 use super::order;
 use crate::solve::Pattern;
 use std::cmp::Reverse;
@@ -39,6 +40,8 @@ pub struct Symbolic {
     pub(super) lower: Vec<Entry>,
     /// Back substitution: entries above the diagonal, likewise.
     pub(super) upper: Vec<Entry>,
+    /// The elimination as a list, where the rows are short.
+    pub(super) elimination: Option<Elimination>,
 }
 
 /// One step of a substitution: `x[row] -= value · x[col]`.
@@ -102,6 +105,7 @@ impl Symbolic {
             scatter,
             lower: Vec::new(),
             upper: Vec::new(),
+            elimination: None,
         }
     }
 
@@ -140,6 +144,7 @@ impl Symbolic {
             scatter: Vec::with_capacity(pattern.nnz()),
             lower: Vec::new(),
             upper: Vec::new(),
+            elimination: None,
         };
         for (i, row) in rows.iter().enumerate() {
             let before = row.partition_point(|&j| j < i);
@@ -158,6 +163,7 @@ impl Symbolic {
         }
         symbolic.operations = operations(&rows);
         symbolic.substitutions(&rows);
+        symbolic.elimination = Elimination::new(&rows, symbolic.operations, &symbolic.row_ptr);
         Ok(symbolic)
     }
 
@@ -279,6 +285,6 @@ fn fill<E>(
     clippy::cast_possible_truncation,
     reason = "a factor with 2^32 entries would not fit in memory"
 )]
-fn narrow(index: usize) -> u32 {
+pub(super) fn narrow(index: usize) -> u32 {
     index as u32
 }
