@@ -54,6 +54,8 @@ pub struct Structure {
     /// The graph of start values.
     pub(crate) start: Dependencies,
     pub(crate) base: Arc<Variant>,
+    /// Quantities that depend on a state.
+    pub(crate) on_state: Vec<bool>,
     /// Constants of the file.
     pub(crate) constants: Vec<bool>,
     /// Quantities that become code of their own when the user sets them: those with a formula that varies or that an event
@@ -104,7 +106,15 @@ impl Structure {
         let targets = dependencies::targets(&model);
         let constants = dependencies::constants(&model, &start.order, &targets);
         let needs_code = needs_code(&model, &start, &base, &targets);
+        let mut is_state = vec![false; model.quantities.len()];
+        for &q in &states {
+            if let Some(is_state) = is_state.get_mut(q) {
+                *is_state = true;
+            }
+        }
+        let state = |q: usize| is_state.get(q) == Some(&true);
         Ok(Arc::new(Self {
+            on_state: base.dependencies.reach(is_state.len(), state),
             constants,
             needs_code,
             time_comparisons: time_comparisons(&model),

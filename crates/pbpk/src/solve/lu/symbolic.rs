@@ -194,6 +194,8 @@ impl Symbolic {
         };
         lower.sort_unstable();
         upper.sort_unstable();
+        spread(&mut lower, self.n);
+        spread(&mut upper, self.n);
         self.lower = lower
             .iter()
             .map(|&(_, j, i, w)| entry(i, j, w, &self.row_ptr))
@@ -224,6 +226,25 @@ impl Symbolic {
     pub fn order(&self) -> impl Iterator<Item = usize> {
         self.order.iter().map(|&k| k as usize)
     }
+}
+
+/// Puts the steps of one depth that change the same row as far apart as they can be, so that they do not wait for each other;
+/// their order for that row stays. A step is its depth, its source, its row and its place there.
+fn spread(steps: &mut [(usize, usize, usize, usize)], n: usize) {
+    let mut met = vec![(usize::MAX, 0_usize); n];
+    let mut turns = Vec::with_capacity(steps.len());
+    for &(depth, _, row, _) in &*steps {
+        let (at, count) = &mut met[row];
+        if std::mem::replace(at, depth) != depth {
+            *count = 0;
+        }
+        turns.push((depth, *count));
+        *count += 1;
+    }
+    let mut order: Vec<usize> = (0..steps.len()).collect();
+    order.sort_by_key(|i| turns[*i]);
+    let spread: Vec<_> = order.into_iter().map(|i| steps[i]).collect();
+    steps.copy_from_slice(&spread);
 }
 
 /// Multiplications of a dense factorisation.
