@@ -15,6 +15,7 @@ mod read;
 mod section;
 pub mod server;
 pub mod settings;
+mod unpriced;
 pub mod values;
 
 use std::path::{Path, PathBuf};
