@@ -25,6 +25,9 @@ pub struct Caller {
     pub until_ms: Option<i64>,
     /// How long it took to find out for this request, in nanoseconds; 0 where it was known before.
     pub identity_ns: u64,
+    /// The id of the account's token that was shown, where the caller has an account and not one of the
+    /// operator's keys.
+    pub token: Option<Arc<str>>,
 }
 
 impl Caller {

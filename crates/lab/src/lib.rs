@@ -32,6 +32,7 @@ mod standard;
 mod stats;
 mod telling;
 mod url;
+mod users;
 
 pub use audit::AuditArgs;
 pub use compare::{CompareArgs, GateArgs};
@@ -40,6 +41,7 @@ pub use load::LoadArgs;
 pub use overhead::OverheadArgs;
 pub use report::ReportArgs;
 pub use standard::StandardArgs;
+pub use users::UsersArgs;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -51,6 +53,8 @@ pub enum Args {
     Overhead(Box<OverheadArgs>),
     /// Put a target under load, at a rate or with a number of clients
     Load(Box<LoadArgs>),
+    /// Have users talk to models, and check every reply
+    Users(Box<UsersArgs>),
     /// Measure the standard set and hold it against the budgets
     Standard(StandardArgs),
     /// Latencies as a journal has them: policy, approval, end to end, upstream
@@ -89,6 +93,7 @@ impl Args {
         match self {
             Self::Overhead(args) => args.json,
             Self::Load(args) => args.json,
+            Self::Users(args) => args.json,
             Self::Standard(args) => args.json,
             Self::AuditLatency(args) => args.json,
             Self::Compare(args) => args.json,
@@ -105,6 +110,7 @@ pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Wri
     let done = match args {
         Args::Overhead(args) => overhead::run(&args, context, out, err),
         Args::Load(args) => load::run(&args, context, out, err),
+        Args::Users(args) => users::run(&args, out, err),
         Args::Standard(args) => standard::run(&args, context, out, err),
         Args::AuditLatency(args) => audit::run(&args, out),
         Args::Compare(args) => compare::run(&args, context, out),

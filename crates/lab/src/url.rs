@@ -57,6 +57,14 @@ impl Url {
         &self.authority
     }
 
+    /// The same server at another path, which begins with a slash.
+    pub(crate) fn at(&self, path: &str) -> Self {
+        Self {
+            authority: self.authority.clone(),
+            path: path.to_owned(),
+        }
+    }
+
     /// The head of a request but for its last lines.
     pub(crate) fn head(&self, method: &str, headers: &[String]) -> Vec<u8> {
         let mut head = format!(

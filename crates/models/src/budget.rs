@@ -10,6 +10,7 @@ use gate::Caller;
 use state::counter::{Budget, Counter, Reservation, Spend, Stop, Unit};
 use wire::model::Tokens;
 
+use crate::accounts::Accounts;
 use crate::catalogue::Route;
 use crate::prices::{Prices, most};
 use crate::request::ModelRequest;
@@ -79,6 +80,7 @@ pub struct Budgets {
     /// What is reserved for a reply where the request names no most, in tokens.
     reply_tokens: u64,
     prices: Arc<Prices>,
+    accounts: Option<Arc<Accounts>>,
 }
 
 impl fmt::Debug for Budgets {
@@ -103,7 +105,20 @@ impl Budgets {
             counter,
             reply_tokens,
             prices,
+            accounts: None,
         }
+    }
+
+    /// The same with the budgets of accounts.
+    #[must_use]
+    pub fn with_accounts(self, accounts: Option<Arc<Accounts>>) -> Self {
+        Self { accounts, ..self }
+    }
+
+    /// The accounts, where there are any.
+    #[must_use]
+    pub fn accounts(&self) -> Option<&Arc<Accounts>> {
+        self.accounts.as_ref()
     }
 
     /// Reserves what a call may use on every account that its caller is on.
@@ -128,7 +143,10 @@ impl Budgets {
                 window_ms: rule.window_ms,
             })
         });
-        let budgets: Vec<Budget> = budgets.collect();
+        let mut budgets: Vec<Budget> = budgets.collect();
+        if let Some(accounts) = &self.accounts {
+            budgets.extend(accounts.budgets(caller));
+        }
         self.counter
             .reserve(&budgets, self.cost(request, route), now_ms)
     }
@@ -142,6 +160,7 @@ impl Budgets {
         Spend {
             tokens: read.saturating_add(wrote),
             micros: prices.max().unwrap_or(0),
+            requests: 1,
         }
     }
 }
@@ -156,6 +175,7 @@ pub(crate) fn settle(reservation: Option<Reservation>, tokens: Tokens, cost: Opt
         reservation.settle(Spend {
             tokens: used,
             micros: cost.unwrap_or(0),
+            requests: 1,
         });
     }
 }

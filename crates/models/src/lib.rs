@@ -11,6 +11,7 @@
 //! - no prompt, completion or key is logged or recorded: there is no field for them;
 //! - nothing here names `net::outbound` outside of [`upstream`].
 
+pub mod accounts;
 pub mod budget;
 mod call;
 pub mod catalogue;
@@ -22,9 +23,10 @@ mod request;
 mod tally;
 pub mod upstream;
 
+pub use accounts::{AccountOptions, Accounts};
 pub use budget::{BudgetRule, Budgets, Most, Per};
 pub use catalogue::{Alias, Catalogue, CatalogueFault, Rotation, Route, Target};
-pub use face::{Face, FaceOptions};
+pub use face::{AccountsFace, Face, FaceOptions};
 pub use prices::{Price, Prices};
 pub use provider::{Address, Fault, Offer, Provider, Remedy, Reply, ReplyBody, Sent, Trouble};
 pub use request::ModelRequest;

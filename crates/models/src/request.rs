@@ -1,12 +1,15 @@
 //! A request to a model: what the gate judges and a provider sends.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use gate::approval::Shown;
 use gate::inspect::Finding;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::{Body, BodyFault, Endpoint};
+
+use crate::upstream::Key;
 
 /// Longest name of a model, in bytes.
 pub const MODEL_BYTES_MAX: usize = 256;
@@ -30,6 +33,16 @@ pub struct ModelRequest {
     streams: bool,
     headers: HeaderMap,
     found: Option<Box<Finding>>,
+    own_keys: Vec<OwnKey>,
+}
+
+/// A provider's key that the caller has brought.
+#[derive(Debug)]
+struct OwnKey {
+    provider: String,
+    key: Key,
+    /// The provider does not take it now.
+    is_refused: AtomicBool,
 }
 
 /// Why a request cannot be read.
@@ -103,7 +116,32 @@ impl ModelRequest {
             streams,
             headers: forwarded,
             found: None,
+            own_keys: Vec::new(),
         })
+    }
+
+    /// Keys of providers that the caller has brought, by the provider's name.
+    pub(crate) fn set_own_keys(&mut self, keys: Vec<(String, Key)>) {
+        let own = |(provider, key)| OwnKey {
+            provider,
+            key,
+            is_refused: AtomicBool::new(false),
+        };
+        self.own_keys = keys.into_iter().map(own).collect();
+    }
+
+    /// The caller's own key of a provider, until the provider has refused it.
+    pub(crate) fn own_key(&self, provider: &str) -> Option<&Key> {
+        let mut own = self.own_keys.iter();
+        let found = own.find(|own| own.provider == provider)?;
+        (!found.is_refused.load(Ordering::Relaxed)).then_some(&found.key)
+    }
+
+    /// The provider does not take the caller's own key now: the rest of this call goes on with the provider's.
+    pub(crate) fn refuse_own_key(&self, provider: &str) {
+        for own in self.own_keys.iter().filter(|own| own.provider == provider) {
+            own.is_refused.store(true, Ordering::Relaxed);
+        }
     }
 
     /// What is asked of the model.

@@ -17,6 +17,7 @@ pub mod rows;
 mod section;
 pub mod server;
 pub mod settings;
+mod unpriced;
 pub mod values;
 
 use std::path::{Path, PathBuf};

@@ -11,7 +11,8 @@ use super::rows::{Row, row};
 use super::section::Section;
 use super::server::check_url;
 use super::settings::{Setting, Warning};
-use super::values::{Choice, ProviderKind, Span};
+use super::unpriced;
+use super::values::{Choice, ProviderKind, Registration, Span};
 
 /// How long all attempts of a call may take, in milliseconds.
 const DEADLINE_MS: std::ops::RangeInclusive<Span> = Span(100)..=Span(3_600_000);
@@ -23,6 +24,10 @@ const WINDOW_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(366 * 86_40
 const WEIGHT_MAX: u64 = 1_000;
 /// Most tokens of a budget.
 const TOKENS_MAX: u64 = 1_000_000_000_000_000;
+/// Calls of a user in a minute, where nothing is said.
+const REQUESTS: u64 = 60;
+/// Most calls of a user in a minute that can be named.
+const REQUESTS_MAX: u64 = 1_000_000;
 /// The time before a mock's tokens, in milliseconds.
 const LATENCY_MS: std::ops::RangeInclusive<Span> = Span(0)..=Span(60_000);
 
@@ -34,6 +39,8 @@ pub struct Models {
     pub budgets: Vec<BudgetRule>,
     /// What models cost.
     pub prices: BTreeMap<String, Price>,
+    /// Accounts, where there are any.
+    pub accounts: Option<Accounts>,
     /// Tokens that are reserved for a reply of unknown length.
     pub reserve: Setting<u64>,
     /// How long all attempts of a call may take.
@@ -42,6 +49,30 @@ pub struct Models {
     pub stall: Setting<Span>,
     /// How long a stream may last.
     pub stream_max: Setting<Span>,
+}
+
+/// How accounts are kept.
+#[derive(Debug, Clone)]
+pub struct Accounts {
+    /// Who may make one.
+    pub register: Setting<Registration>,
+    /// Calls of a user in a minute; 0: no bound.
+    pub requests: Setting<u64>,
+    /// Keys of this group may see to accounts.
+    pub admin_group: Setting<Text>,
+    /// Servers that tokens are good for.
+    pub servers: Setting<Vec<Text>>,
+}
+
+impl PartialEq for Accounts {
+    /// Where it stands in the file does not count.
+    fn eq(&self, other: &Self) -> bool {
+        let said = |own: &Self| {
+            let (group, servers) = (own.admin_group.value.clone(), own.servers.value.clone());
+            (own.register.value, own.requests.value, group, servers)
+        };
+        said(self) == said(other)
+    }
 }
 
 /// A provider.
@@ -90,6 +121,7 @@ impl Default for Models {
             aliases: Vec::new(),
             budgets: Vec::new(),
             prices: BTreeMap::new(),
+            accounts: None,
             reserve: Setting::default(16_384),
             deadline: Setting::default(Span(600_000)),
             stall: Setting::default(Span(face.stall_ms_max)),
@@ -110,12 +142,28 @@ impl Models {
             return Vec::new();
         }
         let text = |value: &Span| value.to_string();
-        vec![
+        let mut rows = vec![
             row("models.deadline", &self.deadline, text),
             row("models.stall", &self.stall, text),
             row("models.stream_max", &self.stream_max, text),
             row("models.reserve", &self.reserve, ToString::to_string),
-        ]
+        ];
+        if let Some(own) = &self.accounts {
+            let names = |all: &Vec<Text>| {
+                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                all.join(", ")
+            };
+            let register = ("models.accounts.register", &own.register);
+            let requests = ("models.accounts.requests", &own.requests);
+            let group = ("models.accounts.admin_group", &own.admin_group);
+            rows.extend([
+                row(register.0, register.1, ToString::to_string),
+                row(requests.0, requests.1, ToString::to_string),
+                row(group.0, group.1, ToString::to_string),
+                row("models.accounts.servers", &own.servers, names),
+            ]);
+        }
+        rows
     }
 
     /// The keys of what is named and differs.
@@ -125,6 +173,7 @@ impl Models {
             ("models.aliases", self.aliases != other.aliases),
             ("models.prices", self.prices != other.prices),
             ("models.budgets", self.budgets != other.budgets),
+            ("models.accounts", self.accounts != other.accounts),
         ];
         let differ = all.into_iter().filter(|(_, differ)| *differ);
         differ.map(|(key, _)| key).collect()
@@ -184,12 +233,41 @@ pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fa
     for (member, section) in section.each("budgets", "models.budgets.*")? {
         models.budgets.push(budget(&member.name, &section)?);
     }
+    if section.member("accounts").is_some() {
+        models.accounts = Some(accounts(&section.section("accounts")?)?);
+    }
     if models.providers.is_empty() && top.member("models").is_some() {
         return Err(section
             .own_fault("names no provider")
             .hint("write models: { providers: { openai: { kind: openai, api_key: \"${OPENAI_API_KEY}\" } } }"));
     }
+    warnings.extend(
+        unpriced::warnings(&models)
+            .into_iter()
+            .map(|message| Warning {
+                line: Some(section.at.line),
+                message,
+            }),
+    );
     Ok(models)
+}
+
+/// How accounts are kept.
+fn accounts(section: &Section<'_>) -> Result<Accounts, Fault> {
+    let usual = Text {
+        written: "admin".to_owned(),
+        value: "admin".to_owned(),
+    };
+    let register = section.choice("register")?;
+    let requests = section.number("requests", 0..=REQUESTS_MAX)?;
+    let group = section.text("admin_group")?;
+    let servers = section.list("servers")?;
+    Ok(Accounts {
+        register: register.unwrap_or_else(|| Setting::default(Registration::Closed)),
+        requests: requests.unwrap_or_else(|| Setting::default(REQUESTS)),
+        admin_group: group.unwrap_or_else(|| Setting::default(usual)),
+        servers: servers.unwrap_or_else(|| Setting::default(Vec::new())),
+    })
 }
 
 /// The shares of targets.

@@ -253,6 +253,16 @@ choice! {
     }
 }
 
+choice! {
+    /// Who may make an account.
+    Registration {
+        /// Administrators only.
+        Closed = "closed",
+        /// Whoever reaches the server.
+        Open = "open",
+    }
+}
+
 impl Choice for models::Per {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("caller", Self::Caller),

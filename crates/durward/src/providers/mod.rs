@@ -1,12 +1,14 @@
 //! Model providers as they are configured, made ready.
 
+mod accounts;
 mod mock;
+mod played;
 
 use std::sync::Arc;
 
 use ::models::upstream::{Api, HttpProvider, HttpProviderOptions, Key};
 use ::models::{Budgets, Catalogue, FaceOptions, Prices, Provider};
-use state::FileCounter;
+use state::{Counter, FileCounter};
 
 use crate::config::Settings;
 use crate::config::models::Provider as Configured;
@@ -31,10 +33,11 @@ pub fn catalogue(settings: &Settings, insecure: bool) -> Result<Option<Catalogue
         return Ok(None);
     }
     let reserve = models.reserve.value;
-    let made = models
-        .providers
-        .iter()
-        .map(|own| provider(own, reserve, insecure));
+    let played = played::mode()?;
+    let made = models.providers.iter().map(|own| match &played {
+        Some(played) => Ok(played.instead_of(own)),
+        None => provider(own, reserve, insecure),
+    });
     let made = made.collect::<Result<Vec<_>, _>>()?;
     let deadline_ms = models.deadline.value.0;
     let breaker = settings.breaker.settings();
@@ -46,27 +49,26 @@ pub fn catalogue(settings: &Settings, insecure: bool) -> Result<Option<Catalogue
 /// The file, in the state directory, that says what was used of the budgets.
 const BUDGETS_FILE: &str = "budgets";
 
-/// The budgets, and what was used of them before; `None` where there are none.
+/// The budgets, and what was used of them before, with the accounts where there are any; `None` where there are
+/// neither.
 ///
 /// # Errors
-/// Where what was used cannot be read or kept.
+/// Where what was used, or the accounts, cannot be read or kept.
 pub fn budgets(settings: &Settings, places: &Places) -> Result<Option<Budgets>, Failure> {
     let models = &settings.models;
-    if models.budgets.is_empty() {
+    if models.providers.is_empty() || (models.budgets.is_empty() && models.accounts.is_none()) {
         return Ok(None);
     }
     let file = places.state.join(BUDGETS_FILE);
     let counter = FileCounter::open(&file)
         .map_err(|error| Failure::other(format!("the budgets cannot be kept: {error}")))?;
+    let counter: Arc<dyn Counter> = Arc::new(counter);
+    let own = models.accounts.as_ref();
+    let accounts = own.map(|own| accounts::open(own, places, Arc::clone(&counter)));
     let rules = models.budgets.clone();
     let reserve = models.reserve.value;
-    let prices = prices(settings);
-    Ok(Some(Budgets::new(
-        rules,
-        Arc::new(counter),
-        reserve,
-        prices,
-    )))
+    let budgets = Budgets::new(rules, counter, reserve, prices(settings));
+    Ok(Some(budgets.with_accounts(accounts.transpose()?)))
 }
 
 /// Whether what was used of the budgets can be read. Makes and changes nothing.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use gate::identity::{
-    Authenticate as _, Credential, IdentityFault, KeyHolders, KeyRing, LocalUser,
-};
+use gate::identity::{Authenticate, Credential, IdentityFault, KeyHolders, KeyRing, LocalUser};
 use gate::journal::{Auth, AuthEvent, Record, Status};
 use gate::{Caller, Clock as _, Gate};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
+use models::Accounts;
+use models::accounts::TOKEN_PREFIX;
 use net::http::server::{Request, single};
 
 use crate::failure::Failure;
@@ -46,6 +46,18 @@ impl Guests {
             holders: KeyHolders::new(ring, local, required, local::now_ms()),
             clock: SystemClock::new(),
         })
+    }
+
+    /// The same with the holders of accounts.
+    pub fn with_accounts(self, accounts: Option<&Arc<Accounts>>) -> Self {
+        let Some(accounts) = accounts else {
+            return self;
+        };
+        let accounts = Arc::clone(accounts) as Arc<dyn Authenticate>;
+        Self {
+            holders: self.holders.with_accounts(TOKEN_PREFIX, accounts),
+            ..self
+        }
     }
 
     /// Whether nobody is answered without a key.

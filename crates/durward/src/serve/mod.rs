@@ -239,7 +239,9 @@ fn serve(
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, _, _) = split_seed(&seed);
-    let guests = Guests::open(places, plan.require_key)?;
+    let budgets = providers::budgets(settings, places)?;
+    let accounts = budgets.as_ref().and_then(models::Budgets::accounts);
+    let guests = Guests::open(places, plan.require_key)?.with_accounts(accounts);
     let sync = sync_policy(args.sync, settings);
     let runtime = threads::runtime(threads::of(
         args.threads.or(settings.serving.threads.value),
@@ -259,7 +261,7 @@ fn serve(
         })?);
     }
     let served = runtime.block_on(async {
-        let models = models(&mut plan, &ruled, settings, places)?;
+        let models = modelled(&mut plan, &ruled, settings, budgets)?;
         let serving = Serving::new(&plan, &ruled, models, guests, places, err).await?;
         let groups = ruled
             .iter()
@@ -355,22 +357,33 @@ impl Ruled {
     }
 }
 
-/// The face of the model APIs, behind the gate of its rules.
-fn models(
+/// The faces of the model APIs and of accounts.
+#[derive(Default)]
+struct Modelled {
+    face: Option<Arc<models::Face>>,
+    accounts: Option<Arc<models::AccountsFace>>,
+}
+
+/// The faces of the model APIs and of accounts, behind the gate of their rules.
+fn modelled(
     plan: &mut Plan,
     ruled: &[Ruled],
     settings: &Settings,
-    places: &Places,
-) -> Result<Option<Arc<models::Face>>, Failure> {
+    budgets: Option<models::Budgets>,
+) -> Result<Modelled, Failure> {
     let Some(own) = plan.models.take() else {
-        return Ok(None);
+        return Ok(Modelled::default());
     };
-    let budgets = providers::budgets(settings, places)?;
     let gate = ruled.iter().find(|of| of.file == own.policy);
     let gate = gate.ok_or_else(|| Failure::other("the models have no policy"))?;
     let mut random = [0_u8; 8];
     local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let salt = u64::from_le_bytes(random);
+    let accounts = budgets.as_ref().and_then(models::Budgets::accounts);
+    let accounts = accounts.map(|accounts| {
+        let (accounts, gate) = (Arc::clone(accounts), Arc::clone(&gate.gate));
+        Arc::new(models::AccountsFace::new(accounts, gate, !salt))
+    });
     let face = models::Face::new(
         Arc::clone(&gate.gate),
         own.catalogue,
@@ -379,7 +392,10 @@ fn models(
         own.options,
         salt,
     );
-    Ok(Some(Arc::new(face)))
+    Ok(Modelled {
+        face: Some(Arc::new(face)),
+        accounts,
+    })
 }
 
 fn finish(gates: Vec<Arc<Gate>>, journal: &Journal) -> Result<u8, Failure> {
@@ -419,7 +435,7 @@ impl Serving {
     async fn new(
         plan: &Plan,
         ruled: &[Ruled],
-        models: Option<Arc<models::Face>>,
+        models: Modelled,
         guests: Guests,
         places: &Places,
         err: &mut dyn Write,
@@ -449,7 +465,8 @@ impl Serving {
         ));
         let site = Site {
             mcp: Arc::clone(&face),
-            models: models.clone(),
+            models: models.face.clone(),
+            accounts: models.accounts,
             gates: gates.clone(),
             simulation: plan.simulation().map(str::to_owned),
             root: plan.root.clone(),
@@ -459,7 +476,7 @@ impl Serving {
         Ok(Self {
             gates,
             face,
-            models,
+            models: models.face,
             router: Arc::new(router),
         })
     }

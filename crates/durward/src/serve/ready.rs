@@ -48,7 +48,7 @@ impl Ready {
         let plan = Plan::of(args, settings, places)?;
         let policies = policies(&plan, places)?;
         directories(places)?;
-        need_keys(&plan, places)?;
+        need_keys(&plan, settings, places)?;
         listens(&plan.listen)?;
         for server in &plan.servers {
             server
@@ -128,10 +128,12 @@ fn directories(places: &Places) -> Result<(), Failure> {
 }
 
 /// Nobody from elsewhere comes in without a key.
-fn need_keys(plan: &Plan, places: &Places) -> Result<(), Failure> {
+fn need_keys(plan: &Plan, settings: &Settings, places: &Places) -> Result<(), Failure> {
     let in_use = KeyRing::in_use(&places.keys())
         .map_err(|error| Failure::configuration(error.to_string()))?;
-    if in_use || plan.require_key {
+    // Where there are accounts, nobody is answered without a token or a key.
+    let has_accounts = plan.models.is_some() && settings.models.accounts.is_some();
+    if in_use || plan.require_key || has_accounts {
         return Ok(());
     }
     if plan.listen.is_local() {

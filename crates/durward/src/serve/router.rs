@@ -76,7 +76,15 @@ impl Router {
         };
         let who = match face.scope(path) {
             Scope::Open => Err(IdentityFault::Missing),
-            Scope::Keyed => self.guests.caller(&request, None).await,
+            Scope::Keyed => {
+                let who = self.guests.caller(&request, None).await;
+                // A token opens model APIs and its own account, and nothing of the operator's.
+                who.and_then(|caller| match caller.token {
+                    None => Ok(caller),
+                    Some(_) => Err(IdentityFault::OutOfScope),
+                })
+            }
+            Scope::Account => self.guests.caller(&request, None).await,
             Scope::Server(name) => self.guests.caller(&request, Some(name)).await,
         };
         face.handle(who, request).await

@@ -1,6 +1,7 @@
 //! What is shown to prove who calls, and who finds out.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::error::IdentityFault;
 use crate::caller::Caller;
@@ -86,8 +87,19 @@ impl<'a> Credential<'a> {
         self.shown
     }
 
-    pub(super) fn server(&self) -> Option<&'a str> {
+    /// The server that it is shown to be let through to, where it is one.
+    #[must_use]
+    pub fn server(&self) -> Option<&'a str> {
         self.server
+    }
+
+    /// The text that is shown, for whoever has to compare it.
+    #[must_use]
+    pub fn text(&self) -> Option<&'a str> {
+        match self.shown {
+            Shown::Bearer(text) => Some(text),
+            Shown::Nothing | Shown::Other | Shown::Unfit => None,
+        }
     }
 }
 
@@ -109,6 +121,11 @@ pub trait Authenticate: Send + Sync {
     /// # Errors
     /// Why nobody is let in for it.
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault>;
+
+    /// The callers (by subject) that have lost a credential since this was last asked.
+    fn take_gone(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
 }
 
 /// Whoever comes this way is the same caller, if it is a process of this user.

@@ -22,6 +22,8 @@ pub struct KeyHolders {
     refused: Mutex<Refusals>,
     /// The keys that were good when they were last looked at, by name.
     good: Mutex<BTreeMap<String, Entry>>,
+    /// Who knows the tokens of accounts, and what those begin with.
+    accounts: Option<(&'static str, Arc<dyn Authenticate>)>,
 }
 
 /// How often each fault was met, by the user of the machine where it is about one.
@@ -46,6 +48,18 @@ impl KeyHolders {
             ring: RwLock::new(ring),
             local,
             refused: Mutex::default(),
+            accounts: None,
+        }
+    }
+
+    /// The same, where there are accounts as well: a text that begins with `prefix` is shown to them. From then
+    /// on nobody is answered without a credential.
+    #[must_use]
+    pub fn with_accounts(self, prefix: &'static str, accounts: Arc<dyn Authenticate>) -> Self {
+        self.required.store(true, Ordering::Release);
+        Self {
+            accounts: Some((prefix, accounts)),
+            ..self
         }
     }
 
@@ -68,6 +82,9 @@ impl KeyHolders {
             looked.read = Some(read);
         }
         looked.gone.extend(self.gone(now_ms));
+        if let Some((_, accounts)) = &self.accounts {
+            looked.gone.extend(accounts.take_gone());
+        }
         looked
     }
 
@@ -91,6 +108,11 @@ impl KeyHolders {
     fn find(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
         if !self.need_keys() {
             return self.local.identify(shown, now_ms);
+        }
+        if let Some((prefix, accounts)) = &self.accounts
+            && shown.text().is_some_and(|text| text.starts_with(prefix))
+        {
+            return accounts.identify(shown, now_ms);
         }
         self.ring().identify(shown, now_ms)
     }
@@ -137,7 +159,7 @@ impl Authenticate for KeyRing {
                 .collect(),
             proof: Proof::ApiKey,
             until_ms: entry.expires_ms,
-            identity_ns: 0,
+            ..Caller::default()
         })
     }
 }

@@ -197,10 +197,10 @@ fn line(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The secret in a file, made where it is missing. The caller holds the directory's lock.
-pub(crate) fn secret(
-    path: &Path,
-    random: &mut dyn FnMut(&mut [u8]),
-) -> Result<[u8; 32], KeysError> {
+///
+/// # Errors
+/// [`KeysError`], where the file is exposed, malformed, or cannot be read or written.
+pub fn secret(path: &Path, random: &mut dyn FnMut(&mut [u8])) -> Result<[u8; 32], KeysError> {
     match fs::metadata(path) {
         Ok(status) if status.mode() & 0o077 != 0 => Err(KeysError::Exposed {
             path: path.to_path_buf(),

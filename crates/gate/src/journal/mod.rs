@@ -36,7 +36,7 @@ pub use head::{FileWitness, HEAD_FILE, Step, Witness};
 pub use instant::{format_utc, parse_utc};
 pub use keys::{
     CHECKPOINT_KEY_FILE, CHECKPOINT_PUBLIC_FILE, DIGEST_KEY_FILE, Digest, Keys, KeysError,
-    PublicKey,
+    PublicKey, secret,
 };
 pub use options::{Cadence, JournalOptions};
 pub use record::{

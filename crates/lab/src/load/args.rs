@@ -135,7 +135,7 @@ pub(crate) struct Plan {
 }
 
 /// Reads 250ms, 10s, 5m, 2h.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text} is no time; it is like 500ms, 10s, 5m or 2h");
     let (digits, seconds) = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)]
         .into_iter()

@@ -21,6 +21,7 @@ mod worker;
 
 pub use args::LoadArgs;
 use args::Plan;
+pub(crate) use args::duration;
 use drive::Driven;
 pub(crate) use summary::{FORMAT, Load, PhaseFigures, Times};
 

@@ -71,7 +71,10 @@ pub(crate) async fn serve(
         caller,
         flight,
         trail: Trail {
-            left: reservation.as_ref().and_then(Reservation::left),
+            left: reservation
+                .as_ref()
+                .map(Reservation::left)
+                .unwrap_or_default(),
             ..Trail::default()
         },
         reservation,

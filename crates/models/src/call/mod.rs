@@ -19,7 +19,7 @@ use crate::budget::Budgets;
 use crate::prices::Prices;
 use crate::provider::{Fault, Trouble};
 use crate::tally::Tally;
-use state::counter::Left;
+use state::counter::Lefts;
 
 pub(crate) use admit::{Admitted, admit, origin};
 pub(crate) use attempt::{Served, serve};
@@ -55,8 +55,8 @@ pub(crate) struct Trail {
     pub attempts: u32,
     /// Targets that were passed over because they are spared.
     pub spared: u32,
-    /// What is left of the caller's budget.
-    pub left: Option<Left>,
+    /// What is left of the caller's budgets.
+    pub left: Lefts,
     /// Hints of the request that the target was not told of.
     pub left_out: Vec<&'static str>,
     /// What the reply has cost, in millionths of a dollar, where that is known already.

@@ -24,6 +24,9 @@ const SPARED: HeaderName = HeaderName::from_static("x-durward-spared");
 const LIMIT_TOKENS: HeaderName = HeaderName::from_static("x-ratelimit-limit-tokens");
 const REMAINING_TOKENS: HeaderName = HeaderName::from_static("x-ratelimit-remaining-tokens");
 const RESET_TOKENS: HeaderName = HeaderName::from_static("x-ratelimit-reset-tokens");
+const LIMIT_REQUESTS: HeaderName = HeaderName::from_static("x-ratelimit-limit-requests");
+const REMAINING_REQUESTS: HeaderName = HeaderName::from_static("x-ratelimit-remaining-requests");
+const RESET_REQUESTS: HeaderName = HeaderName::from_static("x-ratelimit-reset-requests");
 
 /// Longest id of a request that is taken over from a caller, in bytes.
 const ID_BYTES_MAX: usize = 128;
@@ -60,6 +63,15 @@ impl<'t> Told<'t> {
 
     pub fn about(self, param: Option<&'t str>) -> Self {
         Self { param, ..self }
+    }
+
+    /// The same request can pass later.
+    pub fn again_after(self, ms: u64) -> Self {
+        Self {
+            retry_after_ms: Some(ms),
+            again: true,
+            ..self
+        }
     }
 }
 
@@ -256,13 +268,18 @@ fn forward(from: &HeaderMap, to: &mut HeaderMap) {
 
 /// How the call was served, and what is left of the caller's budget.
 fn trace(headers: &mut HeaderMap, trail: &Trail) {
-    if let Some(left) = trail.left {
-        headers.insert(LIMIT_TOKENS, HeaderValue::from(left.most));
-        headers.insert(REMAINING_TOKENS, HeaderValue::from(left.left));
+    let tokens = (LIMIT_TOKENS, REMAINING_TOKENS, RESET_TOKENS);
+    let requests = (LIMIT_REQUESTS, REMAINING_REQUESTS, RESET_REQUESTS);
+    for (left, (limit, remaining, reset)) in
+        [(trail.left.tokens, tokens), (trail.left.requests, requests)]
+    {
+        let Some(left) = left else { continue };
+        headers.insert(limit, HeaderValue::from(left.most));
+        headers.insert(remaining, HeaderValue::from(left.left));
         if let Some(ms) = left.ends_in_ms
-            && let Ok(reset) = HeaderValue::try_from(format!("{}s", ms.div_ceil(1_000)))
+            && let Ok(text) = HeaderValue::try_from(format!("{}s", ms.div_ceil(1_000)))
         {
-            headers.insert(RESET_TOKENS, reset);
+            headers.insert(reset, text);
         }
     }
     if let Ok(target) = HeaderValue::try_from(trail.target.as_str()) {

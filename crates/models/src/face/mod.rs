@@ -1,12 +1,13 @@
 //! The face of model APIs over HTTP: paths, callers, and answers in the dialect of each.
 
+mod accounts;
 mod answer;
+mod ids;
 mod list;
 mod paths;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use gate::facts::Facts;
 use gate::identity::IdentityFault;
@@ -14,8 +15,9 @@ use gate::{Caller, Gate, Origin, Reason, Refusal};
 use http::{HeaderMap, Method, StatusCode};
 use net::http::server::{Request, Response};
 use state::Reservation;
-use state::counter::Stop;
+use state::counter::{Stop, Unit};
 use toolkit::breaker::{Breaker, BreakerEvent};
+use toolkit::face::Scope;
 use toolkit::server::BoxFuture;
 use wire::model::{Dialect, Endpoint};
 
@@ -26,7 +28,9 @@ use crate::inspect;
 use crate::prices::Prices;
 use crate::request::{ModelRequest, Unreadable};
 use crate::tally::{Counted, Tally};
-use answer::{Answer, Told};
+pub use accounts::AccountsFace;
+use answer::{Answer, Told, request_id};
+use ids::Ids;
 use paths::Place;
 
 /// Bounds of the face.
@@ -58,9 +62,7 @@ pub struct Face {
     routes: Vec<toolkit::face::Route>,
     terms: Terms,
     catalogue: Catalogue,
-    /// Distinguishes the ids of this instance.
-    salt: u64,
-    requests: AtomicU64,
+    ids: Ids,
 }
 
 impl Face {
@@ -87,8 +89,7 @@ impl Face {
                 tally: Arc::new(Tally::of(catalogue.provider_names())),
             },
             catalogue,
-            salt,
-            requests: AtomicU64::new(0),
+            ids: Ids::new(salt),
         }
     }
 
@@ -117,15 +118,10 @@ impl Face {
         legs.collect()
     }
 
-    fn next_id(&self) -> String {
-        let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        format!("req_{:016x}{number:08x}", self.salt)
-    }
-
     async fn answer(&self, who: Result<Caller, IdentityFault>, request: Request) -> Response {
         let received_ns = self.terms.gate.mono_ns();
         let place = paths::place(request.head.uri.path());
-        let id = answer::request_id(&request.head.headers).unwrap_or_else(|| self.next_id());
+        let id = request_id(&request.head.headers).unwrap_or_else(|| self.ids.next());
         let answer = Answer::new(place.dialect(&request.head.headers), id);
         let caller = match who {
             Ok(caller) => caller,
@@ -178,6 +174,9 @@ impl Face {
         };
         if let Some(id) = answer.id_value() {
             asked.set_id(id);
+        }
+        if let Some(accounts) = self.terms.budgets.as_ref().and_then(Budgets::accounts) {
+            asked.set_own_keys(accounts.own_keys(&caller));
         }
         let gate = &self.terms.gate;
         let mut origin = call::origin(answer.id(), headers, received_ns);
@@ -271,6 +270,11 @@ impl Face {
             Err(stop) => stop,
         };
         let (reason, retry_after_ms) = match stop {
+            Stop::Spent {
+                unit: Unit::Requests,
+                ends_in_ms,
+                ..
+            } => (Reason::RateLimit, ends_in_ms),
             Stop::Spent { ends_in_ms, .. } => (Reason::BudgetSpent, ends_in_ms),
             Stop::Full => (Reason::BudgetSpent, None),
             Stop::Failed => (Reason::Journal, None),
@@ -290,6 +294,10 @@ impl toolkit::face::Face<Request, Response> for Face {
 
     fn routes(&self) -> &[toolkit::face::Route] {
         &self.routes
+    }
+
+    fn scope<'p>(&'p self, _path: &'p str) -> Scope<'p> {
+        Scope::Account
     }
 
     fn handle(

@@ -228,6 +228,14 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// Whether another key may do where this one did not.
+    pub(crate) fn is_about_key(&self) -> bool {
+        matches!(
+            self.trouble,
+            Trouble::Credentials | Trouble::Quota | Trouble::RateLimited
+        )
+    }
+
     /// One that has no answer with it.
     #[must_use]
     pub fn of(trouble: Trouble, remedy: Remedy) -> Self {

@@ -207,9 +207,13 @@ impl HttpProvider {
             Ok(written) => written,
             Err(fault) => return Sent::Unserved(spent, fault),
         };
-        let (number, key) = match self.keys.take(to.model, Instant::now()) {
-            Ok(taken) => taken,
-            Err(fault) => return Sent::Unserved(spent, fault),
+        let own = request.own_key(self.peer.name());
+        let (number, key) = match own {
+            Some(own) => (None, Some(own)),
+            None => match self.keys.take(to.model, Instant::now()) {
+                Ok((number, key)) => (Some(number), key),
+                Err(fault) => return Sent::Unserved(spent, fault),
+            },
         };
         let left = to.until.saturating_duration_since(Instant::now());
         let outgoing = Outgoing {
@@ -244,8 +248,16 @@ impl HttpProvider {
                 )
             });
         }
-        self.keys
-            .learn(number, to.model, &mut fault, Instant::now());
+        match number {
+            Some(number) => self
+                .keys
+                .learn(number, to.model, &mut fault, Instant::now()),
+            None if fault.is_about_key() => {
+                request.refuse_own_key(self.peer.name());
+                fault.remedy = Remedy::OtherKey;
+            }
+            None => {}
+        }
         Sent::Unserved(spent, fault)
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
-    ACCOUNT_BYTES_MAX, ACCOUNTS_MAX, Budget, Counter, Held, Left, Reservation, Settle, Spend, Stop,
-    Unit,
+    ACCOUNT_BYTES_MAX, ACCOUNTS_MAX, Budget, Counter, Held, Left, Lefts, Reservation, Settle,
+    Spend, Stop,
 };
 
 /// One account.
@@ -14,6 +14,8 @@ struct Account {
     window: i64,
     used: u64,
     reserved: u64,
+    /// When its window ends, in milliseconds since 1970; absent where that is not known, or it never ends.
+    ends_ms: Option<i64>,
 }
 
 impl Account {
@@ -44,8 +46,8 @@ impl Ledger {
         budgets: &[Budget],
         cost: Spend,
         now_ms: i64,
-    ) -> Result<(Vec<Held>, Option<Left>), Stop> {
-        let mut least: Option<Left> = None;
+    ) -> Result<(Vec<Held>, Lefts), Stop> {
+        let mut least = Lefts::default();
         for budget in budgets {
             if budget.account.len() > ACCOUNT_BYTES_MAX || budget.account.contains(['\n', '\t']) {
                 return Err(Stop::Full);
@@ -56,17 +58,17 @@ impl Ledger {
             let Some(rest) = left.checked_sub(cost.of(budget.unit)) else {
                 return Err(Stop::Spent {
                     account: Arc::clone(&budget.account),
+                    unit: budget.unit,
                     left,
                     ends_in_ms,
                 });
             };
-            if budget.unit == Unit::Tokens && least.is_none_or(|least| rest < least.left) {
-                least = Some(Left {
-                    most: budget.most,
-                    left: rest,
-                    ends_in_ms,
-                });
-            }
+            let left = Left {
+                most: budget.most,
+                left: rest,
+                ends_in_ms,
+            };
+            least.see(budget.unit, left);
         }
         self.make_room(budgets, now_ms)?;
         let mut held = Vec::with_capacity(budgets.len());
@@ -74,6 +76,8 @@ impl Ledger {
             let window = budget.window(now_ms);
             let account = self.0.entry(Arc::clone(&budget.account)).or_default();
             *account = account.at(window);
+            let ends_in = budget.ends_in_ms(now_ms);
+            account.ends_ms = ends_in.map(|ms| now_ms.saturating_add_unsigned(ms));
             account.reserved = account.reserved.saturating_add(cost.of(budget.unit));
             held.push((Arc::clone(&budget.account), window, budget.unit));
         }
@@ -86,12 +90,9 @@ impl Ledger {
         if self.0.len() + new <= ACCOUNTS_MAX {
             return Ok(());
         }
-        // Whose window is over cannot be told without its budget; of these here it can.
-        for budget in budgets {
-            let window = budget.window(now_ms);
-            self.0
-                .retain(|_, account| account.window >= window || account.reserved > 0);
-        }
+        let is_over = |account: &Account| account.ends_ms.is_some_and(|end| end <= now_ms);
+        self.0
+            .retain(|_, account| account.reserved > 0 || !is_over(account));
         if self.0.len() + new <= ACCOUNTS_MAX {
             Ok(())
         } else {
@@ -170,6 +171,7 @@ impl Counter for MemoryCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counter::Unit;
     use proptest::prelude::*;
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -189,7 +191,7 @@ mod tests {
         let first = counter
             .reserve(std::slice::from_ref(&own), Spend::tokens(60), 0)
             .unwrap();
-        assert_eq!(first.left().unwrap().left, 40);
+        assert_eq!(first.left().tokens.unwrap().left, 40);
         let stop = counter
             .reserve(std::slice::from_ref(&own), Spend::tokens(41), 0)
             .unwrap_err();
@@ -220,6 +222,7 @@ mod tests {
                 .reserve(&[], Spend::tokens(7), 0)
                 .unwrap()
                 .left()
+                .tokens
                 .is_none()
         );
     }
@@ -231,7 +234,7 @@ mod tests {
         let both = [key.clone(), team.clone()];
         let held = counter.reserve(&both, Spend::tokens(30), 0).unwrap();
         assert_eq!(
-            held.left().unwrap(),
+            held.left().tokens.unwrap(),
             Left {
                 most: 50,
                 left: 20,
@@ -255,9 +258,14 @@ mod tests {
         let cost = Spend {
             tokens: 10,
             micros: 90,
+            requests: 0,
         };
         let held = counter.reserve(&both, cost, 0).unwrap();
-        assert_eq!(held.left().unwrap().left, 40, "headers tell of tokens");
+        assert_eq!(
+            held.left().tokens.unwrap().left,
+            40,
+            "headers tell of tokens"
+        );
         let stop = counter.reserve(&both, cost, 0).unwrap_err();
         assert!(
             matches!(stop, Stop::Spent { left: 10, .. }),
@@ -267,6 +275,7 @@ mod tests {
         held.settle(Spend {
             tokens: 3,
             micros: 7,
+            requests: 0,
         });
         assert_eq!((counter.used(&both[0], 0), counter.used(&money, 0)), (3, 7));
     }
@@ -293,6 +302,34 @@ mod tests {
         next.settle(Spend::tokens(1));
         assert_eq!(counter.used(&own[0], 1_000), 1);
         assert_eq!(counter.used(&own[0], -1), 0);
+    }
+
+    #[test]
+    fn what_a_never_ending_budget_has_used_is_not_forgotten_to_make_room() {
+        let counter = MemoryCounter::default();
+        let (forever, day) = (budget("forever", 10, 0), budget("day", 10, 86_400_000));
+        let now = 1_000 * 86_400_000;
+        for own in [&forever, &day] {
+            let held = counter.reserve(std::slice::from_ref(own), Spend::tokens(7), now);
+            held.unwrap().settle(Spend::tokens(7));
+        }
+        for n in 0..ACCOUNTS_MAX - 2 {
+            let own = [budget(&format!("minute {n}"), 10, 60_000)];
+            drop(counter.reserve(&own, Spend::tokens(1), now).unwrap());
+        }
+        let one_more = [budget("one more", 10, 60_000)];
+        assert_eq!(
+            counter.reserve(&one_more, Spend::tokens(1), now).map(drop),
+            Err(Stop::Full)
+        );
+        // A minute later the minutes are over, and nothing else is.
+        drop(
+            counter
+                .reserve(&one_more, Spend::tokens(1), now + 60_000)
+                .unwrap(),
+        );
+        let used = [&forever, &day].map(|own| counter.used(own, now + 60_000));
+        assert_eq!(used, [7, 7]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub use file::{CounterError, FileCounter};
 pub use ledger::MemoryCounter;
 
 /// Most accounts that are kept. Beyond it, those whose window is over go; where none is, nothing is reserved.
-pub const ACCOUNTS_MAX: usize = 65_536;
+pub const ACCOUNTS_MAX: usize = 262_144;
 /// Longest name of an account, in bytes.
 pub const ACCOUNT_BYTES_MAX: usize = 512;
 
@@ -27,6 +27,8 @@ pub enum Unit {
     Tokens,
     /// Millionths of a dollar.
     Micros,
+    /// Requests.
+    Requests,
 }
 
 /// How much is used, in each unit.
@@ -36,13 +38,18 @@ pub struct Spend {
     pub tokens: u64,
     /// Millionths of a dollar.
     pub micros: u64,
+    /// Requests.
+    pub requests: u64,
 }
 
 impl Spend {
-    /// So many tokens, and no money.
+    /// So many tokens, and nothing else.
     #[must_use]
     pub fn tokens(tokens: u64) -> Self {
-        Self { tokens, micros: 0 }
+        Self {
+            tokens,
+            ..Self::default()
+        }
     }
 
     /// How much of a unit.
@@ -51,6 +58,7 @@ impl Spend {
         match unit {
             Unit::Tokens => self.tokens,
             Unit::Micros => self.micros,
+            Unit::Requests => self.requests,
         }
     }
 }
@@ -95,6 +103,8 @@ pub enum Stop {
     Spent {
         /// The account.
         account: Arc<str>,
+        /// What it counts.
+        unit: Unit,
         /// What is left of it.
         left: u64,
         /// When its window ends, in milliseconds from now.
@@ -118,7 +128,30 @@ impl fmt::Display for Stop {
 
 impl std::error::Error for Stop {}
 
-/// What is left of the budget of tokens that has the least left.
+/// What is left of the narrowest budgets of a reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lefts {
+    /// Of those that count tokens, the one with the least left.
+    pub tokens: Option<Left>,
+    /// Of those that count requests, the one with the least left.
+    pub requests: Option<Left>,
+}
+
+impl Lefts {
+    /// Takes in what is left of one more budget.
+    fn see(&mut self, unit: Unit, left: Left) {
+        let least = match unit {
+            Unit::Tokens => &mut self.tokens,
+            Unit::Requests => &mut self.requests,
+            Unit::Micros => return,
+        };
+        if least.is_none_or(|least| left.left < least.left) {
+            *least = Some(left);
+        }
+    }
+}
+
+/// What is left of one budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left {
     /// The whole budget.
@@ -156,16 +189,11 @@ pub struct Reservation {
     counter: Arc<dyn Settle>,
     held: Vec<Held>,
     cost: Spend,
-    left: Option<Left>,
+    left: Lefts,
 }
 
 impl Reservation {
-    pub(crate) fn new(
-        counter: Arc<dyn Settle>,
-        held: Vec<Held>,
-        cost: Spend,
-        left: Option<Left>,
-    ) -> Self {
+    pub(crate) fn new(counter: Arc<dyn Settle>, held: Vec<Held>, cost: Spend, left: Lefts) -> Self {
         Self {
             counter,
             held,
@@ -174,9 +202,9 @@ impl Reservation {
         }
     }
 
-    /// What was left when it was made; `None` where it is on no account of tokens.
+    /// What was left when it was made.
     #[must_use]
-    pub fn left(&self) -> Option<Left> {
+    pub fn left(&self) -> Lefts {
         self.left
     }
 

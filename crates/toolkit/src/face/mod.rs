@@ -28,8 +28,10 @@ pub struct Behalf<'a> {
 pub enum Scope<'p> {
     /// Everybody: nobody looks who it is.
     Open,
-    /// Whoever is known.
+    /// Whoever has one of the operator's keys, or is the local user.
     Keyed,
+    /// Whoever is known, users with accounts included.
+    Account,
     /// Whoever is known and may use this server.
     Server(&'p str),
 }

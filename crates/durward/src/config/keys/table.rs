@@ -409,6 +409,30 @@ pub const KEYS: &[Key] = &[
         "callers of these groups only",
     ),
     key(
+        "models.accounts.register",
+        "closed or open",
+        "closed",
+        "who may make an account at /v1/auth/register: administrators only (at /admin/users), or whoever reaches the server",
+    ),
+    key(
+        "models.accounts.requests",
+        "number",
+        "60",
+        "calls to models that a user may make in a minute, where the account has no budget of requests; 0: no bound",
+    ),
+    key(
+        "models.accounts.admin_group",
+        "text",
+        "admin",
+        "keys of this group (`durward keys create NAME --group GROUP`) may see to accounts, as users with the role admin may",
+    ),
+    key(
+        "models.accounts.servers",
+        "a list of servers",
+        "none",
+        "servers that the tokens of accounts are good for as well",
+    ),
+    key(
         "models.reserve",
         "number",
         "16384",

@@ -1,5 +1,6 @@
 //! The faces of `durward serve`: one line each in [`ALL`].
 
+mod accounts;
 mod health;
 mod mcp;
 mod metrics;
@@ -24,6 +25,8 @@ pub struct Site {
     pub mcp: Arc<Face>,
     /// The model APIs, where there are providers.
     pub models: Option<Arc<::models::Face>>,
+    /// The accounts, where there are any.
+    pub accounts: Option<Arc<::models::AccountsFace>>,
     /// The gates of all sets of rules.
     pub gates: Vec<Arc<Gate>>,
     /// The first server that runs simulations, where there is one.
@@ -39,6 +42,7 @@ type Make = fn(&Site) -> Option<Arc<HttpFace>>;
 pub const ALL: &[Make] = &[
     mcp::face,
     models::face,
+    accounts::face,
     simulation::face,
     health::face,
     metrics::face,

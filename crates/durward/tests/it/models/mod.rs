@@ -1,5 +1,6 @@
 //! Model APIs: official libraries in front, scripted and foreign providers behind.
 
+mod accounts;
 mod approval;
 mod bodies;
 mod budgets;
@@ -17,3 +18,4 @@ mod routing;
 mod sdk;
 mod support;
 mod translated;
+mod users;

@@ -9,6 +9,7 @@ closed_set! {
     pub enum AuthEvent {
         KeyRefused "key_refused": "a caller's key was refused; `coalesced` says how often within the interval, `reason` why";
         UserRefused "user_refused": "a process of another user was refused, or one whose user could not be found out; `coalesced` says how often within the interval, `subject_id` which user";
+        AccountChanged "account_changed": "an account, its tokens or its budgets were changed over HTTP; `message` says what, `subject_id` who did it";
         SessionStarted "session_started": "a client has opened a session over HTTP";
         SessionEnded "session_ended": "a session over HTTP has ended; `end_reason` says how";
     }

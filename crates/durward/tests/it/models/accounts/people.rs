@@ -1,0 +1,259 @@
+//! Who may do what with which account.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::super::support::code;
+use super::{MOCK, admin_key, ask, get, open_place, register, registered, send};
+use crate::support::serving::Served;
+
+/// Every file below a directory, as one text.
+fn everything_below(directory: &std::path::Path) -> Vec<u8> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            all.extend(everything_below(&path));
+        } else if path.is_file() {
+            all.extend(fs::read(path).unwrap());
+        }
+    }
+    all
+}
+
+fn holds(all: &[u8], text: &str) -> bool {
+    all.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+#[test]
+fn a_token_is_shown_once_opens_models_and_the_own_account_and_is_kept_nowhere() {
+    let (place, _) = open_place("");
+    let served = Served::start_ruled(place);
+    let answer = register(&served, "ada");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let user = answer.json();
+    let token = user["token"].as_str().unwrap().to_owned();
+    assert!(token.starts_with("dwu_") && token.len() == 68, "{token}");
+    for name in [
+        "id",
+        "username",
+        "created_at",
+        "provider_keys",
+        "config_overrides",
+    ] {
+        assert!(!user[name].is_null(), "{name} {user}");
+    }
+    assert_eq!(user["is_active"], true);
+    let own_key = json!({ "openai": "sk-canary-0123456789" });
+    let kept = send(&served, &token, "POST", "/v1/user/keys", &own_key).json();
+    assert_eq!(kept["updated"], json!(["openai"]), "{kept}");
+    let me = get(&served, &token, "/v1/user/me");
+    assert_eq!(me["username"], "ada");
+    assert_eq!(me["token"], Value::Null);
+    assert_eq!(me["provider_keys"], json!({ "openai": "********" }));
+    assert_eq!(me["budgets"][0]["requests"], 60, "{me}");
+    let answer = ask(&served, &token);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.header("x-ratelimit-limit-requests"), Some("60"));
+    // By the header of Anthropic's clients, too.
+    let shown = [("x-api-key", token.as_str())];
+    assert_eq!(served.send("GET", "/v1/models", &shown, "").status, 200);
+    let second = json!({ "name": "laptop" });
+    let second = send(&served, &token, "POST", "/v1/user/tokens", &second).json();
+    let second_text = second["token"].as_str().unwrap().to_owned();
+    assert_eq!(ask(&served, &second_text).status, 200);
+    let path = format!("/v1/user/tokens/{}", second["id"].as_str().unwrap());
+    assert_eq!(
+        send(&served, &token, "DELETE", &path, &Value::Null).status,
+        200
+    );
+    assert_eq!(ask(&served, &second_text).status, 401);
+    let (_, place) = served.stop();
+    let all = everything_below(&place.path("state"));
+    for secret in [&token[4..], &second_text[4..], "sk-canary"] {
+        assert!(!holds(&all, secret), "{secret} is kept as it is");
+    }
+    let records = place.records();
+    let changed = records
+        .0
+        .iter()
+        .filter(|own| own["event"] == "account_changed");
+    let changed: Vec<&str> = changed.filter_map(|own| own["message"].as_str()).collect();
+    assert_eq!(changed.len(), 4, "{changed:?}");
+    assert_eq!(changed[0], "user ada has registered");
+    // What was written down is there at the next start.
+    let served = Served::start_ruled(place);
+    assert_eq!(ask(&served, &token).status, 200);
+    assert_eq!(ask(&served, &second_text).status, 401);
+}
+
+#[test]
+fn without_a_credential_or_the_role_everything_but_registration_is_refused() {
+    let (place, admin) = open_place("");
+    let served = Served::start_ruled(place);
+    let token = registered(&served, "eve");
+    let paths = [
+        ("GET", "/v1/user/me"),
+        ("GET", "/v1/user/keys"),
+        ("POST", "/v1/user/tokens"),
+        ("GET", "/admin/users"),
+        ("GET", "/admin/teams"),
+        ("GET", "/v1/models"),
+        ("POST", "/v1/chat/completions"),
+        ("POST", "/v1/embeddings"),
+        ("GET", "/metrics"),
+    ];
+    for (method, path) in paths {
+        let answer = served.send(method, path, &[], "");
+        assert_eq!(answer.status, 401, "{path} {answer:?}");
+        let wrong = format!("dwu_{}", "0".repeat(64));
+        assert_eq!(
+            send(&served, &wrong, method, path, &Value::Null).status,
+            401
+        );
+    }
+    for (method, path) in [
+        ("GET", "/admin/users"),
+        ("POST", "/admin/users"),
+        ("PATCH", "/admin/users/eve"),
+        ("DELETE", "/admin/users/eve"),
+        ("PUT", "/admin/teams/red"),
+    ] {
+        let answer = send(&served, &token, method, path, &json!({ "role": "admin" }));
+        assert_eq!(answer.status, 403, "{path} {answer:?}");
+        assert_eq!(code(&answer.json()), "admin_needed", "{path}");
+    }
+    // What is the operator's own is not a user's.
+    assert_eq!(
+        send(&served, &token, "GET", "/metrics", &Value::Null).status,
+        403
+    );
+    assert_eq!(
+        send(&served, &admin, "GET", "/metrics", &Value::Null).status,
+        200
+    );
+    let answer = send(&served, &admin, "GET", "/v1/user/me", &Value::Null);
+    assert_eq!(code(&answer.json()), "account_needed", "{answer:?}");
+}
+
+#[test]
+fn an_administrator_sees_to_users_and_a_disabled_one_is_refused() {
+    let (place, admin) = open_place("");
+    let served = Served::start_ruled(place);
+    let made = json!({ "username": "bob", "budgets": [{ "requests": 5 }] });
+    let made = send(&served, &admin, "POST", "/admin/users", &made).json();
+    let token = made["token"].as_str().unwrap().to_owned();
+    assert_eq!(ask(&served, &token).status, 200);
+    let change = |body: Value| send(&served, &admin, "PATCH", "/admin/users/bob", &body);
+    assert_eq!(change(json!({ "is_active": false })).status, 200);
+    assert_eq!(ask(&served, &token).status, 401);
+    assert_eq!(change(json!({ "is_active": true })).status, 200);
+    assert_eq!(ask(&served, &token).status, 200);
+    let bob = get(&served, &admin, "/admin/users/bob");
+    assert_eq!(bob["budgets"][0]["used"], 2, "{bob}");
+    assert_eq!(change(json!({ "team": "red" })).status, 404);
+    assert_eq!(change(json!({ "role": "admin" })).status, 200);
+    assert_eq!(
+        get(&served, &token, "/admin/users")["data"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let put = |path: &str, body: Value| send(&served, &admin, "PUT", path, &body);
+    assert_eq!(put("/admin/tenants/acme", json!({})).status, 200);
+    assert_eq!(
+        put("/admin/teams/red", json!({ "tenant": "acme" })).status,
+        200
+    );
+    assert_eq!(change(json!({ "team": "red" })).status, 200);
+    for (path, is_there) in [("/admin/teams/red", 409), ("/admin/tenants/acme", 409)] {
+        let answer = send(&served, &admin, "DELETE", path, &Value::Null);
+        assert_eq!(answer.status, is_there, "{answer:?}");
+        assert_eq!(code(&answer.json()), "in_use");
+    }
+    let gone = send(&served, &admin, "DELETE", "/admin/users/bob", &Value::Null);
+    assert_eq!(gone.status, 200);
+    assert_eq!(ask(&served, &token).status, 401);
+    let path = "/admin/teams/red";
+    assert_eq!(
+        send(&served, &admin, "DELETE", path, &Value::Null).status,
+        200
+    );
+    assert_eq!(get(&served, &admin, "/admin/teams")["data"], json!([]));
+}
+
+#[test]
+fn what_cannot_be_taken_is_refused_by_name_and_registrations_have_a_bound() {
+    let (place, admin) = open_place("");
+    let served = Served::start_ruled(place);
+    registered(&served, "ada");
+    let answer = register(&served, "ada");
+    assert_eq!((answer.status, code(&answer.json())), (409, "name_taken"));
+    let long = "x".repeat(65);
+    for name in ["", " ", "a b", "a/b", "..", "user:x", "ü", &long] {
+        let answer = register(&served, name);
+        assert_eq!(answer.status, 400, "{name:?} {answer:?}");
+    }
+    let post = |body: &str| served.send("POST", "/v1/auth/register", &[], body);
+    for body in [
+        "",
+        "{",
+        "[]",
+        "{}",
+        r#"{"username":1}"#,
+        r#"{"username":"x","role":"admin"}"#,
+        r#"{"username":"x","username":"y"}"#,
+    ] {
+        let answer = post(body);
+        assert_eq!(answer.status, 400, "{body} {answer:?}");
+        assert_eq!(code(&answer.json()), "request_unreadable", "{body}");
+    }
+    let huge = format!(r#"{{"username":"{}"}}"#, "x".repeat(70_000));
+    assert_eq!(post(&huge).status, 413);
+    assert_eq!(served.send("GET", "/v1/auth/register", &[], "").status, 405);
+    for body in [
+        json!({ "username": "c", "budgets": [{ "tokens": -5 }] }),
+        json!({ "username": "c", "budgets": [{ "tokens": 5, "requests": 5 }] }),
+        json!({ "username": "c", "role": "root" }),
+        json!({ "username": "c", "nick": "x" }),
+    ] {
+        let answer = send(&served, &admin, "POST", "/admin/users", &body);
+        assert_eq!(answer.status, 400, "{body} {answer:?}");
+    }
+    // Two minutes have room for 120 at the most, and this takes less.
+    let refused = (0..200)
+        .map(|n| register(&served, &format!("user{n}")))
+        .find(|answer| answer.status != 200)
+        .expect("registrations are bounded");
+    assert_eq!(
+        (refused.status, code(&refused.json())),
+        (429, "rate_limited")
+    );
+    assert!(refused.header("retry-after").is_some(), "{refused:?}");
+}
+
+#[test]
+fn where_registration_is_closed_an_administrator_makes_accounts() {
+    let place = super::place(&format!("{MOCK}  accounts: {{ requests: 5 }}\n"), &[]);
+    let admin = admin_key(&place);
+    let served = Served::start_ruled(place);
+    let answer = register(&served, "ada");
+    assert_eq!(answer.status, 403, "{answer:?}");
+    assert_eq!(code(&answer.json()), "registration_closed");
+    let made = send(
+        &served,
+        &admin,
+        "POST",
+        "/admin/users",
+        &json!({ "username": "ada" }),
+    );
+    let token = made.json()["token"].as_str().unwrap().to_owned();
+    let answer = ask(&served, &token);
+    assert_eq!(
+        answer.header("x-ratelimit-limit-requests"),
+        Some("5"),
+        "{answer:?}"
+    );
+}

@@ -1,0 +1,248 @@
+//! Accounts over HTTP: registration, a user's own account, and the administrator's paths.
+
+mod admin;
+mod path;
+mod told;
+mod user;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gate::identity::IdentityFault;
+use gate::journal::{Auth, AuthEvent, Record, Status};
+use gate::{Caller, Gate};
+use http::{Method, StatusCode};
+use net::http::server::{Request, Response};
+use serde_json::Value;
+use state::MemoryCounter;
+use state::counter::{Budget, Counter as _, Spend, Stop, Unit};
+use toolkit::face::{Route, Scope};
+use toolkit::server::BoxFuture;
+use wire::model::Dialect;
+
+use super::{Answer, Ids, Told, request_id};
+use crate::accounts::change::NewUser;
+use crate::accounts::{AccountFault, Accounts};
+use path::Place;
+
+/// Largest body of a request about accounts, in bytes.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
+/// Most registrations a minute, whoever asks.
+pub const REGISTRATIONS_MAX: u64 = 60;
+
+/// What a request comes to: the answer, and what was changed, for the journal.
+type Done = Result<(Value, Option<String>), AccountFault>;
+
+/// Accounts over HTTP.
+pub struct AccountsFace {
+    routes: Vec<Route>,
+    accounts: Arc<Accounts>,
+    gate: Arc<Gate>,
+    ids: Ids,
+    registrations: MemoryCounter,
+}
+
+impl fmt::Debug for AccountsFace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AccountsFace({:?})", self.accounts)
+    }
+}
+
+/// A request about accounts, its body read.
+struct Asked {
+    place: Place,
+    method: Method,
+    body: Bytes,
+    query: Option<String>,
+    caller: Option<Caller>,
+    now_ms: i64,
+}
+
+/// What somebody who registers writes.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Registration {
+    username: String,
+}
+
+impl AccountsFace {
+    /// Answers for these accounts; changes are recorded by this gate. `salt` distinguishes this instance.
+    #[must_use]
+    pub fn new(accounts: Arc<Accounts>, gate: Arc<Gate>, salt: u64) -> Self {
+        Self {
+            routes: path::routes(),
+            accounts,
+            gate,
+            ids: Ids::new(salt),
+            registrations: MemoryCounter::default(),
+        }
+    }
+
+    async fn answer(&self, who: Result<Caller, IdentityFault>, mut request: Request) -> Response {
+        let id = request_id(&request.head.headers).unwrap_or_else(|| self.ids.next());
+        let answer = Answer::new(Dialect::OpenAi, id);
+        let Some(place) = path::place(request.head.uri.path()) else {
+            let told = Told::new("endpoint_not_served", "this endpoint is not served");
+            return answer.error(StatusCode::NOT_FOUND, told);
+        };
+        let caller = match who {
+            Ok(caller) => Some(caller),
+            Err(_) if place == Place::Register => None,
+            Err(fault) => return answer.unknown_caller(fault),
+        };
+        let known = place.methods();
+        let method = request.head.method.clone();
+        if !known.split(", ").any(|word| word == method.as_str()) {
+            return answer.method(known);
+        }
+        let body = match request.read_body().await {
+            Ok(body) => body,
+            Err(fault) => {
+                let told = Told::new(fault.label(), fault.sentence());
+                return answer.error(fault.status(), told);
+            }
+        };
+        if body.len() > BODY_BYTES_MAX {
+            let told = Told::new("body_too_long", "the body is longer than 64 KiB");
+            return answer.error(StatusCode::PAYLOAD_TOO_LARGE, told);
+        }
+        let asked = Asked {
+            query: request.head.uri.query().map(str::to_owned),
+            place,
+            method,
+            body,
+            now_ms: self.gate.wall_ms(),
+            caller,
+        };
+        let by = asked.caller.as_ref().map(|caller| caller.subject.clone());
+        match self.done(asked).await {
+            Ok((value, changed)) => {
+                if let Some(changed) = changed {
+                    self.record(&answer, by.as_deref(), &changed);
+                }
+                answer.json(StatusCode::OK, value.to_string().into())
+            }
+            Err(fault) => {
+                let message = fault.to_string();
+                let mut told = Told::new(fault.label(), &message);
+                if let AccountFault::TooMany { retry_after_ms } = fault {
+                    told = told.again_after(retry_after_ms);
+                }
+                answer.error(fault.status(), told)
+            }
+        }
+    }
+
+    /// Does what is asked, on a thread that may wait for the disk where something changes.
+    async fn done(&self, asked: Asked) -> Done {
+        if asked.place == Place::Register {
+            self.may_register(asked.now_ms)?;
+        }
+        let accounts = Arc::clone(&self.accounts);
+        if asked.method == Method::GET {
+            return accounts.act(&asked);
+        }
+        let done = tokio::task::spawn_blocking(move || accounts.act(&asked));
+        done.await.unwrap_or(Err(AccountFault::Store))
+    }
+
+    fn may_register(&self, now_ms: i64) -> Result<(), AccountFault> {
+        let budget = Budget {
+            account: "register".into(),
+            unit: Unit::Requests,
+            most: REGISTRATIONS_MAX,
+            window_ms: 60_000,
+        };
+        let one = Spend {
+            requests: 1,
+            ..Spend::default()
+        };
+        match self.registrations.reserve(&[budget], one, now_ms) {
+            Ok(held) => {
+                held.settle(one);
+                Ok(())
+            }
+            Err(Stop::Spent { ends_in_ms, .. }) => Err(AccountFault::TooMany {
+                retry_after_ms: ends_in_ms.unwrap_or(60_000),
+            }),
+            Err(Stop::Full | Stop::Failed) => Err(AccountFault::Store),
+        }
+    }
+
+    fn record(&self, answer: &Answer, by: Option<&str>, changed: &str) {
+        let record = Auth {
+            status: Some(Status::Success),
+            subject_id: by,
+            request_id: Some(answer.id()),
+            message: Some(changed),
+            ..Auth::of(AuthEvent::AccountChanged)
+        };
+        // A journal that fails here fails the gate as well.
+        drop(self.gate.record(&Record::Auth(&record)));
+    }
+}
+
+impl Accounts {
+    fn act(&self, asked: &Asked) -> Done {
+        match &asked.place {
+            Place::Register => self.register(asked),
+            Place::Me | Place::Keys(_) | Place::Tokens(_) => {
+                let caller = asked.caller.as_ref().ok_or(AccountFault::NoAccount)?;
+                let user = self.user_of(caller).ok_or(AccountFault::NoAccount)?;
+                self.own(asked, &user)
+            }
+            Place::Users(_) | Place::UserTokens(..) | Place::Groups(..) => {
+                self.is_admin(asked.caller.as_ref())?;
+                self.administer(asked)
+            }
+        }
+    }
+
+    fn register(&self, asked: &Asked) -> Done {
+        if !self.options.is_open {
+            return Err(AccountFault::Closed);
+        }
+        let body: Registration = asked.read()?;
+        let new = NewUser {
+            name: body.username,
+            ..NewUser::default()
+        };
+        let (user, text) = self.add_user(new, asked.now_ms)?;
+        let changed = format!("user {} has registered", user.name);
+        Ok((told::registered(&user, &text), Some(changed)))
+    }
+}
+
+impl Asked {
+    /// The body as JSON without doubled or unknown names.
+    fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, AccountFault> {
+        serde_json::from_slice(&self.body)
+            .map_err(|error| AccountFault::Unfit(format!("the body cannot be taken: {error}")))
+    }
+}
+
+impl toolkit::face::Face<Request, Response> for AccountsFace {
+    fn name(&self) -> &'static str {
+        "accounts"
+    }
+
+    fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    fn scope<'p>(&'p self, path: &'p str) -> Scope<'p> {
+        match path::place(path) {
+            Some(Place::Register) => Scope::Open,
+            Some(_) | None => Scope::Account,
+        }
+    }
+
+    fn handle(
+        &self,
+        who: Result<Caller, IdentityFault>,
+        request: Request,
+    ) -> BoxFuture<'_, Response> {
+        Box::pin(self.answer(who, request))
+    }
+}
