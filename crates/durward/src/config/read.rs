@@ -11,6 +11,7 @@ use super::inspect;
 use super::keys::SERVERS_ALIAS;
 use super::models;
 use super::node::{self, Value};
+use super::notify;
 use super::section::{ELEMENTS_MAX, Reader, Section};
 use super::server::{self, CALL_TIMEOUT_MS, Server};
 use super::settings::{Origin, SESSION_IDLE_S_MAX, Setting, Settings, THREADS_MAX, Tls, Warning};
@@ -38,13 +39,12 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     settings.servers = servers(&top, &mut warnings)?;
     read_serving(&top, &mut settings)?;
     settings.models = models::read(&top, &mut warnings)?;
-    settings.inspect = inspect::read(&top, &settings.servers, &mut warnings)?;
-    if inspect::leaves_models_out(&settings) {
-        warnings.push(Warning {
-            line: None,
-            message: "inspect looks at MCP alone: prompts and completions of model APIs are not looked at yet".into(),
-        });
-    }
+    let providers = settings.models.providers.iter();
+    let servers = settings.servers.iter().map(|server| server.name.as_str());
+    let peers: Vec<&str> = servers
+        .chain(providers.map(|provider| provider.name.as_str()))
+        .collect();
+    settings.inspect = inspect::read(&top, &peers, &mut warnings)?;
     if let Some(policy) = top.path("policy")? {
         settings.policy = policy.map(Some);
     }
@@ -236,6 +236,12 @@ fn read_approval(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault
         &mut approval.per_minute,
         section.number("per_minute", count)?,
     );
+    if let Some(member) = section.member("notify") {
+        approval.notify = Setting {
+            value: notify::read(&section)?,
+            origin: Origin::File(member.node.at),
+        };
+    }
     Ok(())
 }
 

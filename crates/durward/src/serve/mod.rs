@@ -38,6 +38,7 @@ use crate::instance::{bind_control, close_journal, listen, open_journal, split_s
 use crate::local::{self, SystemClock};
 use crate::names::server_name;
 use crate::notices::Notices;
+use crate::notify;
 use crate::places::Places;
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, Reloader};
@@ -285,6 +286,7 @@ fn serve(
             let handle = reloader.handle();
             listen(&mut of.socket, &of.gate, &of.names, handle, places, told);
             tokio::spawn(reloader.run());
+            notify::begin(&settings.approval.notify.value, &of.gate);
         }
         let keys = Notices::of(&[places.keys()]);
         serving.run(&plan, listener, keys, out).await

@@ -16,6 +16,8 @@ pub(super) const CAPABILITIES: &str = "/mcp/capabilities";
 pub(super) const LIST_TOOLS: &str = "/mcp/list_tools";
 pub(super) const CALL_TOOL: &str = "/mcp/call_tool";
 
+/// Longest idempotency key, in characters, as the tools that start jobs take it.
+pub(super) const KEY_CHARS_MAX: usize = 256;
 /// Longest body of a request, in kilobytes.
 const PAYLOAD_KB_MAX: usize = 4 * 1024;
 
@@ -132,9 +134,13 @@ impl Rest {
         };
         let key = match asked.get("idempotencyKey") {
             None | Some(Value::Null) => None,
-            Some(Value::String(key)) => Some(key.as_str()),
+            // Checked here: a tool that starts no job passes the key over.
+            Some(Value::String(key)) if (1..=KEY_CHARS_MAX).contains(&key.chars().count()) => {
+                Some(key.as_str())
+            }
             Some(_) => {
-                let wrong = "idempotencyKey has to be a text";
+                let wrong =
+                    format!("idempotencyKey has to be a text of 1 to {KEY_CHARS_MAX} characters");
                 return Err(Fault::input("idempotencyKey", wrong).code("value_error"));
             }
         };

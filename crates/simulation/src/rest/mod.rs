@@ -175,7 +175,9 @@ impl Rest {
         confirmed: bool,
     ) -> Result<Value, Fault> {
         if let Some(members) = arguments.as_object_mut() {
-            members.remove("confirm");
+            // What the tool does not know is passed over, as the bridge does. A name that can be read as one that it knows
+            // stays, and is refused by the gate.
+            members.retain(|name, _| name != "confirm" && tool.may_mean(name));
             if tool.critical && confirmed {
                 members.insert("confirm".into(), true.into());
             }

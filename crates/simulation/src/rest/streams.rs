@@ -21,6 +21,7 @@ use super::answer::Answering;
 use super::{Rest, body};
 use crate::fault::{Fault, Kind};
 use crate::jobs::Keeper;
+use crate::percent::decoded;
 use crate::population::{CONTENT_TYPE as COLUMNS, Chunk};
 use crate::results::Columns;
 use crate::tools::{chunk_series, find_chunk, progress};
@@ -42,6 +43,8 @@ const ALIVE: Duration = Duration::from_secs(15);
 const PROGRESS: Duration = Duration::from_millis(250);
 /// Longest id of a result or chunk, in characters.
 pub(super) const ID_CHARS_MAX: usize = 192;
+/// Longest id of a job, in characters, as `get_job_status` takes it.
+pub(super) const JOB_CHARS_MAX: usize = 64;
 
 static DIGEST: HeaderName = HeaderName::from_static("x-content-sha256");
 
@@ -62,7 +65,7 @@ impl Rest {
         request: &Request,
         answering: &Answering,
     ) -> Result<Response, Fault> {
-        let parts: Vec<String> = path.split('/').skip(1).map(body::decoded).collect();
+        let parts: Vec<String> = path.split('/').skip(1).map(decoded).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         match parts.as_slice() {
             ["jobs", job, "events"] => self.events(job, behalf, answering).await,
