@@ -25,6 +25,7 @@ mod log;
 mod logs;
 mod means;
 mod names;
+mod notices;
 mod notify;
 mod pins;
 mod places;

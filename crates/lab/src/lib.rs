@@ -30,6 +30,7 @@ mod report;
 mod run;
 mod standard;
 mod stats;
+mod summary;
 mod telling;
 mod url;
 mod users;

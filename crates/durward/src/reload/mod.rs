@@ -28,13 +28,18 @@ use crate::config::{self, Origin, Settings};
 use crate::flags::ApprovalArgs;
 use crate::limits::LimitArgs;
 use crate::local;
+use crate::notices::Notices;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
 pub use group::Group;
 use watch::Watch;
 
-/// How often the files are looked at, in milliseconds.
+/// How often the files are looked at while they change, or where the kernel gives no notice of changes, in milliseconds.
 const LOOK_MS: u64 = 500;
+/// How long they are looked at so often after a notice, in milliseconds: until every change has come to rest.
+const LINGER_MS: u64 = 6_000;
+/// How often they are looked at without a notice, in milliseconds: not every file system gives one.
+const REST_MS: u64 = 10_000;
 /// Shortest time between two reloads, in milliseconds: a storm of requests becomes a few.
 const GAP_MS_MIN: u64 = 100;
 
@@ -190,6 +195,7 @@ pub struct Reloader {
     requests: mpsc::Receiver<Request>,
     handle: Handle,
     watch: Option<Watch>,
+    notices: Notices,
     start: Instant,
 }
 
@@ -227,6 +233,7 @@ impl Reloader {
             places,
             gate,
             watch,
+            notices: Notices::of(&[]),
             start: Instant::now(),
         };
         reloader.watch_files(config_file, policy_file);
@@ -242,15 +249,16 @@ impl Reloader {
         if let Some(watch) = &mut self.watch {
             let places = &self.places;
             let files = config.into_iter().chain(policy);
-            let files = files.map(|file| places.absolute(&file)).collect();
+            let files: Vec<PathBuf> = files.map(|file| places.absolute(&file)).collect();
+            self.notices = Notices::of_files(files.iter().map(PathBuf::as_path));
             watch.set(files, local::now_ms());
         }
     }
 
     /// Waits for changes and takes them up, until it is dropped.
     pub async fn run(mut self) {
-        let mut look = tokio::time::interval(Duration::from_millis(LOOK_MS));
-        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let linger = Duration::from_millis(LINGER_MS);
+        let mut awake_until = Instant::now() + linger;
         let gap = Duration::from_millis(GAP_MS_MIN);
         loop {
             let mut request = None;
@@ -260,7 +268,12 @@ impl Reloader {
                     Some(Change::Command)
                 }
                 asked = self.hangup.recv() => asked.map(|()| Change::Sighup),
-                _ = look.tick(), if self.watch.is_some() => self.look(),
+                noticed = due(&self.notices, awake_until), if self.watch.is_some() => {
+                    if noticed {
+                        awake_until = Instant::now() + linger;
+                    }
+                    self.look()
+                }
             };
             if let Some(change) = change {
                 let outcome = self.reload(change).await;
@@ -439,6 +452,19 @@ impl Reloader {
         if let Err(error) = self.gate.record(&Record::Config(record)) {
             tracing::error!(target: "reload", reason = error.label(), "{error}");
         }
+    }
+}
+
+/// Waits until the files are to be looked at; gives whether that is because of a notice.
+async fn due(notices: &Notices, awake_until: Instant) -> bool {
+    let pause = |ms| tokio::time::sleep(Duration::from_millis(ms));
+    if !notices.are_given() || Instant::now() < awake_until {
+        pause(LOOK_MS).await;
+        return false;
+    }
+    tokio::select! {
+        () = notices.next() => true,
+        () = pause(REST_MS) => false,
     }
 }
 

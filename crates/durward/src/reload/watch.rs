@@ -1,8 +1,7 @@
 //! Files that are looked at again and again: has one changed, and is its change complete?
 //!
-//! Looking costs a `stat` each; unlike a watch that the kernel keeps, it needs no thread and none of
-//! the few watches that a user may have, and it sees renames, swapped links and network file systems
-//! alike.
+//! Looking costs a `stat` each, and sees renames, swapped links and network file systems alike. When it is worth while to
+//! look, the kernel says ([`crate::notices`]).
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

@@ -8,6 +8,7 @@ mod metrics;
 mod origin;
 mod plan;
 mod ready;
+mod rhythm;
 mod router;
 mod signals;
 mod threads;
@@ -16,13 +17,13 @@ mod words;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use gate::journal::{Component, Config, ConfigEvent, Journal, Level, Record, System, SystemEvent};
 use gate::{Gate, World};
 use mcp::http::Face;
 use net::http::server::{self, Listener};
 use tokio::signal::unix::SignalKind;
+use tokio::sync::Notify;
 
 use crate::config::settings::{SESSION_IDLE_S_MAX, THREADS_MAX};
 use crate::config::values::{self, Listen};
@@ -36,6 +37,7 @@ use crate::flags::{
 use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, SystemClock};
 use crate::names::server_name;
+use crate::notices::Notices;
 use crate::notify;
 use crate::places::Places;
 use crate::providers;
@@ -49,6 +51,7 @@ use faces::Site;
 use guests::Guests;
 use plan::Plan;
 use ready::Loaded;
+use rhythm::{Beat, Rhythm};
 use router::Router;
 use signals::Signals;
 
@@ -64,8 +67,6 @@ Clients reach a server at http://ADDRESS/mcp/NAME. /health and /metrics say how 
 Exit codes: 0 a signal asked for the end; 1 it could not listen; 10 the journal failed;
 16 wrong configuration.";
 
-/// How often the journal gets its time, in milliseconds.
-const TICK_MS: u64 = 250;
 /// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
 const SIGXFSZ: i32 = 25;
 
@@ -289,7 +290,8 @@ fn serve(
             tokio::spawn(reloader.run());
             notify::begin(&settings.approval.notify.value, &of.gate);
         }
-        serving.run(&plan, listener, out).await
+        let keys = Notices::of(&[places.keys()]);
+        serving.run(&plan, listener, keys, out).await
     });
     runtime.shutdown_background();
     let gates = served.inspect_err(|_| {
@@ -429,6 +431,7 @@ struct Serving {
     face: Arc<Face>,
     models: Option<Arc<models::Face>>,
     router: Arc<Router>,
+    rhythm: Arc<Rhythm>,
 }
 
 impl Serving {
@@ -471,13 +474,15 @@ impl Serving {
             simulation: plan.simulation().map(str::to_owned),
             root: plan.root.clone(),
         };
-        let router = Router::new(faces::of(&site), guests)
+        let rhythm = Arc::new(Rhythm::default());
+        let router = Router::new(faces::of(&site), guests, Arc::clone(&rhythm))
             .map_err(|clash| Failure::configuration(clash.to_string()))?;
         Ok(Self {
             gates,
             face,
             models: models.face,
             router: Arc::new(router),
+            rhythm,
         })
     }
 
@@ -498,6 +503,7 @@ impl Serving {
         self,
         plan: &Plan,
         listener: Listener,
+        keys: Notices,
         out: &mut dyn Write,
     ) -> Result<Vec<Arc<Gate>>, Failure> {
         let address = plan.announced(&listener);
@@ -513,12 +519,11 @@ impl Serving {
             let _ = writeln!(out, "  models  {address}/v1");
         }
         let _ = out.flush();
-        let looking_after = {
-            let face = Arc::clone(&self.face);
-            tokio::spawn(async move { face.look_after().await })
-        };
+        let failed = Arc::new(Notify::new());
+        let looking_after = tokio::spawn(self.look_after(keys, Arc::clone(&failed)));
         let signals = Signals::listen()?;
-        let (end, hurry) = (self.asked_to_end(signals.asked(1))?, signals.asked(2));
+        let end = self.asked_to_end(signals.asked(1), failed)?;
+        let hurry = signals.asked(2);
         let (options, router) = (plan.options.clone(), Arc::clone(&self.router));
         let drained = server::serve(listener, options, router, end, hurry);
         let drained = drained.await;
@@ -551,43 +556,67 @@ impl Serving {
         }
     }
 
+    /// Gives keys, faces and the journal their time until it is dropped; tells where the journal has failed. Begins again with
+    /// whatever happens: a request, a record, a change of the keys.
+    fn look_after(
+        &self,
+        keys: Notices,
+        failed: Arc<Notify>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (gates, router) = (self.gates.clone(), Arc::clone(&self.router));
+        let (face, rhythm) = (Arc::clone(&self.face), Arc::clone(&self.rhythm));
+        for gate in &gates {
+            let rhythm = Arc::clone(&rhythm);
+            gate.on_record(move || rhythm.touch());
+        }
+        async move {
+            let mut beat = Beat::new(Arc::clone(&rhythm));
+            let (mut busy, mut ended) = (false, false);
+            loop {
+                let mut next = std::pin::pin!(beat.next(busy));
+                loop {
+                    tokio::select! {
+                        () = &mut next => break,
+                        () = keys.next() => rhythm.touch(),
+                    }
+                }
+                if let Some(gate) = gates.first() {
+                    router.tick(gate);
+                }
+                if !ended {
+                    ended = !kept(&gates);
+                    if ended {
+                        failed.notify_one();
+                    }
+                }
+                // Where there are no notices about the keys, they are looked at all the time.
+                busy = face.look_after()
+                    || !keys.are_given()
+                    || !gates.iter().all(|gate| gate.has_nothing_due());
+            }
+        }
+    }
+
     /// Ready when a signal asks for the end or the journal has failed; from then on every call is
-    /// refused. Gives the journal its time meanwhile.
+    /// refused.
     fn asked_to_end<A: Future<Output = ()> + Send>(
         &self,
         asked: A,
+        failed: Arc<Notify>,
     ) -> Result<impl Future<Output = ()> + Send + use<A>, Failure> {
         // A file-size limit would end the process before it could say why.
         let file_size = signals::listen_to(SignalKind::from_raw(SIGXFSZ))?;
         let (gates, router) = (self.gates.clone(), Arc::clone(&self.router));
         Ok(async move {
             let _file_size = file_size;
-            tokio::pin!(asked);
-            let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
-            loop {
-                tokio::select! {
-                    () = &mut asked => {
-                        tracing::info!(
-                            target: "serve",
-                            "ending: calls under way have 10 s to end; a second signal ends them at once"
-                        );
-                        break;
-                    }
-                    _ = tick.tick() => {
-                        if let Some(gate) = gates.first() {
-                            router.tick(gate);
-                        }
-                        for gate in &gates {
-                            // A journal that fails here fails the gate as well.
-                            if let Err(error) = gate.tick() {
-                                tracing::error!(reason = error.label(), "{error}");
-                            }
-                        }
-                        if gates.iter().any(|gate| gate.has_failed()) {
-                            break;
-                        }
-                    }
+            tokio::select! {
+                () = asked => {
+                    tracing::info!(
+                        target: "serve",
+                        "ending: calls under way have 10 s to end; a second signal ends them at once"
+                    );
                 }
+                () = failed.notified() => {}
             }
             for gate in &gates {
                 gate.drain();
@@ -595,4 +624,15 @@ impl Serving {
             router.quiet();
         })
     }
+}
+
+/// Gives the journal its time; whether it still takes records.
+fn kept(gates: &[Arc<Gate>]) -> bool {
+    for gate in gates {
+        // A journal that fails here fails the gate as well.
+        if let Err(error) = gate.tick() {
+            tracing::error!(reason = error.label(), "{error}");
+        }
+    }
+    !gates.iter().any(|gate| gate.has_failed())
 }

@@ -10,6 +10,7 @@ use toolkit::face::{Clash, Face, Routes, Scope};
 
 use super::guests::Guests;
 use super::origin::Origin;
+use super::rhythm::Rhythm;
 
 /// A face as this server routes to it.
 pub type HttpFace = dyn Face<Request, Response>;
@@ -33,6 +34,7 @@ pub struct Router {
     routes: Routes<Arc<HttpFace>>,
     faces: Vec<Arc<HttpFace>>,
     guests: Guests,
+    rhythm: Arc<Rhythm>,
 }
 
 impl Router {
@@ -40,11 +42,16 @@ impl Router {
     ///
     /// # Errors
     /// As [`table`].
-    pub fn new(faces: Vec<Arc<HttpFace>>, guests: Guests) -> Result<Self, Clash> {
+    pub fn new(
+        faces: Vec<Arc<HttpFace>>,
+        guests: Guests,
+        rhythm: Arc<Rhythm>,
+    ) -> Result<Self, Clash> {
         Ok(Self {
             routes: table(&faces)?,
             faces,
             guests,
+            rhythm,
         })
     }
 
@@ -100,6 +107,7 @@ impl Handler for Router {
     }
 
     async fn handle(&self, request: Request) -> Response {
+        self.rhythm.touch();
         let origin = Origin::of(&request.head);
         let mut response = match &origin {
             Some(origin) if origin.asks_first => plain(StatusCode::NO_CONTENT, ""),

@@ -40,3 +40,40 @@ fn ctrl_c_prints_the_tables_that_are_whole_and_leaves_the_page_alone() {
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "what was there\n");
     std::fs::remove_file(&page).unwrap();
 }
+
+#[test]
+fn what_a_stopped_set_printed_is_compared_and_judged_only_when_forced() {
+    let mut child = Command::new(DURWARD)
+        .args(["lab", "standard", "--quick", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    for _ in 0..2 {
+        said.read_line(&mut String::new()).unwrap();
+    }
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let name = format!("durward-standard-{}.json", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    std::fs::write(&file, &output.stdout).unwrap();
+    let lab = |words: &[&str]| {
+        let output = Command::new(DURWARD).arg("lab").args(words).output();
+        output.unwrap()
+    };
+    let path = file.to_str().unwrap();
+    let compared = lab(&["compare", path, path, "--json"]);
+    let compared: serde_json::Value = serde_json::from_slice(&compared.stdout).unwrap();
+    let arm = compared["rows"][0]["arm"].as_str().unwrap();
+    assert!(arm.starts_with("`tools/call echo`: "), "{arm}");
+    let gate = ["gate", path, "--rule", "p50 <= 100s"];
+    let judged = lab(&gate);
+    assert_eq!(judged.status.code(), Some(1), "{judged:?}");
+    let forced = lab(&[&gate[..], &["--force"]].concat());
+    assert_eq!(forced.status.code(), Some(0), "{forced:?}");
+    std::fs::remove_file(&file).unwrap();
+}

@@ -74,6 +74,7 @@ mod serve_clients;
 mod serve_end;
 mod serve_headers;
 mod serve_http;
+mod serve_idle;
 mod serve_keys;
 mod serve_places;
 mod serve_questions;

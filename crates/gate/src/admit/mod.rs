@@ -292,6 +292,17 @@ impl Gate {
         self.recorder.tick()
     }
 
+    /// From now on `hear` is called when a record is written and nobody has ticked since, as [`Journal::on_append`] says.
+    pub fn on_record(&self, hear: impl Fn() + Send + Sync + 'static) {
+        self.recorder.journal.on_append(hear);
+    }
+
+    /// Whether nothing waits for the next [`Gate::tick`]: no question to a person, and no count of refusals.
+    #[must_use]
+    pub fn has_nothing_due(&self) -> bool {
+        self.approvals.waiting() == 0 && self.turned_away.is_empty()
+    }
+
     /// Whether the journal has failed: nothing passes any more.
     #[must_use]
     pub fn has_failed(&self) -> bool {

@@ -82,6 +82,11 @@ impl TurnedAway {
         self.take(|tally| tally.is_over(now_ns))
     }
 
+    /// Whether nothing is counted.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// Takes every count.
     pub fn all(&self) -> Vec<Tally> {
         self.take(|_| true)

@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use state::directory::Waiting;
 use state::{DirectoryLock, Log as _, directory};
@@ -56,6 +57,7 @@ pub struct Journal {
     rotation: Mutex<Names>,
     keeper: Option<Arc<Keeper>>,
     courier: Option<Courier>,
+    appends: Appends,
 }
 
 #[derive(Clone)]
@@ -63,6 +65,22 @@ enum Slot {
     Open(Arc<Segment>),
     Closed,
     Failed(Arc<str>),
+}
+
+/// Who hears of appended records.
+#[derive(Default)]
+struct Appends {
+    told: AtomicBool,
+    hear: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Appends {
+    fn tell(&self) {
+        let is_told = self.told.load(Ordering::Acquire) || self.told.swap(true, Ordering::AcqRel);
+        if let (false, Some(hear)) = (is_told, self.hear.get()) {
+            hear();
+        }
+    }
 }
 
 /// Names for coming segments, drawn from one secret seed.
@@ -154,6 +172,7 @@ impl Journal {
             instance,
             slot: RwLock::new(Slot::Open(Arc::new(segment))),
             rotation: Mutex::new(names),
+            appends: Appends::default(),
             keeper,
             courier: courier.transpose()?,
         })
@@ -195,6 +214,7 @@ impl Journal {
             let segment = self.segment()?;
             match segment.append(&self.keys, now_ms, (body, &hash), weight) {
                 Ok(sequence) => {
+                    self.appends.tell();
                     return Ok(Appended {
                         sequence,
                         segment: segment.id,
@@ -209,6 +229,13 @@ impl Journal {
         })
     }
 
+    /// From now on `hear` is called when a record is appended, once until the next [`Journal::tick`]: whoever does not tick all
+    /// the time begins again. The first to ask for it is heard.
+    pub fn on_append(&self, hear: impl Fn() + Send + Sync + 'static) {
+        // A second one would want the same.
+        let _ = self.appends.hear.set(Box::new(hear));
+    }
+
     /// The keyed digest of contents that must not be written.
     #[must_use]
     pub fn digest(&self, bytes: &[u8]) -> Digest {
@@ -221,6 +248,7 @@ impl Journal {
     /// # Errors
     /// Any [`JournalError`]: the journal is over.
     pub fn tick(&self, now_ms: i64) -> Result<(), JournalError> {
+        self.appends.told.store(false, Ordering::Release);
         let segment = self.segment()?;
         match segment.checkpoint(&self.keys, now_ms, false) {
             // Another thread is opening the next segment, which looks for itself.

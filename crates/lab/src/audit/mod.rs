@@ -12,7 +12,9 @@ mod source;
 pub use args::AuditArgs;
 
 use crate::error::LabError;
-use crate::stats::{Sorted, mean, percentile::samples_min};
+use crate::judge::{ArmQuantities, Measured, Measurement, Metric, Quantity};
+use crate::stats::{Interval, Sorted, mean, percentile::samples_min};
+use crate::summary::{Document, Summarised, Summary};
 use record::Call;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -60,6 +62,48 @@ struct Row {
     max_ms: Option<f64>,
     /// Why median or p95 are missing, by name.
     missing: BTreeMap<&'static str, String>,
+    /// The same for rules, in microseconds.
+    #[serde(skip)]
+    quantities: Vec<Measured>,
+}
+
+/// Confidence of the intervals that rules are held against.
+const CONFIDENCE: f64 = 0.95;
+
+/// Percentiles with their intervals, in microseconds.
+fn quantities(sorted: &Sorted) -> Vec<Measured> {
+    let us = |ms: Interval| Interval {
+        point: ms.point * 1e3,
+        ci_low: ms.ci_low.map(|low| low * 1e3),
+        ci_high: ms.ci_high.map(|high| high * 1e3),
+        n: ms.n,
+    };
+    [(Metric::P50, 0.5), (Metric::P95, 0.95), (Metric::P99, 0.99)]
+        .map(|(metric, q)| Measured {
+            metric,
+            quantity: match sorted.interval(q, CONFIDENCE) {
+                Ok(interval) => Quantity::Run(us(interval)),
+                Err(why) => Quantity::Missing(why),
+            },
+        })
+        .into()
+}
+
+impl Summarised for Latencies {
+    fn summary(&self) -> Summary {
+        let groups = self.groups.iter().chain(&self.jobs);
+        let arms = groups.flat_map(|group| {
+            group.rows.iter().map(|row| ArmQuantities {
+                name: format!("{}: {}", group.name, row.metric),
+                quantities: row.quantities.clone(),
+            })
+        });
+        let measurement = Measurement {
+            confidence: CONFIDENCE,
+            arms: arms.collect(),
+        };
+        Summary::of("audit-latency", [], measurement)
+    }
 }
 
 impl Row {
@@ -87,6 +131,7 @@ impl Row {
             mean_ms: ends.map(|_| average),
             min_ms: ends.map(|(min, _)| min),
             max_ms: ends.map(|(_, max)| max),
+            quantities: quantities(&sorted),
             missing,
         }
     }
@@ -123,7 +168,7 @@ pub(crate) fn run(args: &AuditArgs, out: &mut dyn Write) -> Result<u8, LabError>
         return Err(LabError::path(&args.file, nothing(excluded)));
     }
     if let Some(file) = &args.output {
-        crate::run::write_document(file, &latencies)?;
+        crate::run::write_document(file, &Document::of(&latencies))?;
     }
     let written = if args.json {
         report::json(&latencies, out)

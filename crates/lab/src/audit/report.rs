@@ -1,12 +1,12 @@
 //! The latencies of a log for people, and as one JSON document.
 
 use super::{Group, Latencies};
+use crate::summary::Document;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 pub(super) fn json(latencies: &Latencies, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, latencies)?;
-    writeln!(out)
+    Document::of(latencies).print(out)
 }
 
 pub(super) fn text(latencies: &Latencies, out: &mut dyn Write) -> io::Result<()> {

@@ -1,7 +1,5 @@
 //! Two stored measurements: side by side, and held against rules.
 
-mod stored;
-
 use crate::Context;
 use crate::error::LabError;
 use crate::judge::{
@@ -9,11 +7,11 @@ use crate::judge::{
 };
 use crate::stats::Interval;
 use crate::stats::gate::Verdict;
+use crate::summary::Summary;
 use crate::telling::plain;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use stored::Stored;
 
 /// Exit code for no verdict, where that is to fail.
 const EXIT_INCONCLUSIVE: u8 = 98;
@@ -21,7 +19,7 @@ const EXIT_INCONCLUSIVE: u8 = 98;
 /// Put two stored measurements side by side.
 #[derive(Debug, clap::Args)]
 pub struct CompareArgs {
-    /// The earlier measurement: a run directory, or what `overhead --json` printed [default: $MCP_BENCHMARK_BASELINE]
+    /// The earlier measurement: a run directory, or what a command of the lab printed with --json [default: $MCP_BENCHMARK_BASELINE]
     base: Option<PathBuf>,
     /// The later one [default: $MCP_BENCHMARK_RESULT]
     new: Option<PathBuf>,
@@ -144,14 +142,14 @@ pub(crate) fn run(
         "BASE",
     )?;
     let new = named(args.new.as_ref(), context.benchmark_result.as_ref(), "NEW")?;
-    let (base, new) = (Stored::read(&base)?, Stored::read(&new)?);
+    let (base, new) = (Summary::read(&base)?, Summary::read(&new)?);
     base.must_match(&new, args.force)?;
     let mut rows = Vec::new();
-    for arm in base.measurement().arms() {
+    for arm in base.measurement.arms() {
         for metric in Metric::ALL {
             let (Some(before), Some(after)) = (
-                base.measurement().quantity(arm, metric),
-                new.measurement().quantity(arm, metric),
+                base.measurement.quantity(arm, metric),
+                new.measurement.quantity(arm, metric),
             ) else {
                 continue;
             };
@@ -159,7 +157,7 @@ pub(crate) fn run(
                 arm,
                 metric,
                 [before, after],
-                base.measurement().confidence,
+                base.measurement.confidence,
             ));
         }
     }
@@ -197,12 +195,12 @@ pub(crate) fn gate(
     out: &mut dyn Write,
 ) -> Result<u8, LabError> {
     let place = named(args.new.as_ref(), context.benchmark_result.as_ref(), "NEW")?;
-    let new = Stored::read(&place)?;
+    let new = Summary::read(&place)?;
     let baseline = args
         .baseline
         .as_ref()
         .or(context.benchmark_baseline.as_ref());
-    let base = baseline.map(|path| Stored::read(path)).transpose()?;
+    let base = baseline.map(|path| Summary::read(path)).transpose()?;
     new.must_not_be_limited(args.force)?;
     new.must_be_whole(args.force)?;
     if let Some(base) = &base {
@@ -221,8 +219,8 @@ pub(crate) fn gate(
             judged.push(judge(
                 rule,
                 arm,
-                base.as_ref().map(Stored::measurement),
-                new.measurement(),
+                base.as_ref().map(|base| &base.measurement),
+                &new.measurement,
             )?);
         }
     }
@@ -241,8 +239,8 @@ pub(crate) fn gate(
 }
 
 /// The arms that were named, or all but the first; never none, for then nothing would be judged.
-fn arms_to_judge(named: &[String], new: &Stored) -> Result<Vec<String>, LabError> {
-    let known: Vec<&str> = new.measurement().arms().collect();
+fn arms_to_judge(named: &[String], new: &Summary) -> Result<Vec<String>, LabError> {
+    let known: Vec<&str> = new.measurement.arms().collect();
     if let Some(stranger) = named.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(LabError::Usage(format!(
             "the judged measurement has no arm {stranger}; it has {}",

@@ -4,7 +4,7 @@ mod quantity;
 mod rule;
 mod verdict;
 
-pub(crate) use quantity::{ArmQuantities, Measurement, Quantity};
+pub(crate) use quantity::{ArmQuantities, Measured, Measurement, Quantity};
 pub(crate) use rule::{Metric, Rule, parse};
 pub(crate) use verdict::{Judged, Judgement};
 

@@ -1,25 +1,37 @@
 //! What is known of a measurement's quantities, as far as rules need it.
 
+use serde::{Deserialize, Serialize};
+
 use super::rule::Metric;
 use crate::stats::Interval;
 use crate::stats::gate::Change;
 
 /// The quantities of every arm of a measurement.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Measurement {
     pub(crate) confidence: f64,
     /// The baseline first.
     pub(crate) arms: Vec<ArmQuantities>,
 }
 
-#[derive(Debug)]
+/// The quantities of one arm.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ArmQuantities {
     pub(crate) name: String,
-    pub(crate) quantities: Vec<(Metric, Quantity)>,
+    pub(crate) quantities: Vec<Measured>,
 }
 
-/// What is known of a quantity.
-#[derive(Debug, Clone)]
+/// One quantity by its name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    pub(crate) metric: Metric,
+    #[serde(flatten)]
+    pub(crate) quantity: Quantity,
+}
+
+/// What is known of a quantity: times in microseconds, rates as shares.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Quantity {
     /// One value per launch.
     Launches(Vec<f64>),
@@ -40,8 +52,8 @@ impl Measurement {
         let found = self.arms.iter().find(|known| known.name == arm)?;
         let mut quantities = found.quantities.iter();
         quantities
-            .find(|(known, _)| *known == metric)
-            .map(|(_, q)| q)
+            .find(|known| known.metric == metric)
+            .map(|known| &known.quantity)
     }
 }
 

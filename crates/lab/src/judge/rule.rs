@@ -5,26 +5,40 @@ use crate::stats::gate::Verdict;
 use std::fmt;
 
 /// A quantity that a measurement may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Metric {
+    #[serde(rename = "p50")]
     P50,
+    #[serde(rename = "p90")]
     P90,
+    #[serde(rename = "p95")]
     P95,
+    #[serde(rename = "p99")]
     P99,
+    #[serde(rename = "mean")]
     Mean,
     /// The median of paired differences with the baseline arm.
+    #[serde(rename = "overhead")]
     Overhead,
     /// What no stage of an arm's journal explains, percentiles of calls.
+    #[serde(rename = "unexplained.p50")]
     UnexplainedP50,
+    #[serde(rename = "unexplained.p95")]
     UnexplainedP95,
     /// Percentiles from the moment a call was due.
+    #[serde(rename = "response.p50")]
     ResponseP50,
+    #[serde(rename = "response.p95")]
     ResponseP95,
+    #[serde(rename = "response.p99")]
     ResponseP99,
     /// Percentiles to the first part of a streamed answer.
+    #[serde(rename = "ttft.p50")]
     TtftP50,
+    #[serde(rename = "ttft.p95")]
     TtftP95,
     /// The share of calls that failed.
+    #[serde(rename = "error_rate")]
     ErrorRate,
 }
 

@@ -2,8 +2,11 @@
 
 use super::summary::{Load, PhaseFigures, Times};
 use crate::error::LabError;
-use crate::judge::{ArmQuantities, Judged, Judgement, Measurement, Metric, Quantity, Rule, judge};
+use crate::judge::{
+    ArmQuantities, Judged, Judgement, Measured, Measurement, Metric, Quantity, Rule, judge,
+};
 use crate::stats::Interval;
+use crate::summary::{Summarised, Summary};
 
 impl Load {
     /// The quantities of every phase, as arms.
@@ -31,13 +34,40 @@ impl Load {
     }
 }
 
+impl Summarised for Load {
+    fn summary(&self) -> Summary {
+        let shape = |phase: &PhaseFigures| {
+            format!(
+                "{} {} {:?} {}",
+                phase.name, phase.model, phase.rate, phase.workers
+            )
+        };
+        let shapes: Vec<String> = self.phases.iter().map(shape).collect();
+        let likeness = [
+            ("build", self.build.clone()),
+            ("operation", self.operation.clone()),
+            ("phases", shapes.join(", ")),
+            ("processor", self.host.processor.clone()),
+            ("cores", self.host.cores.to_string()),
+        ];
+        Summary {
+            limited: self.generator.reasons.first().cloned(),
+            torn: self.aborted.then(|| "it was stopped".to_owned()),
+            ..Summary::of("load", likeness, self.measurement())
+        }
+    }
+}
+
 fn quantities(phase: &PhaseFigures) -> ArmQuantities {
     let mut quantities = Vec::new();
     let mut add = |of: &Times, named: &[(Metric, &str, Option<Interval>)]| {
         for (metric, name, interval) in named {
             let why = || of.missing.get(*name).cloned().unwrap_or_default();
             let found = interval.map_or_else(|| Quantity::Missing(why()), Quantity::Run);
-            quantities.push((*metric, found));
+            quantities.push(Measured {
+                metric: *metric,
+                quantity: found,
+            });
         }
     };
     let (service, response) = (&phase.service, &phase.response);
@@ -67,9 +97,15 @@ fn quantities(phase: &PhaseFigures) -> ArmQuantities {
                 (Metric::TtftP95, "p95", ttft.p95_us),
             ],
         ),
-        None => quantities.extend([Metric::TtftP50, Metric::TtftP95].map(|m| (m, none()))),
+        None => quantities.extend([Metric::TtftP50, Metric::TtftP95].map(|metric| Measured {
+            metric,
+            quantity: none(),
+        })),
     }
-    quantities.push((Metric::ErrorRate, Quantity::Run(phase.error_rate)));
+    quantities.push(Measured {
+        metric: Metric::ErrorRate,
+        quantity: Quantity::Run(phase.error_rate),
+    });
     ArmQuantities {
         name: phase.name.clone(),
         quantities,

@@ -6,8 +6,7 @@ use crate::stats::Interval;
 use std::io::{self, Write};
 
 pub(super) fn json(load: &Load, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, load)?;
-    writeln!(out)
+    crate::summary::Document::of(load).print(out)
 }
 
 pub(super) fn text(load: &Load, out: &mut dyn Write) -> io::Result<()> {

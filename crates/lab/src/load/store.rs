@@ -6,6 +6,7 @@ use super::summary::Load;
 use super::worker::Done;
 use crate::error::LabError;
 use crate::run::{Manifest, OpRecord, OpsWriter, Recorded, RunDirectory, Status};
+use crate::summary::Document;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub(super) fn write(
     }
     histograms(run, plan, &load.operation, driven, started_ms)?;
     // The summary comes last: a directory that has one is whole.
-    run.document("summary.json", load)
+    run.document("summary.json", &Document::of(load))
 }
 
 fn phase_name(plan: &Plan, phase: u32) -> &str {

@@ -14,12 +14,13 @@ mod monitor;
 mod report;
 mod stages;
 mod store;
+mod summary;
 mod usage;
 
 #[cfg(test)]
 mod proofs;
 
-pub(crate) use analysis::{Analysis, ArmFigures, Comparison, FORMAT, LaunchFigures};
+pub(crate) use analysis::{Analysis, ArmFigures, Comparison, FORMAT};
 use args::BARE_BRIDGE;
 pub use args::OverheadArgs;
 use measure::Measured;

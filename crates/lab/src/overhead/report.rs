@@ -5,8 +5,7 @@ use crate::stats::Interval;
 use std::io::{self, Write};
 
 pub(super) fn json(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, analysis)?;
-    writeln!(out)
+    crate::summary::Document::of(analysis).print(out)
 }
 
 pub(crate) fn text(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {

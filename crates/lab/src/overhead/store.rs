@@ -5,6 +5,7 @@ use super::Analysis;
 use super::measure::{Launch, Measured, Plan};
 use crate::error::LabError;
 use crate::run::{Manifest, OpRecord, OpsWriter, Recorded, RunDirectory, Status};
+use crate::summary::Document;
 use std::time::Duration;
 
 /// The run directory of a measurement under way.
@@ -82,7 +83,7 @@ impl Store {
         self.run.document("manifest.json", &self.manifest)?;
         self.calls.finish()?;
         histograms(&self.run, plan, measured, self.started_ms)?;
-        self.run.document("summary.json", analysis)?;
+        self.run.document("summary.json", &Document::of(analysis))?;
         Ok(self.run)
     }
 }

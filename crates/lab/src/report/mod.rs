@@ -10,6 +10,7 @@ mod overhead;
 mod page;
 mod resources;
 mod style;
+mod summary;
 mod svg;
 
 use crate::error::LabError;
@@ -26,7 +27,7 @@ output for a document by itself. JUnit holds the verdicts of `lab gate` where th
 
 Exit codes: 0 written; 1 the measurement cannot be read; 2 wrong usage.")]
 pub struct ReportArgs {
-    /// A run directory, or what `overhead --json` printed
+    /// A run directory, or what a command of the lab printed with --json
     run: PathBuf,
     /// The kind of page
     #[arg(long, value_enum, default_value_t = Format::Md)]
@@ -81,8 +82,13 @@ pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<u8, LabError
 
 /// The page of whatever lies there.
 fn read(path: &Path) -> Result<Page, LabError> {
-    match format_of(&summary_file(path)?)?.as_str() {
-        crate::load::FORMAT => load::read(path),
-        _ => overhead::read(path),
+    let format = format_of(&summary_file(path)?)?;
+    let kind = |known: &str| known.split('/').next() == format.split('/').next();
+    if kind(crate::load::FORMAT) {
+        load::read(path)
+    } else if kind(crate::overhead::FORMAT) {
+        overhead::read(path)
+    } else {
+        summary::read(path)
     }
 }

@@ -13,7 +13,7 @@ mod resources;
 pub(crate) use histogram::Recorded;
 pub(crate) use manifest::{Manifest, build};
 pub(crate) use ops::{OpRecord, OpsWriter, Status};
-pub(crate) use read::{document_of, format_of, operations, samples, summary_file};
+pub(crate) use read::{document_of, format_of, operations, parsed, samples, summary_file};
 pub(crate) use resources::{Sample, Sampler};
 
 use crate::error::LabError;

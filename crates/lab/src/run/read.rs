@@ -48,6 +48,11 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>, LabError> {
     Ok(bytes)
 }
 
+/// A document, as far as it can be read as this.
+pub(crate) fn parsed<T: DeserializeOwned>(file: &Path) -> Result<T, LabError> {
+    serde_json::from_slice(&bytes_of(file)?).map_err(|error| unread(file, &error))
+}
+
 /// The format that a document says it has.
 pub(crate) fn format_of(file: &Path) -> Result<String, LabError> {
     #[derive(Deserialize)]

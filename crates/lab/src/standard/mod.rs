@@ -18,11 +18,12 @@ mod web;
 use crate::driver::Protocol;
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
-use crate::judge::EXIT_REGRESSED;
+use crate::judge::{EXIT_REGRESSED, Measurement};
 use crate::overhead::{self, Analysis, Monitor, Plan};
 use crate::profile::{Calls, Way};
 use crate::progress::{Kind, Progress};
 use crate::run::write_whole;
+use crate::summary::{Document, Summarised, Summary};
 use crate::{Context, host, profile};
 use earlier::Headline;
 use idle::Idle;
@@ -291,6 +292,52 @@ fn measure(
     })
 }
 
+/// The arms of all comparisons, each behind the title of its own.
+fn summary(groups: &[Group], web: &Web, quick: bool) -> Summary {
+    let titled = groups.iter().map(|group| (group.title, &group.analysis));
+    let web = web
+        .groups
+        .iter()
+        .map(|group| (group.hop.title(), &group.analysis));
+    let all: Vec<_> = titled.chain(web).collect();
+    let first = all.first().map(|(_, analysis)| analysis);
+    let likeness = [
+        ("quick", quick.to_string()),
+        ("build", first.map_or_else(String::new, |a| a.build.clone())),
+        (
+            "processor",
+            first.map_or_else(String::new, |a| a.host.processor.clone()),
+        ),
+        (
+            "cores",
+            first.map_or_else(String::new, |a| a.host.cores.to_string()),
+        ),
+    ];
+    let arms = all
+        .iter()
+        .flat_map(|(title, analysis)| analysis.measurement(&format!("{title}: ")).arms);
+    let measurement = Measurement {
+        confidence: first.map_or(0.95, |a| a.confidence),
+        arms: arms.collect(),
+    };
+    Summary::of("standard", likeness, measurement)
+}
+
+impl Summarised for Standard {
+    fn summary(&self) -> Summary {
+        summary(&self.groups, &self.web, self.quick)
+    }
+}
+
+impl Summarised for Torn<'_> {
+    fn summary(&self) -> Summary {
+        Summary {
+            torn: Some(self.error.clone()),
+            ..summary(self.groups, self.web, self.quick)
+        }
+    }
+}
+
 impl Torn<'_> {
     /// Tells what there was; a page that was written before stays as it is.
     fn tell(
@@ -306,9 +353,7 @@ impl Torn<'_> {
         // Whoever closed standard error does not want to know.
         let _ = writeln!(err, "error: {}{kept}", self.error);
         let written = if args.json {
-            serde_json::to_writer_pretty(&mut *out, self)
-                .map_err(std::io::Error::from)
-                .and_then(|()| writeln!(out))
+            Document::of(self).print(out)
         } else {
             let web = self.web.groups.iter();
             let titled = self
@@ -381,9 +426,7 @@ fn finish(args: &StandardArgs, standard: &Standard, out: &mut dyn Write) -> Resu
         write_whole(file, tables.as_bytes())?;
     }
     let written = if args.json {
-        serde_json::to_writer_pretty(&mut *out, standard)
-            .map_err(std::io::Error::from)
-            .and_then(|()| writeln!(out))
+        Document::of(standard).print(out)
     } else {
         out.write_all(tables.as_bytes())
     };

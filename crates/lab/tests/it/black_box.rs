@@ -312,13 +312,16 @@ fn what_cannot_be_compared_says_so() {
         place.join(name)
     };
     let half = write("half.json", &text[..text.len() / 2]);
-    let future = write("future.json", &text.replace("overhead/1", "overhead/9"));
-    let other = write("other.json", &text.replace("\"runs\": 80", "\"runs\": 81"));
+    let future = write("future.json", &text.replace("summary/1", "summary/9"));
+    let other = write(
+        "other.json",
+        &text.replace("80 calls after", "81 calls after"),
+    );
     refused(&lab(&["compare", &good, &half]), 1, "no whole document");
     refused(
         &lab(&["compare", &good, &future]),
         1,
-        "durward-lab-overhead/9",
+        "durward-lab-summary/9",
     );
     refused(&lab(&["compare", &good, &other]), 1, "differ in calls");
     refused(

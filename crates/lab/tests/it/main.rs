@@ -15,5 +15,6 @@ mod load_honest;
 mod load_http;
 mod over_http;
 mod profiles;
+mod summaries;
 mod support;
 mod torn_runs;

@@ -89,6 +89,12 @@ impl Lot {
         });
     }
 
+    /// Whether no call is parked.
+    pub fn is_empty(&self) -> bool {
+        let parked = self.parked.lock();
+        parked.unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Refuses all of them.
     pub fn decline_all(&self, reason: Reason) {
         self.decline(reason, |_| true);

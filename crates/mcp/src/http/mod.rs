@@ -19,8 +19,8 @@ mod streams;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
-use std::time::Duration;
 
 use ::http::Method;
 pub use gate::Caller;
@@ -98,6 +98,8 @@ pub struct Face {
     no_session: Arc<str>,
     /// Streams that would last for ever are to end.
     quiet: watch::Sender<bool>,
+    /// When streams were last kept alive, by the gate's clock.
+    kept_alive_ns: AtomicU64,
 }
 
 impl Face {
@@ -115,6 +117,7 @@ impl Face {
             .map(|server| (server.name.clone(), Arc::new(Server::new(server, ""))))
             .collect();
         Self {
+            kept_alive_ns: AtomicU64::new(gate.mono_ns()),
             gate,
             options,
             servers: RwLock::new(servers),
@@ -251,36 +254,32 @@ impl Face {
             .add(noted);
     }
 
-    /// Looks after sessions, processes and notes; never ends.
-    pub async fn look_after(&self) {
-        const TICK_MS: u64 = 500;
-        let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut kept_alive_ns = self.gate.mono_ns();
-        loop {
-            tick.tick().await;
-            self.flush_notes();
-            let now_ns = self.gate.mono_ns();
-            self.lot.sweep(now_ns);
-            for session in self.sessions.all() {
-                session.tell_of_changed_lists();
-            }
-            for session in self
-                .sessions
-                .forgotten(now_ns, self.options.session_idle_ms_max)
-            {
-                self.end(&session, EndReason::Timeout);
-            }
-            for server in self.all_servers() {
-                server.pool.sweep(self.options.server_idle_ms_max);
-            }
-            if now_ns.saturating_sub(kept_alive_ns)
-                >= self.options.keep_alive_ms.saturating_mul(1_000_000)
-            {
-                kept_alive_ns = now_ns;
-                self.sessions.keep_alive();
-            }
+    /// Looks after sessions, processes and notes. To be called a few times a second while there is something to look after,
+    /// which it gives.
+    pub fn look_after(&self) -> bool {
+        self.flush_notes();
+        let now_ns = self.gate.mono_ns();
+        self.lot.sweep(now_ns);
+        for session in self.sessions.all() {
+            session.tell_of_changed_lists();
         }
+        let forgotten = self
+            .sessions
+            .forgotten(now_ns, self.options.session_idle_ms_max);
+        for session in forgotten {
+            self.end(&session, EndReason::Timeout);
+        }
+        let mut is_busy = false;
+        for server in self.all_servers() {
+            is_busy |= server.pool.sweep(self.options.server_idle_ms_max);
+        }
+        let kept_alive_ns = self.kept_alive_ns.load(Ordering::Relaxed);
+        let keep_alive_ns = self.options.keep_alive_ms.saturating_mul(1_000_000);
+        if now_ns.saturating_sub(kept_alive_ns) >= keep_alive_ns {
+            self.kept_alive_ns.store(now_ns, Ordering::Relaxed);
+            self.sessions.keep_alive();
+        }
+        is_busy || self.sessions.count() > 0 || !self.lot.is_empty()
     }
 
     fn flush_notes(&self) {

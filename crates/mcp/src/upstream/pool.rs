@@ -234,8 +234,9 @@ impl Pool {
         }
     }
 
-    /// Ends shared processes and sessions that nobody has used for so long.
-    pub fn sweep(&self, idle_ms_max: u64) {
+    /// Ends shared processes and sessions that nobody has used for so long; gives whether a call is under way.
+    pub fn sweep(&self, idle_ms_max: u64) -> bool {
+        let mut is_busy = false;
         let now_ns = self.gate.mono_ns();
         let idle_ns = idle_ms_max.saturating_mul(1_000_000);
         if let Means::Http(upstream) = &self.means {
@@ -249,6 +250,7 @@ impl Pool {
                 link.look_after();
             }
             let busy = link.is_some_and(|link| !link.is_idle());
+            is_busy |= busy;
             if key.session.is_some() || busy || now_ns.saturating_sub(used_ns) < idle_ns {
                 return true;
             }
@@ -260,6 +262,7 @@ impl Pool {
             // A Legacy slot remembers how its clients opened it.
             !key.modern
         });
+        is_busy
     }
 
     /// Cancels all that is under way.

@@ -59,7 +59,7 @@ pub trait Face<Q, S>: Send + Sync {
         let _ = caller;
     }
 
-    /// Time has passed: what is too old goes. Called a few times a second.
+    /// Time has passed: what is too old goes. Called a few times a second, and now and then while nothing happens.
     fn tick(&self) {}
 
     /// The end is near: nothing new is begun, what is under way may end.
