@@ -50,9 +50,10 @@ pub fn call(frame: &Ambiguous) -> Option<(String, Vec<String>)> {
 
 /// The paths that a tool opens of its arguments.
 fn opened(arguments: &Value) -> Vec<String> {
-    let list = arguments["paths"].as_array().into_iter().flatten();
-    let single = [&arguments["path"], &arguments["below"]["path"]];
-    let all = single.into_iter().chain(list).filter_map(Value::as_str);
+    let at = |place| arguments.pointer(place);
+    let list = at("/paths").and_then(Value::as_array).into_iter().flatten();
+    let single = [at("/path"), at("/below/path")].into_iter().flatten();
+    let all = single.chain(list).filter_map(Value::as_str);
     all.map(led).collect()
 }
 
