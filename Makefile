@@ -16,7 +16,7 @@ PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy
 HTTP_PEERS = $(if $(wildcard $(MCP_PROXY)),--http-peer "mcp-proxy:mock/=http://127.0.0.1:{port}/ -- scripts/peers/mcp_proxy $(MCP_PROXY) {port}")
 
-.PHONY: help demo test check conformance soak bench bench-with-peers bench-check benchmark gate-selftest fuzz differential
+.PHONY: help demo test check conformance soak bench bench-with-peers bench-check benchmark benchmark-report fetch-bench-data openapi-check gate-selftest fuzz differential
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -65,9 +65,22 @@ bench-check: ## measure, and hold every budget of the design against it; fails w
 	cargo build --profile dist --package durward
 	$(TARGET)/dist/durward lab standard --check $(PEERS) $(HTTP_PEERS)
 
-benchmark: ## measure the simulation server over HTTP (SCENARIO=smoke, baseline, stress or extreme); artefacts in var/benchmarks
+benchmark: ## measure the simulation server over HTTP (SCENARIO=smoke, baseline, stress or extreme; BENCH_PROFILE=1 with a flame graph)
 	cargo build --release --package durward
-	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke) --markdown reports/perf/latest.md
+	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke) $(if $(filter 1,$(BENCH_PROFILE)),--profile)
+	scripts/bench_report.py
+
+benchmark-report: ## a page of the artefacts in var/benchmarks: reports/perf/latest.md
+	scripts/bench_report.py
+
+fetch-bench-data: ## make the models of 0.1 to 25 MB in var/models/standard, and hold their curves against the exact ones
+	scripts/bench_models.py make
+	cargo build --release --package durward
+	scripts/bench_models.py verify --durward $(TARGET)/release/durward
+
+openapi-check: ## generated requests to every path of the OpenAPI document, 500 for each operation
+	scripts/setup-tests
+	SCHEMATHESIS_EXAMPLES=500 cargo test --release --package durward --test it simulation::openapi:: -- --nocapture
 
 gate-selftest: ## the gate passes the same build and fails one that is 20 % slower
 	cargo build --release --package durward

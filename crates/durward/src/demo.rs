@@ -1,6 +1,8 @@
 //! `durward demo`: a guided tour. Real processes, real frames, a real journal, in a temporary
 //! directory that is removed at the end.
 
+mod simulation;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -155,6 +157,7 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     drop_client(client)?;
     verify(&state, own, out)?;
     built_in(&stage.0, own, out)?;
+    simulation::show(9, &stage.0, own, out)?;
     measure(&stage.0, own, out)
 }
 
@@ -187,11 +190,14 @@ fn runtime(stage: &Path) -> PathBuf {
     stage.join("runtime")
 }
 
+/// The stage, and the folder on it that has an instance's state.
+type Place<'p> = (&'p Path, &'p str);
+
 /// A second process, as a person at another terminal would use it.
-fn approvals(stage: &Path, own: &Path, words: &[&str]) -> Result<String, Stop> {
+fn approvals((stage, state): Place<'_>, own: &Path, words: &[&str]) -> Result<String, Stop> {
     let output = std::process::Command::new(own)
         .args(["--no-config", "--state-dir"])
-        .arg(stage.join("state"))
+        .arg(stage.join(state))
         .arg("approvals")
         .args(words)
         .env("XDG_RUNTIME_DIR", runtime(stage))
@@ -217,26 +223,7 @@ fn approve(
     )?;
     let write = json!({ "name": "write_file", "arguments": { "path": notes, "content": "remember the bread" } });
     let id = client.send_request("tools/call", write)?;
-    let deadline = Instant::now() + ASK_WAIT;
-    let question = loop {
-        let listed = approvals(stage, own, &["list", "--json"])?;
-        if let Ok(question) = serde_json::from_str::<Value>(&listed) {
-            break question;
-        }
-        if Instant::now() >= deadline {
-            return Err(Stop::Unexpected("nobody was asked".into()));
-        }
-    };
-    writeln!(out, "   in another terminal: durward approvals list")?;
-    for line in approvals(stage, own, &["list"])?.lines() {
-        writeln!(out, "   | {line}")?;
-    }
-    let name = text_at(&question, "/id").unwrap_or_default();
-    writeln!(out, "   in another terminal: durward approvals once {name}")?;
-    for line in approvals(stage, own, &["once", name])?.lines() {
-        writeln!(out, "   | {line}")?;
-    }
-    let reply = client.response(&id)?;
+    let reply = answered(client, &id, (stage, "state"), own, out)?;
     let said = text_at(reply.result()?, "/content/0/text").unwrap_or_default();
     writeln!(
         out,
@@ -247,6 +234,36 @@ fn approve(
         return Err(Stop::Unexpected(what.into()));
     }
     Ok(())
+}
+
+/// Shows the question that a call waits for, answers it with a yes, and gives the call's reply.
+fn answered(
+    client: &mut Client,
+    id: &str,
+    place: Place<'_>,
+    own: &Path,
+    out: &mut dyn Write,
+) -> Result<Reply, Stop> {
+    let deadline = Instant::now() + ASK_WAIT;
+    let question = loop {
+        let listed = approvals(place, own, &["list", "--json"])?;
+        if let Ok(question) = serde_json::from_str::<Value>(&listed) {
+            break question;
+        }
+        if Instant::now() >= deadline {
+            return Err(Stop::Unexpected("nobody was asked".into()));
+        }
+    };
+    writeln!(out, "   in another terminal: durward approvals list")?;
+    for line in approvals(place, own, &["list"])?.lines() {
+        writeln!(out, "   | {line}")?;
+    }
+    let name = text_at(&question, "/id").unwrap_or_default();
+    writeln!(out, "   in another terminal: durward approvals once {name}")?;
+    for line in approvals(place, own, &["once", name])?.lines() {
+        writeln!(out, "   | {line}")?;
+    }
+    Ok(client.response(id)?)
 }
 
 fn guarded(
@@ -399,7 +416,7 @@ fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let (direct_us, through_us) = (median(&mut a), median(&mut b));
     writeln!(
         out,
-        "9. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
+        "10. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
          policy, journal and one more process included{}. Measured properly: make bench.",
         through_us - direct_us,
         if cfg!(debug_assertions) {

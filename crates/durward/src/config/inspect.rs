@@ -10,8 +10,9 @@ use gate::policy::document::nearest;
 
 use super::expand::Text;
 use super::fault::{Fault, Position};
+use super::rows::Row;
 use super::section::Section;
-use super::settings::{Origin, Row, Warning};
+use super::settings::{Origin, Warning};
 use super::values::{Choice, word};
 
 /// Longest name of a rule, in characters.

@@ -50,10 +50,13 @@ pub fn call(frame: &Ambiguous) -> Option<(String, Vec<String>)> {
 
 /// The paths that a tool opens of its arguments.
 fn opened(arguments: &Value) -> Vec<String> {
-    let at = |place| arguments.pointer(place);
-    let list = at("/paths").and_then(Value::as_array).into_iter().flatten();
-    let single = [at("/path"), at("/below/path")].into_iter().flatten();
-    let all = single.chain(list).filter_map(Value::as_str);
+    let list = arguments["paths"].as_array().into_iter().flatten();
+    let single = ["/path", "/below/path"].map(|at| arguments.pointer(at));
+    let all = single
+        .into_iter()
+        .flatten()
+        .chain(list)
+        .filter_map(Value::as_str);
     all.map(led).collect()
 }
 

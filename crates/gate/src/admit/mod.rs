@@ -1,6 +1,7 @@
 //! The order in which a call is judged, in one place: identity → limits → policy → approval →
 //! journal. Whoever wants to know what happens to a call reads this file.
 
+mod beside;
 mod call;
 mod control;
 mod decide;
@@ -35,7 +36,7 @@ use crate::reason::Reason;
 
 pub use call::{Call, Origin};
 pub use control::ControlKind;
-pub use flight::{ATTEMPTS_MAX, Attempt, InFlight, Outcome};
+pub use flight::{ATTEMPTS_MAX, Attempt, Ended, InFlight, Outcome};
 pub use pass::{Answer, Control, Pass, Permit, Spent};
 pub use refusal::Refusal;
 pub use tally::{TIME_CLASSES_US, Tallied};
@@ -223,6 +224,7 @@ impl Gate {
             world,
             facts,
             targets,
+            approved_by: (decided.effect == Effect::Hitl).then_some(decided.final_rule),
             begun_ns: origin.received_ns.saturating_sub(caller.identity_ns),
             origin,
             stages,
@@ -233,6 +235,7 @@ impl Gate {
             attempts_omitted: 0,
             usage: Usage::default(),
             inspected: Vec::new(),
+            beside: Vec::new(),
         });
         Admission::Permit(Permit { request, flight })
     }
