@@ -65,9 +65,9 @@ bench-check: ## measure, and hold every budget of the design against it; fails w
 	cargo build --profile dist --package durward
 	$(TARGET)/dist/durward lab standard --check $(PEERS) $(HTTP_PEERS)
 
-benchmark: ## measure the simulation server over HTTP (SCENARIO=smoke, baseline, stress or extreme); artefacts in var/benchmarks
+benchmark: ## measure the simulation server over HTTP (SCENARIO=smoke, baseline, stress or extreme; BENCH_PROFILE=1 with a flame graph)
 	cargo build --release --package durward
-	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke)
+	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke) $(if $(filter 1,$(BENCH_PROFILE)),--profile)
 	scripts/bench_report.py
 
 benchmark-report: ## a page of the artefacts in var/benchmarks: reports/perf/latest.md

@@ -27,6 +27,7 @@ import time
 sys.dont_write_bytecode = True
 
 from bench_models import ROOT, model
+from bench_profile import Recorder, write
 
 WORKLOAD = ROOT / "workloads" / "population_1k.json"
 MIB = 1 << 20
@@ -303,7 +304,8 @@ def measure(args):
     sizes = args.load_mb or sizes
     size, replicates = args.subjects or size, args.replicates or replicates
     with tempfile.TemporaryDirectory(prefix="durward-bench-") as folder:
-        server = Server(str(pathlib.Path(args.durward).resolve()), pathlib.Path(folder))
+        server, stacks = Server(str(pathlib.Path(args.durward).resolve()), pathlib.Path(folder)), None
+        recorder = Recorder(server.process.pid, pathlib.Path(folder) / "perf.data") if args.profile else None
         try:
             (server.place / "models" / "chain.xml").write_text(model(0), encoding="utf-8")
             began = time.time()
@@ -320,10 +322,11 @@ def measure(args):
             enough = CHUNK_BYTES_MIN if args.scenario in ("stress", "extreme") and not args.subjects else 0
             read = chunks(server, told, enough)
             cpu, peak = server.cpu_and_memory()
+            stacks = recorder.stop() if recorder else None
         finally:
             server.stop()
     digest = hashlib.sha256(pathlib.Path(args.durward).read_bytes()).hexdigest()
-    return {
+    return stacks, {
         "timestamp": time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(began)),
         "scenario": args.scenario,
         "label": args.label,
@@ -463,6 +466,7 @@ def main():
     run.add_argument("--replicates", type=int, help="runs of the population, instead of the scenario's")
     run.add_argument("--label", help="a word that is kept with the artefact")
     run.add_argument("--out", default="var/benchmarks", help="folder of artefacts [default: var/benchmarks]")
+    run.add_argument("--profile", action="store_true", help="record with perf: a flame graph beside the artefact, and the 25 functions at the top")
     run.add_argument("--markdown", help="also write a section for readers there")
     held = commands.add_parser("check", help="hold an artefact against limits or another one")
     held.add_argument("artefact")
@@ -472,10 +476,12 @@ def main():
     args = parser.parse_args()
     if args.command == "check":
         sys.exit(check(args))
-    artefact = measure(args)
+    stacks, artefact = measure(args)
     folder = pathlib.Path(args.out)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{artefact['timestamp']}-{args.scenario}.json"
+    if stacks is not None:
+        artefact["profile"] = write(stacks, file, f"{args.scenario} of {artefact['timestamp']}")
     file.write_text(json.dumps(artefact, indent=1) + "\n")
     if args.markdown:
         pathlib.Path(args.markdown).parent.mkdir(parents=True, exist_ok=True)

@@ -27,10 +27,12 @@ Examples:
   durward check --config durward.yaml --json
   durward check --start                 what each tool of each server would meet
 
-Reads the configuration and every policy that it names, and prints the effective settings and where each
-comes from: a flag, a variable, a line of the file, or the default. Values of ${NAME} are not shown.
-What `durward serve` would refuse at its start is refused here. That there is no server to serve
-is only a warning: `durward run -- CMD` and `durward serve --server` bring their own.
+Reads the configuration and every policy that it names. What `durward serve` would refuse at its start is
+refused here. That there is no server to serve is only a warning: `durward run -- CMD` and
+`durward serve --server` bring their own.
+
+Prints the effective settings and where each comes from: a flag, a variable, a line of the file, or the
+default. Values of ${NAME} are not shown.
 
 Without --start nothing is started and nothing is connected to. With it, every server is started and asked for
 its tools: *passes*, *asks* (a person), *depends* (on the arguments) or *hidden*, each with its rules. No tool is

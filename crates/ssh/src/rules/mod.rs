@@ -15,9 +15,11 @@ use crate::command::{Command, CommandFault};
 use forms::FORMS;
 
 /// The tools that run one command.
-const RUN: [&str; 5] = [
+const RUN: [&str; 7] = [
     "ssh_run_command",
     "ssh_run",
+    "ssh_job_start",
+    "ssh_fan_out",
     "ssh_hostname",
     "ssh_cat_file",
     "ssh_network_qdisc",
@@ -34,12 +36,15 @@ const SEVERAL: [&str; 6] = [
 /// The tools that read files and directories over SFTP.
 const READ: [&str; 2] = ["ssh_get", "ssh_list_dir"];
 /// The tools that run none.
-const NONE: [&str; 5] = [
+const NONE: [&str; 8] = [
     "ssh_read_output",
     "ssh_connect",
     "ssh_disconnect",
     "ssh_list_sessions",
     "ssh_pool_stats",
+    "ssh_job_status",
+    "ssh_job_output",
+    "ssh_job_cancel",
 ];
 
 /// The shipped policy, as JSON.
@@ -89,7 +94,7 @@ pub fn policy() -> String {
     rules.extend(of_files());
     rules.push(rule(
         "ssh-allow-sessions",
-        "sessions, and what is known of connections",
+        "sessions, jobs that were let begin, and what is known of connections",
         "allow",
         &[("tool_name", json!(NONE))],
     ));
@@ -102,6 +107,18 @@ pub fn policy() -> String {
             (
                 "argv",
                 json!(["systemctl start|stop|restart|reload|try-restart NAME"]),
+            ),
+        ],
+    ));
+    rules.push(rule(
+        "ssh-ask-sudo",
+        "the same as root, by sudo and a person's yes",
+        "hitl",
+        &[
+            ("tool_name", json!(RUN)),
+            (
+                "argv",
+                json!(["sudo systemctl start|stop|restart|reload|try-restart NAME"]),
             ),
         ],
     ));
