@@ -76,14 +76,15 @@ fn main() -> ExitCode {
             return ExitCode::from(EXIT_CONFIGURATION);
         }
     };
+    if matches!(cli.command, Command::Run(_) | Command::Serve(_)) {
+        sandbox::hide_this_process();
+    }
     let code = match cli.command {
         Command::Run(args) => {
-            sandbox::hide_this_process();
             let asked = run::asked(&args, &given, source, &settings);
             run::run(&args, asked, settings, &places, &mut err)
         }
         Command::Serve(args) => {
-            sandbox::hide_this_process();
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }
         Command::Keys(args) => keys::run(&args, &settings, &places, &mut out, &mut err),

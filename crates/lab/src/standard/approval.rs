@@ -89,7 +89,7 @@ pub(super) fn cause(standard: &Standard) -> Option<String> {
         .iter()
         .find(|group| group.title == PENDING)?;
     match group.analysis.arms.as_slice() {
-        [alone, crowded] => Some(super::cause::between(alone, crowded)),
+        [alone, crowded] => Some(super::causes::between(alone, crowded)),
         _ => None,
     }
 }

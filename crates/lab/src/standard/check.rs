@@ -2,7 +2,7 @@
 
 use super::budget::{self, word};
 use super::stdio_rate::StdioRate;
-use super::{Group, Standard, approval, cause, journal_rate, web};
+use super::{Group, Standard, approval, causes, journal_rate, web};
 use crate::overhead::Comparison;
 use crate::stats::Interval;
 use std::io::{self, Write};
@@ -51,7 +51,7 @@ pub(super) fn figures(standard: &Standard) -> Vec<(String, String)> {
 pub(super) fn short(standard: &Standard) -> Vec<(String, String)> {
     let rows = rows(standard).into_iter();
     let short = rows.filter(|row| row.verdict == SHORT);
-    cause::grouped(short.map(|row| (row.what, row.cause)).collect())
+    causes::grouped(short.map(|row| (row.what, row.cause)).collect())
 }
 
 /// Every budget that stands, then calls a second over stdio, for which there is none.
@@ -148,7 +148,7 @@ pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool
         writeln!(out, "\nSHORT {what}: {cause}")?;
     }
     if !kept {
-        writeln!(out, "\nStages: {}", cause::legend())?;
+        writeln!(out, "\nStages: {}", causes::legend())?;
     }
     writeln!(
         out,
@@ -163,7 +163,7 @@ fn hop(standard: &Standard) -> Vec<Row> {
         let comparisons = &group.analysis.comparisons;
         let guarded = comparisons.iter().find(|c| c.arm == "durward, 50 rules")?;
         let relay = comparisons.iter().find(|c| c.arm == "bare relay")?;
-        let cause = cause::in_analysis(&group.analysis, &guarded.arm).unwrap_or_default();
+        let cause = causes::in_analysis(&group.analysis, &guarded.arm).unwrap_or_default();
         group.budgeted.then_some((guarded, relay, cause))
     });
     let Some((guarded, relay, cause)) = found else {
@@ -197,7 +197,7 @@ fn beside_fastmcp(group: &Group) -> Vec<Row> {
     let Some(ours) = comparisons.iter().find(|c| c.arm.starts_with("durward")) else {
         return Vec::new();
     };
-    let cause = cause::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
+    let cause = causes::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
     let theirs = comparisons.iter().filter(|c| c.arm.starts_with("FastMCP"));
     let of = |peer: &Comparison| {
         let named = Some((peer.arm.as_str(), &peer.overhead_us));
@@ -245,7 +245,7 @@ fn stages(standard: &Standard) -> Vec<Row> {
     let stage = |arm: &str, name: &str| {
         let arm = arms().find(|a| a.arm.name == format!("durward, {arm}") && a.stages.is_some())?;
         let mut stages = arm.stages.as_ref()?.stages.iter();
-        Some((stages.find(|s| s.name == name)?.us, cause::of_arm(arm)))
+        Some((stages.find(|s| s.name == name)?.us, causes::of_arm(arm)))
     };
     let policy = POLICY_US_MAX.iter().filter_map(|(rules, most)| {
         let name = format!("policy stage, {rules}, mean");

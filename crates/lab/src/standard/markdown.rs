@@ -1,7 +1,7 @@
 //! The standard run as a page.
 
 use super::budget::{self, verdict, word};
-use super::{Group, Standard, approval, cause, check, earlier, peers, stdio_rate, web};
+use super::{Group, Standard, approval, causes, check, earlier, peers, stdio_rate, web};
 use crate::overhead::{ArmFigures, Comparison, loads, point, whole};
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
@@ -52,7 +52,7 @@ fn short(standard: &Standard, page: &mut String) -> fmt::Result {
     writeln!(
         page,
         "Stages of the arm's own journal, the largest first. {}.\n",
-        cause::legend()
+        causes::legend()
     )?;
     for (what, cause) in rows {
         writeln!(page, "- **{what}**: {cause}.")?;

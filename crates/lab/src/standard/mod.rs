@@ -2,7 +2,7 @@
 
 mod approval;
 mod budget;
-mod cause;
+mod causes;
 mod check;
 mod earlier;
 mod idle;

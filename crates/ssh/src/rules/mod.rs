@@ -50,29 +50,7 @@ const NONE: [&str; 8] = [
 /// The shipped policy, as JSON.
 #[must_use]
 pub fn policy() -> String {
-    let mut rules = vec![
-        rule(
-            "ssh-deny-secrets",
-            "keys, passwords and what processes keep to themselves",
-            "deny",
-            &[("path_pattern", json!(places::SECRETS))],
-        ),
-        rule(
-            "ssh-deny-other-roots",
-            "files outside of /etc, /var/log, /home, /tmp, /opt, /usr/share, /proc, /sys and where links in /etc lead",
-            "deny",
-            &[("when", json!(places::outside()))],
-        ),
-        rule(
-            "ssh-deny-environments",
-            "ps tells the environments of processes",
-            "deny",
-            &[
-                ("program", json!("ps")),
-                ("when", json!("argv.exists(word, word.contains('env'))")),
-            ],
-        ),
-    ];
+    let mut rules = Vec::from(refused());
     for group in FORMS {
         let id = format!("ssh-allow-{}", group.id);
         let mut asked = vec![("tool_name", json!(RUN)), ("argv", json!(group.forms))];
@@ -124,6 +102,33 @@ pub fn policy() -> String {
     ));
     let policy = json!({"version": "1", "default_action": "deny", "rules": rules});
     format!("{policy:#}\n")
+}
+
+/// What no other rule lets pass.
+fn refused() -> [Value; 3] {
+    [
+        rule(
+            "ssh-deny-secrets",
+            "keys, passwords and what processes keep to themselves",
+            "deny",
+            &[("path_pattern", json!(places::SECRETS))],
+        ),
+        rule(
+            "ssh-deny-other-roots",
+            "files outside of /etc, /var/log, /home, /tmp, /opt, /usr/share, /proc, /sys and where links in /etc lead",
+            "deny",
+            &[("when", json!(places::outside()))],
+        ),
+        rule(
+            "ssh-deny-environments",
+            "ps tells the environments of processes",
+            "deny",
+            &[
+                ("program", json!("ps")),
+                ("when", json!("argv.exists(word, word.contains('env'))")),
+            ],
+        ),
+    ]
 }
 
 /// Files over SFTP; the rules on places hold for them too.

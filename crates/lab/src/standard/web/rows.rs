@@ -3,7 +3,7 @@
 use super::rates::Rate;
 use super::{Hop, Web, WebGroup};
 use crate::overhead::{Comparison, whole};
-use crate::standard::cause;
+use crate::standard::causes;
 use crate::stats::Interval;
 
 /// Added to a call at the median, in microseconds.
@@ -92,7 +92,7 @@ fn latency(group: &WebGroup) -> Vec<Verdict> {
                 mine.point / theirs.point,
             )
         }),
-        cause: cause::in_analysis(&group.analysis, &ours.arm).unwrap_or_default(),
+        cause: causes::in_analysis(&group.analysis, &ours.arm).unwrap_or_default(),
         wants_peer: hop.per_second_min().is_some(),
         kept: mine.upper() <= most,
     };
@@ -126,7 +126,7 @@ fn rate(group: &WebGroup, rates: &[Rate]) -> Vec<Verdict> {
     };
     let peer = of(false);
     let mebibytes = |kib: u64| kib as f64 / 1024.0;
-    let alone = cause::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
+    let alone = causes::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
     vec![
         Verdict {
             cause: format!(
