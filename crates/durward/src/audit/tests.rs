@@ -120,7 +120,7 @@ fn a_sound_journal_is_exit_0() {
     let place = Place::new("sound");
     let (code, out, err) = place.run(&["verify"]);
     assert_eq!((code, err.as_str()), (0, ""));
-    assert!(out.starts_with("sound: 1 segments, "), "{out}");
+    assert!(out.starts_with("sound: 1 segment, "), "{out}");
     assert!(out.contains(
         "note: missing outcome: 1 permitted calls have no outcome: 00000000000000000000000000000004"
     ));

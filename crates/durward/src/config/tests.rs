@@ -536,10 +536,7 @@ fn servers_are_read_in_their_order() {
     assert_eq!(http.api_key.as_ref().unwrap().reveal(), "s3cret");
     assert_eq!(http.headers.first().unwrap().1.reveal(), "s3cret");
     let told: Vec<&str> = read.warnings.iter().map(|w| w.message.as_str()).collect();
-    assert!(
-        matches!(told[..], [one] if one.starts_with("inspect looks at MCP alone")),
-        "{told:?}"
-    );
+    assert!(told.is_empty(), "{told:?}");
     let files = read.files();
     for file in ["/etc/durward/files.json", "/etc/durward/c.pem", "/t/k.pem"] {
         assert!(files.contains(&Path::new(file)), "{file} is not protected");

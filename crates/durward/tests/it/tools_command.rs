@@ -124,8 +124,9 @@ fn check_starts_every_server_and_shows_what_is_hidden() {
         .unwrap_or(0);
     let (code, out, err) = run(&place, &["check", "--start"]);
     assert_eq!(code, 0, "{err}");
+    let tools = out.split_once("\ntools\n").unwrap().1;
     let row = |tool: &str| {
-        let found = out
+        let found = tools
             .lines()
             .find(|line| line.starts_with(&format!("  {tool} ")));
         found.unwrap_or_else(|| panic!("{tool}: {out}")).to_owned()
