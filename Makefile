@@ -33,6 +33,7 @@ test: ## install what the tests need into .cache, then build and test everything
 
 check: ## format, lints, the rules of the house
 	cargo fmt --all --check
+	for apart in crates/pbpk-py crates/pbpk/crosscheck crates/pbpk/fuzz; do cargo fmt --manifest-path $$apart/Cargo.toml --check || exit 1; done
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo xtask tidy
 

@@ -14,6 +14,7 @@ import argparse
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,10 @@ MODELS = [
 LOADED = "pkml/pksim_simple_simulation.pkml"
 # Derivatives of all outputs of that model by the parameters of this population, at the tolerances of the row.
 DERIVED_BY, DERIVED_RTOL, DERIVED_ATOL, DERIVED_MS_MAX = "csv/ospr_pop.csv", 1e-6, 1e-11, 130.0
+# A population made of that file's rows, each value up to this much larger or smaller, and one parameter of the drug.
+PEOPLE, PEOPLE_SPREAD, PEOPLE_ALSO = 10_000, 0.02, ("C1|Fraction unbound (plasma)", 0.11)
+PEOPLE_OUTPUTS = ["Organism|PeripheralVenousBlood|C1|Blood Cells", "Organism|PeripheralVenousBlood|C1|Plasma (Peripheral Venous Blood)"]
+PEOPLE_S_MAX, PEOPLE_MIB_MAX, PEOPLE_THREADS = 4.0, 100, 2
 # Both over 10 min with 11 output times, relative tolerance 1e-5, absolute 1e-9.
 LARGE_SPAN_MIN, LARGE_TIMES, LARGE_RTOL, LARGE_ATOL = 10, 11, 1e-5, 1e-9
 
@@ -51,9 +56,9 @@ def inside_environment():
 
 
 def build():
-    """Builds the examples optimised and returns their folder."""
+    """Builds command and examples optimised and returns the folder of the examples."""
     subprocess.run(
-        ["cargo", "build", "-q", "--release", "-p", "pbpk", "--examples"],
+        ["cargo", "build", "-q", "--release", "-p", "pbpk", "--features", "cli", "--bins", "--examples"],
         check=True,
         cwd=ROOT,
     )
@@ -78,7 +83,9 @@ def our_table(programs, file, rtol, atol):
         [programs / "speed", file, "1", str(rtol), str(atol), "--csv"], check=True, capture_output=True, text=True
     )
     rows = list(csv.reader(done.stdout.splitlines()))
-    return rows[0][1:], [[float(x) for x in row] for row in rows[1:]]
+    # A title is the path, and the unit in brackets where one is known.
+    paths = [re.sub(r" \[[^\[\]]*\]$", "", title) for title in rows[0][1:]]
+    return paths, [[float(x) for x in row] for row in rows[1:]]
 
 
 class Peer:
@@ -211,6 +218,70 @@ def stages(programs, file, times):
     return [float(words[words.index(stage) + 1]) for stage in ("read", "compile", "fold")]
 
 
+def people(data, file):
+    """Writes the population."""
+    import csv
+
+    lot = random.Random(1)
+    with open(data / DERIVED_BY, encoding="utf-8-sig") as source:
+        head, *rows = csv.reader(line for line in source if not line.startswith("#"))
+    facts = {"IndividualId", "Gender", "RaceIndex", "Population Name"}
+    writer = csv.writer(file)
+    writer.writerow([*head, PEOPLE_ALSO[0]])
+    for i in range(PEOPLE):
+        drawn = [
+            value if name in facts else repr(float(value) * (1 + PEOPLE_SPREAD * lot.uniform(-1, 1)))
+            for name, value in zip(head, rows[i % len(rows)])
+        ]
+        drawn[head.index("IndividualId")] = i
+        writer.writerow([*drawn, repr(PEOPLE_ALSO[1] * (1 + PEOPLE_SPREAD * lot.uniform(-1, 1)))])
+
+
+def most_mib(process):
+    """The most memory that a process had so far; 0 where it is gone."""
+    try:
+        status = pathlib.Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) / 1024 if found else 0
+
+
+def population(programs, data):
+    """Row of a whole population through the command: seconds from start to end, and the most memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "people.csv"
+        with open(file, "w", newline="", encoding="utf-8") as out:
+            people(data, out)
+        best, memory, told = float("inf"), 0, ""
+        for n in range(3):
+            to = pathlib.Path(folder) / str(n)
+            command = [programs.parent / "pbpk", "population", data / LOADED, file, "--out", to, "--threads", str(PEOPLE_THREADS)]
+            for output in PEOPLE_OUTPUTS:
+                command += ["--output", output]
+            with open(to.with_suffix(".txt"), "w+") as out:
+                started = time.perf_counter()
+                child = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
+                ended = 0
+                while not ended:
+                    # Not the usage's maximum: that counts the process which started it too.
+                    memory = max(memory, most_mib(child.pid))
+                    time.sleep(0.01)
+                    ended, status, usage = os.wait4(child.pid, os.WNOHANG)
+                taken = time.perf_counter() - started
+                if status:
+                    sys.exit(f"the population ended with status {status}")
+                out.seek(0)
+                told = out.read().split(";")[0].strip()
+            if taken < best:
+                best, busy = taken, usage.ru_utime + usage.ru_stime
+    good = best <= PEOPLE_S_MAX and memory <= PEOPLE_MIB_MAX
+    return (
+        f"| population through the command | {best:.2f} s, {memory:.0f} MiB | ≤ {PEOPLE_S_MAX:g} s, ≤ {PEOPLE_MIB_MAX} MiB | {'PASS' if good else 'SHORT'}"
+        f" | {told}; {len(PEOPLE_OUTPUTS)} outputs × 129 times, {PEOPLE_THREADS} threads, {busy:.1f} s of processor time |"
+    )
+
+
 def alone(programs, data):
     """Rows of what has no peer: loading, and the large models."""
     load = sum(stages(programs, data / LOADED, 20))
@@ -221,6 +292,7 @@ def alone(programs, data):
     )
     least, shape = done.stdout.strip().split(" ms: ")
     rows.append(f"| whole body with derivatives | {float(least):.1f} ms | ≤ {DERIVED_MS_MAX:g} ms | {'PASS' if float(least) <= DERIVED_MS_MAX else 'SHORT'} | {shape}; relative tolerance {DERIVED_RTOL:g} |")
+    rows.append(population(programs, data))
     for name, text in (("dense, 800 states", dense(800)), ("chain, 50,000 states", chain(50_000))):
         with tempfile.NamedTemporaryFile("w", suffix=".xml", encoding="utf-8") as file:
             file.write(text)

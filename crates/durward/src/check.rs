@@ -16,22 +16,30 @@ use crate::config::{self, Settings};
 use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
 use crate::places::Places;
+use crate::plural::count;
 use crate::policy::source::{self, Protected};
 use crate::serve::{NOTHING_TO_SERVE, Ready, ServeArgs};
+use crate::tools::start::start;
 
 pub const HELP: &str = "\
 Examples:
   durward check
   durward check --config durward.yaml --json
+  durward check --start                 what each tool of each server would meet
 
-Reads the configuration and every policy that it names, starts nothing and connects to nothing.
-What `durward serve` would refuse at its start is refused here. That there is no server to serve
-is only a warning: `durward run -- CMD` and `durward serve --server` bring their own.
+Reads the configuration and every policy that it names. What `durward serve` would refuse at its start is
+refused here. That there is no server to serve is only a warning: `durward run -- CMD` and
+`durward serve --server` bring their own.
 
-Prints what would apply and where each value comes from: a flag, a variable, a line of the file,
-or the default. Values of ${NAME} are not shown.
+Prints the effective settings and where each comes from: a flag, a variable, a line of the file, or the
+default. Values of ${NAME} are not shown.
 
-Exit codes: 0 it can be used; 16 it cannot, or there are warnings and --strict was given.";
+Without --start nothing is started and nothing is connected to. With it, every server is started and asked for
+its tools: *passes*, *asks* (a person), *depends* (on the arguments) or *hidden*, each with its rules. No tool is
+called.
+
+Exit codes: 0 it can be used; 16 it cannot, a server could not be started (--start), or there are warnings and
+--strict was given.";
 
 /// Arguments of `durward check`.
 #[derive(Debug, Args)]
@@ -47,6 +55,9 @@ pub struct CheckArgs {
     /// Print it as JSON
     #[arg(long)]
     json: bool,
+    /// Start every server, and list its tools with what the policy says of each
+    #[arg(long)]
+    start: bool,
     /// Exit with 16 on a warning too
     #[arg(long)]
     strict: bool,
@@ -113,20 +124,79 @@ fn check(
             origin: given.state_dir,
         });
     }
-    if args.json {
-        writeln!(out, "{:#}", object(settings, &rows, &rules, &warnings))?;
-    } else {
-        print(settings, places, &rows, &rules, &warnings, out)?;
-    }
+    let told = Told {
+        settings,
+        places,
+        rows: &rows,
+        rules: &rules,
+        warnings: &warnings,
+    };
+    let failed = match told.tell(args, out)? {
+        Ok(failed) => failed,
+        Err(message) => return Ok(Err(message)),
+    };
     out.flush()?;
+    if !failed.is_empty() {
+        return Ok(Err(failed.join("\nerror: ")));
+    }
     if args.strict && !warnings.is_empty() {
-        let count = match warnings.len() {
-            1 => "1 warning".to_owned(),
-            count => format!("{count} warnings"),
-        };
-        return Ok(Err(format!("{count}, and --strict was given")));
+        return Ok(Err(format!(
+            "{}, and --strict was given",
+            count(warnings.len(), "warning")
+        )));
     }
     Ok(Ok(()))
+}
+
+/// What is printed.
+struct Told<'a> {
+    settings: &'a Settings,
+    places: &'a Places,
+    rows: &'a [Row],
+    rules: &'a [Rules],
+    warnings: &'a [String],
+}
+
+impl Told<'_> {
+    /// Prints it, and with `--start` what the servers' tools would meet; gives the servers that could not be started.
+    fn tell(
+        &self,
+        args: &CheckArgs,
+        out: &mut dyn Write,
+    ) -> io::Result<Result<Vec<String>, String>> {
+        let Self {
+            settings,
+            places,
+            rows,
+            rules,
+            warnings,
+        } = self;
+        let policy = args.policy.as_deref();
+        if !args.json {
+            print(settings, places, rows, rules, warnings, out)?;
+            if !args.start {
+                return Ok(Ok(Vec::new()));
+            }
+            writeln!(out, "\ntools")?;
+            out.flush()?;
+            let started = start(settings, policy, places, Some(out));
+            return Ok(started.map(|started| started.failed));
+        }
+        let mut object = object(settings, rows, rules, warnings);
+        let mut failed = Vec::new();
+        if args.start {
+            let started = match start(settings, policy, places, None) {
+                Ok(started) => started,
+                Err(message) => return Ok(Err(message)),
+            };
+            failed = started.failed;
+            if let Some(members) = object.as_object_mut() {
+                members.insert("tools".into(), Value::Array(started.servers));
+            }
+        }
+        writeln!(out, "{object:#}")?;
+        Ok(Ok(failed))
+    }
 }
 
 fn compiled(
@@ -222,8 +292,10 @@ fn print(
         if let (Some(rules), "policy") = (general, row.key) {
             writeln!(
                 out,
-                "  {:<24} {} rules, digest {}",
-                "", rules.rules, rules.digest
+                "  {:<24} {}, digest {}",
+                "",
+                count(rules.rules, "rule"),
+                rules.digest
             )?;
         }
     }
@@ -244,7 +316,11 @@ fn print_models(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
     if models.providers.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nmodels  {} providers", models.providers.len())?;
+    writeln!(
+        out,
+        "\nmodels  {}",
+        count(models.providers.len(), "provider")
+    )?;
     for own in &models.providers {
         let summary = own.summary();
         writeln!(
@@ -284,10 +360,10 @@ fn print_server(server: &Server, found: &Rules, out: &mut dyn Write) -> io::Resu
     if let Some(own) = &server.policy {
         writeln!(
             out,
-            "  {:<16} policy {}  {} rules, digest {}  {}",
+            "  {:<16} policy {}  {}, digest {}  {}",
             "",
             own.value.display(),
-            found.rules,
+            count(found.rules, "rule"),
             found.digest,
             own.origin
         )?;

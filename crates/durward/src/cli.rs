@@ -9,11 +9,11 @@ use clap::{Parser, Subcommand};
 use crate::config::{Origin, Source};
 use crate::flags::Given;
 
-/// Stands between AI agents and the tools they use: judges every call, writes it down, forwards it.
+/// A proxy between AI agents and the tools they use: it checks every call, records it, and forwards it.
 #[derive(Debug, Parser)]
 #[command(name = "durward", version, about, after_help = EXAMPLES, propagate_version = true)]
 pub struct Cli {
-    /// Where journal and keys are kept [default: $XDG_STATE_HOME/durward]
+    /// The directory of journal and keys [default: $XDG_STATE_HOME/durward]
     #[arg(
         long,
         global = true,
@@ -22,7 +22,7 @@ pub struct Cli {
         hide_env_values = true
     )]
     pub state_dir: Option<PathBuf>,
-    /// The configuration [default: durward.yaml in $XDG_CONFIG_HOME/durward, where it is there]
+    /// The configuration file [default: $XDG_CONFIG_HOME/durward/durward.yaml, if it exists]
     #[arg(
         long,
         global = true,
@@ -34,7 +34,7 @@ pub struct Cli {
     /// Read no configuration
     #[arg(long, global = true)]
     pub no_config: bool,
-    /// Say more on standard error; twice for everything
+    /// Print more messages on standard error; -vv prints all
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     #[command(subcommand)]
@@ -82,15 +82,15 @@ const EXAMPLES: &str = "\
 Examples:
   durward init                                        a first configuration and policy
   durward demo                                        a guided tour, everything embedded
+  durward wrap claude-desktop                         guard the servers that a client has already
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run --policy policy.json -- my-mcp-server   guard it with your own rules
   durward policy explain --tool read_file --path /etc/hosts
   durward logs show                                   what was decided
-  durward approvals watch                             what waits for you, and your answers
-  durward audit verify                                is the journal what was written
+  durward approvals watch                             answer the calls that wait, on a live screen
+  durward audit verify                                verify that the journal has not been altered
 
-In an MCP client's configuration, put `durward run --` before the server's own command;
-`durward install` does it for you.";
+`durward wrap` puts `durward run --` before the commands of the servers in an MCP client's configuration.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -100,7 +100,7 @@ pub enum Command {
     /// Guard many MCP servers for many clients, over HTTP
     #[command(after_help = crate::serve::HELP)]
     Serve(Box<crate::serve::ServeArgs>),
-    /// Keys with which programs call `durward serve`
+    /// Create, list, rotate and revoke the API keys of `durward serve`
     #[command(after_help = crate::keys::HELP)]
     Keys(crate::keys::KeysArgs),
     /// Validate the configuration and print the effective settings
@@ -110,14 +110,14 @@ pub enum Command {
     Demo,
     /// Write, check, explain and test rules before they apply
     Policy(crate::policy::PolicyArgs),
-    /// Say where the names of models lead
+    /// Show which providers and models a name leads to
     Models(crate::route::ModelsArgs),
     /// Review and approve changed tool definitions
     #[command(after_help = crate::pins::HELP)]
     Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
-    /// Have running instances read their policy and configuration again
+    /// Reload policy and configuration in running instances
     #[command(after_help = crate::control::reload::HELP)]
     Reload(crate::control::reload::ReloadArgs),
     /// Write a first configuration and policy
@@ -129,7 +129,19 @@ pub enum Command {
     /// Put a guarded server into an MCP client's configuration
     #[command(after_help = crate::install::HELP)]
     Install(crate::install::InstallArgs),
-    /// What is here: state, journal, running instances
+    /// List the tools of the configured servers, and what the policy says of each
+    #[command(after_help = crate::tools::HELP)]
+    Tools(crate::tools::ToolsArgs),
+    /// Call one tool of a configured server, through the gate
+    #[command(after_help = crate::tools::call::HELP)]
+    Call(crate::tools::call::CallArgs),
+    /// Put durward in front of the servers that an MCP client has already
+    #[command(after_help = crate::wrap::WRAP_HELP)]
+    Wrap(crate::wrap::WrapArgs),
+    /// Take durward away from the servers of an MCP client
+    #[command(after_help = crate::wrap::UNWRAP_HELP)]
+    Unwrap(crate::wrap::UnwrapArgs),
+    /// Show the state directory, the journal and running instances
     Status(crate::status::StatusArgs),
     /// Print a shell's completions
     #[command(after_help = crate::completions::COMPLETIONS_HELP)]
@@ -137,14 +149,14 @@ pub enum Command {
     /// Print the manual page, or write all of them
     #[command(after_help = crate::completions::MAN_HELP)]
     Man(crate::completions::ManArgs),
-    /// See and answer the calls that wait for a person
+    /// List and answer the calls that wait for approval
     #[command(after_help = crate::approvals::HELP)]
     Approvals(crate::approvals::ApprovalsArgs),
-    /// Ask what becomes of a command on an SSH host, and print the shipped rules
+    /// Explain what happens to a command on an SSH host, and print the built-in rules
     Ssh(crate::ssh::SshArgs),
     /// Read, run and analyse Open Systems Pharmacology models
     Sim(pbpk::cli::Args),
-    /// Measure, and mock servers to measure against
+    /// Measure overhead and load, and run mock servers
     #[command(subcommand)]
     Lab(lab::Args),
     /// Print a reference page

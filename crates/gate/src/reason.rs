@@ -176,17 +176,9 @@ impl Reason {
             Self::Inspected => Self::inspected(rule),
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
-            Self::RateLimit => {
-                "refused: the limit limits.requests on calls and lists of one caller is reached"
-                    .into()
-            }
-            Self::ToolRateLimit => {
-                "refused: the limit limits.per_tool on calls of one tool is reached"
-                    .into()
-            }
-            Self::UnderWayLimit => {
-                "refused: the limit limits.concurrency on calls under way at once is reached".into()
-            }
+            Self::RateLimit => reached("limits.requests on calls and lists of one caller"),
+            Self::ToolRateLimit => reached("limits.per_tool on calls of one tool"),
+            Self::UnderWayLimit => reached("limits.concurrency on calls under way at once"),
             Self::BudgetSpent => {
                 "refused: less is left of the caller's budget than this call may use; ask for less, or wait for its next window"
                     .into()
@@ -311,4 +303,8 @@ impl Quarantine {
             Self::UnseenName => Reason::UnseenName,
         }
     }
+}
+
+fn reached(limit: &str) -> String {
+    format!("refused: the limit {limit} is reached")
 }

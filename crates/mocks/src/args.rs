@@ -8,6 +8,7 @@ use crate::http::Site;
 use crate::record::Recorded;
 use crate::server::{Machine, Server};
 use crate::server_args::ServerArgs;
+use crate::ssh::{self, SshTargetArgs};
 use crate::{MockError, bare, http, relay, stdio};
 use std::{
     ffi::OsString,
@@ -31,6 +32,9 @@ pub enum Args {
     Relay(RelayArgs),
     /// A process between a client over stdio and a server over HTTP that only moves frames.
     Bridge(BridgeArgs),
+    /// SSH servers on loopback: seven that differ in one thing each, and a twin of each behind a bad line.
+    #[command(after_help = ssh::HELP)]
+    SshTarget(SshTargetArgs),
 }
 
 /// Options of `echo`.
@@ -152,6 +156,7 @@ pub fn run(args: Args) -> Result<u8, MockError> {
             (Some(address), Some(url)) => bare::tunnel::run(address, &url),
         },
         Args::Bridge(args) => bare::bridge::run(&args.url),
+        Args::SshTarget(args) => ssh::run(&args),
     }
 }
 

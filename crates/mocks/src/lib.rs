@@ -1,6 +1,6 @@
 //! Processes to test and to measure against: an echo server, a file server with ten tools, hostile
 //! servers that break the protocol on purpose, the fixtures of the official conformance suite, bare
-//! relays and a bare bridge; a model that answers by a script; raw clients that drive any MCP server; and frames that two readers may
+//! relays and a bare bridge; a model that answers by a script; SSH servers; raw clients that drive any MCP server; and frames that two readers may
 //! read in two ways.
 //!
 //! Invariants, stated as absences:
@@ -30,6 +30,7 @@ mod http;
 mod json;
 mod record;
 mod relay;
+mod ssh;
 
 pub use args::{Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, run};
 pub use error::MockError;
@@ -38,3 +39,4 @@ pub use hostile::{Ask, Behaviour, Field, HostileArgs, Place, Pull};
 pub use http::ReplyForm;
 pub use server::{Action, Event, Machine};
 pub use server_args::ServerArgs;
+pub use ssh::SshTargetArgs;

@@ -27,6 +27,7 @@ pub mod steady;
 pub mod units;
 pub mod usage;
 pub mod watch;
+mod words;
 pub mod xml;
 
 /// The README's code, compiled and run as a documentation test.

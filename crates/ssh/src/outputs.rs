@@ -18,13 +18,20 @@ const CHUNKS_MAX: usize = 16;
 /// Most matching lines of one answer.
 const MATCHES: usize = 200;
 /// Streams of a command: its output, then its errors.
-const STREAMS: usize = 2;
+pub(crate) const STREAMS: usize = 2;
 
-/// The store of long outputs; it is opened when the first one comes.
+/// What is kept between calls, on the disk.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    pub store: Arc<Store>,
+    pub outputs: Arc<Outputs>,
+}
+
+/// What is kept; it is opened when something is to be kept for the first time.
 #[derive(Debug)]
 pub(crate) struct Kept {
     directory: Option<PathBuf>,
-    outputs: OnceLock<Result<Arc<Outputs>, String>>,
+    shelf: OnceLock<Result<Arc<Shelf>, String>>,
 }
 
 /// Where a command's long output goes.
@@ -55,20 +62,21 @@ impl Kept {
     pub fn new(directory: Option<PathBuf>) -> Self {
         Self {
             directory,
-            outputs: OnceLock::new(),
+            shelf: OnceLock::new(),
         }
     }
 
-    fn outputs(&self) -> Option<Result<Arc<Outputs>, String>> {
+    /// What is kept here; `None` without a directory. Blocks on the disk where it was not open.
+    pub fn shelf(&self) -> Option<Result<Arc<Shelf>, String>> {
         let directory = self.directory.as_deref()?;
-        Some(self.outputs.get_or_init(|| open(directory)).clone())
+        Some(self.shelf.get_or_init(|| open(directory)).clone())
     }
 
     /// Where a command of this caller's may put what is too long.
     pub fn spill(&self, caller: &str) -> Option<Spill> {
-        match self.outputs()? {
-            Ok(outputs) => Some(Spill {
-                outputs,
+        match self.shelf()? {
+            Ok(shelf) => Some(Spill {
+                outputs: Arc::clone(&shelf.outputs),
                 caller: caller.to_owned(),
                 writing: None,
             }),
@@ -80,12 +88,18 @@ impl Kept {
     }
 
     /// A part of an output, or the lines of it that match.
-    pub async fn read(&self, caller: &str, args: Args<'_>) -> Result<Answer, Failure> {
-        let outputs = match self.outputs() {
+    pub async fn read(
+        &self,
+        caller: &str,
+        handle: &str,
+        args: Args<'_>,
+    ) -> Result<Answer, Failure> {
+        let outputs = match self.shelf() {
             None => return Err(Failure::new("no_outputs", "no outputs are kept here")),
-            Some(outputs) => outputs.map_err(|wrong| Failure::new("no_outputs", wrong))?,
+            Some(Err(wrong)) => return Err(Failure::new("no_outputs", wrong)),
+            Some(Ok(shelf)) => Arc::clone(&shelf.outputs),
         };
-        let handle = args.text("output")?.to_owned();
+        let handle = handle.to_owned();
         let stream = usize::from(args.get("stream").and_then(Value::as_str) == Some("stderr"));
         let at = args.count("at")?;
         let most = usize::try_from(args.count("bytes")?).unwrap_or(usize::MAX);
@@ -137,13 +151,16 @@ fn lines(found: &toolkit::outputs::Found) -> Answer {
     Answer::data(json!({"lines": lines, "next": next}))
 }
 
-fn open(directory: &Path) -> Result<Arc<Outputs>, String> {
+fn open(directory: &Path) -> Result<Arc<Shelf>, String> {
     state::directory::create_private(directory).map_err(|error| error.to_string())?;
-    let store =
-        Store::open(directory, Box::new(random::fill)).map_err(|error| error.to_string())?;
+    let opened = Store::open_free(directory, Box::new(random::fill));
+    let (store, _) = opened.map_err(|error| error.to_string())?;
     let outputs =
         Outputs::open(&store, OutputBounds::default()).map_err(|error| error.to_string())?;
-    Ok(Arc::new(outputs))
+    Ok(Arc::new(Shelf {
+        store,
+        outputs: Arc::new(outputs),
+    }))
 }
 
 impl Spill {
@@ -191,7 +208,8 @@ impl Spill {
     }
 }
 
-fn now_ms() -> i64 {
+/// Now, in milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

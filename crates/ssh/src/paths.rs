@@ -4,6 +4,7 @@
 //! judged again with those places, and what runs names them instead of the links: who changes a link after that
 //! changes nothing. Directories on the way may still be replaced; `docs/security.md` says what that leaves.
 
+use std::io;
 use std::time::Duration;
 
 use gate::paths::{PathArgument, Role, meanings};
@@ -44,9 +45,11 @@ pub(crate) fn argument(text: &str) -> PathArgument {
 /// The host that is asked, and how long that may take.
 pub(crate) struct Asking<'a, F> {
     pub host: &'a Host,
-    /// A channel to it, which is only waited for where it is needed.
-    pub slot: F,
+    /// A channel to it, and another one where the first was lost; each is only waited for where it is needed.
+    pub slots: [F; 2],
     pub wait: Duration,
+    /// It is not the host that the call was judged for, but a further one.
+    pub further: bool,
 }
 
 impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
@@ -95,6 +98,7 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
             let same = paths.iter().map(|path| (*path).to_owned());
             return Ok((same.collect(), elsewhere));
         }
+        let at = self.further.then(|| self.host.name.as_str().into());
         let places = self.led(paths, reply.cancel()).await?;
         let mut found = Vec::new();
         for (path, place) in paths.iter().zip(&places) {
@@ -104,17 +108,24 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
             }
         }
         if !found.is_empty() {
-            reply.found(found).await?;
+            reply.found_at(at, found).await?;
         }
         Ok((places, elsewhere))
     }
 
     /// Where each of these paths leads.
     async fn led(self, paths: &[&str], cancel: &Cancel) -> Result<Vec<String>, Failure> {
-        let Self { host, slot, wait } = self;
+        let Self {
+            host, slots, wait, ..
+        } = self;
+        let [first, again] = slots;
         let asking = async {
-            let slot = slot.await?;
-            slot.lead(paths).await.map_err(|error| unled(host, &error))
+            let led = match first.await?.lead(paths).await {
+                // Asking twice does no harm.
+                Err(error) if is_lost(&error) => again.await?.lead(paths).await,
+                led => led,
+            };
+            led.map_err(|error| unled(host, &error))
         };
         let late = "the host did not say in time where the paths lead; the command did not run";
         let gone = "the command was cancelled before it was sent; it did not run";
@@ -142,10 +153,16 @@ pub fn guarded(most: u64, place: &str) -> Vec<String> {
         .to_vec()
 }
 
+/// Whether it is the connection that failed.
+fn is_lost(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
 /// Why a host did not say where paths lead.
-pub(crate) fn unled(host: &Host, error: &std::io::Error) -> Failure {
+pub(crate) fn unled(host: &Host, error: &io::Error) -> Failure {
     let wrong = match error.kind() {
-        std::io::ErrorKind::Unsupported => format!(
+        io::ErrorKind::Unsupported => format!(
             "{} has no SFTP server that could say where paths lead; have it run one, or set links: trusted for this host",
             host.name
         ),

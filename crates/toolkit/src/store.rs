@@ -8,6 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use state::kv::{Durability, Kv, KvError, Table, View as _};
 
+/// The database in a store's directory.
+const FILE: &str = "store.redb";
 const META: Table = Table("meta");
 const SECRET: &[u8] = b"secret";
 const SECRET_BYTES: usize = 32;
@@ -15,6 +17,8 @@ const SECRET_BYTES: usize = 32;
 const NAME_BYTES: usize = 16;
 /// Longest name of a caller that stands in keys as it is, in bytes; of a longer one its digest does.
 const CALLER_BYTES_MAX: usize = 256;
+/// Most processes of one server that keep things beside each other.
+pub const PLACES_MAX: usize = 16;
 
 /// Fills bytes with randomness. Passed in: nothing here asks the system for it.
 pub type Random = Box<dyn FnMut(&mut [u8]) + Send>;
@@ -41,8 +45,28 @@ impl Store {
     ///
     /// # Errors
     /// [`KvError`] where it cannot be opened; [`KvError::Busy`] where another process has it.
-    pub fn open(directory: &Path, mut random: Random) -> Result<Arc<Self>, KvError> {
-        let kv = Kv::open(&directory.join("store.redb"))?;
+    pub fn open(directory: &Path, random: Random) -> Result<Arc<Self>, KvError> {
+        let kv = Kv::open(&directory.join(FILE))?;
+        Self::of(kv, directory, random)
+    }
+
+    /// The store of the first directory `place-0`, `place-1`, … below this one that no other process has.
+    ///
+    /// # Errors
+    /// [`KvError::Busy`] where [`PLACES_MAX`] processes have one each; else as [`Store::open`].
+    pub fn open_free(directory: &Path, random: Random) -> Result<(Arc<Self>, PathBuf), KvError> {
+        let mut number = 0;
+        loop {
+            let place = directory.join(format!("place-{number}"));
+            number += 1;
+            match Kv::open(&place.join(FILE)) {
+                Err(KvError::Busy { .. }) if number < PLACES_MAX => {}
+                opened => return Ok((Self::of(opened?, &place, random)?, place)),
+            }
+        }
+    }
+
+    fn of(kv: Kv, directory: &Path, mut random: Random) -> Result<Arc<Self>, KvError> {
         let secret = kv.write(Durability::Synced, |t| -> Result<_, KvError> {
             let kept = t.get(META, SECRET)?;
             if let Some(kept) = kept.and_then(|kept| <[u8; SECRET_BYTES]>::try_from(kept).ok()) {

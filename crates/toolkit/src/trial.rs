@@ -235,9 +235,11 @@ impl Trial {
                 Arrival::News(_) => {}
                 Arrival::Found(mut found) => {
                     let places = std::mem::take(&mut found.paths);
-                    flight
-                        .narrow(|facts| facts.add_paths(places))
-                        .map_err(|refusal| refusal.to_string())?;
+                    let judged = match &found.host {
+                        None => flight.narrow(|facts| facts.add_paths(places)),
+                        Some(host) => flight.beside(host, places),
+                    };
+                    judged.map_err(|refusal| refusal.to_string())?;
                     found.may_go_on();
                 }
             }

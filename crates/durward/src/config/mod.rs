@@ -10,6 +10,7 @@ pub mod inspect;
 pub mod keys;
 pub mod models;
 mod node;
+pub mod notify;
 mod options;
 mod read;
 pub mod rows;

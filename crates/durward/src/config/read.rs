@@ -11,6 +11,7 @@ use super::inspect;
 use super::keys::SERVERS_ALIAS;
 use super::models;
 use super::node::{self, Value};
+use super::notify;
 use super::section::{ELEMENTS_MAX, Reader, Section};
 use super::server::{self, CALL_TIMEOUT_MS, Server};
 use super::settings::{Origin, SESSION_IDLE_S_MAX, Setting, Settings, THREADS_MAX, Tls, Warning};
@@ -235,6 +236,12 @@ fn read_approval(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault
         &mut approval.per_minute,
         section.number("per_minute", count)?,
     );
+    if let Some(member) = section.member("notify") {
+        approval.notify = Setting {
+            value: notify::read(&section)?,
+            origin: Origin::File(member.node.at),
+        };
+    }
     Ok(())
 }
 

@@ -101,7 +101,13 @@ impl Settings {
     }
 
     fn approval_rows(&self) -> Vec<Row> {
-        vec![
+        let notify = &self.approval.notify;
+        let notify = notify.value.values().map(|(key, value)| Row {
+            key,
+            value,
+            origin: notify.origin,
+        });
+        let mut rows = vec![
             row(
                 "approval.timeout",
                 &self.approval.timeout,
@@ -127,7 +133,9 @@ impl Settings {
                 &self.approval.per_minute,
                 ToString::to_string,
             ),
-        ]
+        ];
+        rows.extend(notify);
+        rows
     }
 
     fn limit_rows(&self) -> Vec<Row> {

@@ -14,6 +14,7 @@ use net::confine::Confine;
 use super::fault::Position;
 use super::inspect::Inspect;
 use super::models::Models;
+use super::notify::Notify;
 use super::server::Server;
 use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
 use crate::builtin::Configured;
@@ -153,6 +154,8 @@ pub struct Approval {
     pub waiting_max: Setting<u64>,
     /// Of one caller.
     pub per_minute: Setting<u64>,
+    /// How a person hears of it.
+    pub notify: Setting<Notify>,
 }
 
 impl Default for Approval {
@@ -165,6 +168,7 @@ impl Default for Approval {
             pending_max: count(default.pending_max),
             waiting_max: count(default.waiting_per_caller_max),
             per_minute: count(default.asked_per_minute_max),
+            notify: Setting::default(Notify::default()),
         }
     }
 }

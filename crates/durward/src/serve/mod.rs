@@ -36,6 +36,7 @@ use crate::flags::{
 use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, SystemClock};
 use crate::names::server_name;
+use crate::notify;
 use crate::places::Places;
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, Reloader};
@@ -284,6 +285,7 @@ fn serve(
             let handle = reloader.handle();
             listen(&mut of.socket, &of.gate, &of.names, handle, places, told);
             tokio::spawn(reloader.run());
+            notify::begin(&settings.approval.notify.value, &of.gate);
         }
         serving.run(&plan, listener, out).await
     });

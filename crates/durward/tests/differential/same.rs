@@ -16,8 +16,9 @@ pub fn same_arguments(line: &Value, frame: &Ambiguous) -> bool {
         .unwrap_or_default();
     if own.trim_ascii_start().starts_with(b"[") {
         let batch: Vec<Value> = serde_json::from_slice(own).unwrap_or_default();
-        let mut arguments = batch.iter().map(|call| &call["params"]["arguments"]);
-        return arguments.any(|judged| is_of(&line["arguments"], judged));
+        let mut arguments = batch.iter().map(|call| call.pointer("/params/arguments"));
+        return arguments
+            .any(|judged| judged.is_some_and(|judged| is_of(&line["arguments"], judged)));
     }
     // What the writer refuses never leaves as a canonical frame; until then the scan is what counts.
     let Ok(scan) = scan_request(own, &Bounds::default()) else {

@@ -51,8 +51,12 @@ pub fn call(frame: &Ambiguous) -> Option<(String, Vec<String>)> {
 /// The paths that a tool opens of its arguments.
 fn opened(arguments: &Value) -> Vec<String> {
     let list = arguments["paths"].as_array().into_iter().flatten();
-    let single = [&arguments["path"], &arguments["below"]["path"]];
-    let all = single.into_iter().chain(list).filter_map(Value::as_str);
+    let single = ["/path", "/below/path"].map(|at| arguments.pointer(at));
+    let all = single
+        .into_iter()
+        .flatten()
+        .chain(list)
+        .filter_map(Value::as_str);
     all.map(led).collect()
 }
 

@@ -34,6 +34,8 @@ pub(super) struct State {
     pub facts: Facts,
     pub origin: Origin,
     pub targets: Targets,
+    /// The rule that a person has answered with a yes.
+    pub approved_by: Option<String>,
     /// When the call began, identification included.
     pub begun_ns: u64,
     pub stages: Stages,
@@ -46,6 +48,8 @@ pub(super) struct State {
     pub usage: Usage,
     /// What the inspection found in what came back.
     pub inspected: Vec<Arc<str>>,
+    /// The same call at further machines; they end as it does.
+    pub beside: Vec<State>,
 }
 
 /// One try of a call at one peer, where a call may have several.
@@ -72,6 +76,14 @@ pub struct Outcome {
     pub reason: Option<Label>,
     /// Size and keyed digest of the reply.
     pub response: Option<ResponseSummary>,
+}
+
+impl State {
+    /// Frees the call's place among those under way.
+    fn leave(&mut self) {
+        self.slot = None;
+        self.beside.iter_mut().for_each(State::leave);
+    }
 }
 
 impl InFlight {
@@ -161,7 +173,7 @@ impl InFlight {
     /// The call ends here and leaves its place among those under way. Its record is written when what this returns is dropped.
     pub fn ended(mut self, outcome: Outcome) -> Ended {
         Ended(self.state.take().map(|mut state| {
-            state.slot = None;
+            state.leave();
             let ended_ns = state.recorder.clock.mono_ns();
             (state, outcome, ended_ns)
         }))
@@ -207,7 +219,7 @@ impl Drop for InFlight {
                 status,
                 ..Outcome::default()
             };
-            state.slot = None;
+            state.leave();
             let ended_ns = state.recorder.clock.mono_ns();
             settle(&state, outcome, ended_ns);
         }
@@ -215,6 +227,9 @@ impl Drop for InFlight {
 }
 
 fn settle(state: &State, outcome: Outcome, now: u64) {
+    for further in &state.beside {
+        settle(further, outcome, now);
+    }
     let mut stages = state.stages;
     if let (Some(sent), true) = (state.sent_ns, stages.upstream_us == Micros::default()) {
         stages.upstream_us = Micros::from_nanos(now.saturating_sub(sent));

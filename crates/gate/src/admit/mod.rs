@@ -1,6 +1,7 @@
 //! The order in which a call is judged, in one place: identity → limits → policy → approval →
 //! journal. Whoever wants to know what happens to a call reads this file.
 
+mod beside;
 mod call;
 mod control;
 mod decide;
@@ -223,6 +224,7 @@ impl Gate {
             world,
             facts,
             targets,
+            approved_by: (decided.effect == Effect::Hitl).then_some(decided.final_rule),
             begun_ns: origin.received_ns.saturating_sub(caller.identity_ns),
             origin,
             stages,
@@ -233,6 +235,7 @@ impl Gate {
             attempts_omitted: 0,
             usage: Usage::default(),
             inspected: Vec::new(),
+            beside: Vec::new(),
         });
         Admission::Permit(Permit { request, flight })
     }

@@ -44,6 +44,8 @@ const POLICY: &str = r#"{"rules":[
  {"id":"allow-all","effect":"allow","conditions":{"tool_name":"*"}},
  {"id":"allow-elicitation","effect":"allow","conditions":{"mcp_method":"elicitation/create"}},
  {"id":"no-etc","effect":"deny","conditions":{"path_pattern":"/etc/**"}},
+ {"id":"no-secret","effect":"deny","conditions":{"host":"secret"}},
+ {"id":"ask-asked","effect":"hitl","conditions":{"host":"asked"}},
  {"id":"ask-home","effect":"hitl","conditions":{"path_pattern":"/home/**"}}]}"#;
 
 #[derive(Default)]
@@ -402,4 +404,35 @@ fn who_calls_is_who_was_identified_and_the_time_that_took_is_a_stage() {
     assert_eq!(records[1]["identity_us"], 4);
     assert_eq!(records[1]["duration_us"], 4);
     assert_eq!(records[1]["unexplained_us"], 0);
+}
+
+#[test]
+fn a_call_at_several_machines_is_judged_and_recorded_at_each() {
+    let scene = Scene::new("passes-beside");
+    let mut flight = scene.permit(facts(), a()).spend(&a()).unwrap().1;
+    flight.beside("web2", []).unwrap();
+    flight.beside("web3", []).unwrap();
+    flight.finish(Outcome {
+        status: Status::Success,
+        ..Outcome::default()
+    });
+    let mut flight = scene.permit(facts(), a()).spend(&a()).unwrap().1;
+    flight.beside("web2", []).unwrap();
+    let refusal = flight.beside("secret", []).unwrap_err();
+    assert_eq!(refusal.reason, Reason::DenyRule);
+    let refusal = scene.permit(facts(), a()).spend(&a()).unwrap().1;
+    let mut flight = refusal;
+    let refusal = flight.beside("asked", []).unwrap_err();
+    assert_eq!(refusal.reason, Reason::ApprovalTooLate);
+    let records = scene.records();
+    let count = |name: &str, is: &str| records.iter().filter(|r| r[name] == is).count();
+    // Each decision that let pass has its end.
+    assert_eq!(
+        (count("decision", "allow"), count("decision", "deny")),
+        (6, 1)
+    );
+    assert_eq!(
+        (count("status", "Success"), count("status", "Aborted")),
+        (3, 3)
+    );
 }

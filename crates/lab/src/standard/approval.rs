@@ -83,13 +83,13 @@ pub(super) fn of(standard: &Standard) -> Option<Interval> {
 }
 
 /// What of a call grew while others waited.
-pub(super) fn whence(standard: &Standard) -> Option<String> {
+pub(super) fn cause(standard: &Standard) -> Option<String> {
     let group = standard
         .groups
         .iter()
         .find(|group| group.title == PENDING)?;
     match group.analysis.arms.as_slice() {
-        [alone, crowded] => Some(super::whence::between(alone, crowded)),
+        [alone, crowded] => Some(super::causes::between(alone, crowded)),
         _ => None,
     }
 }

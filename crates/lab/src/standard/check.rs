@@ -2,7 +2,7 @@
 
 use super::budget::{self, word};
 use super::stdio_rate::StdioRate;
-use super::{Group, Standard, approval, journal_rate, web, whence};
+use super::{Group, Standard, approval, causes, journal_rate, web};
 use crate::overhead::Comparison;
 use crate::stats::Interval;
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ struct Row {
     ratio: String,
     verdict: &'static str,
     /// Where the time goes, or what else stands behind the figure.
-    whence: String,
+    cause: String,
 }
 
 /// What was measured of a budget, for the pages of later runs.
@@ -51,7 +51,7 @@ pub(super) fn figures(standard: &Standard) -> Vec<(String, String)> {
 pub(super) fn short(standard: &Standard) -> Vec<(String, String)> {
     let rows = rows(standard).into_iter();
     let short = rows.filter(|row| row.verdict == SHORT);
-    whence::grouped(short.map(|row| (row.what, row.whence)).collect())
+    causes::grouped(short.map(|row| (row.what, row.cause)).collect())
 }
 
 /// Every budget that stands, then calls a second over stdio, for which there is none.
@@ -78,7 +78,7 @@ fn missing(standard: &Standard) -> impl Iterator<Item = Row> {
         peer: "-".into(),
         ratio: "-".into(),
         verdict: SHORT,
-        whence: absent.why.clone(),
+        cause: absent.why.clone(),
     })
 }
 
@@ -107,7 +107,7 @@ fn stdio_rates(standard: &Standard) -> Vec<Row> {
             peer: joined(theirs.clone().map(said)),
             ratio: joined(theirs.map(ratio)),
             verdict: "",
-            whence: String::new(),
+            cause: String::new(),
         }
     };
     ours.map(row).collect()
@@ -131,7 +131,7 @@ pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool
         peer: "-".into(),
         ratio: "-".into(),
         verdict: "not built yet",
-        whence: String::new(),
+        cause: String::new(),
     }));
     writeln!(
         out,
@@ -144,11 +144,11 @@ pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool
             row.what, row.budget, row.measured, row.peer, row.ratio, row.verdict
         )?;
     }
-    for (what, whence) in short(standard) {
-        writeln!(out, "\nSHORT {what}: {whence}")?;
+    for (what, cause) in short(standard) {
+        writeln!(out, "\nSHORT {what}: {cause}")?;
     }
     if !kept {
-        writeln!(out, "\nStages: {}", whence::legend())?;
+        writeln!(out, "\nStages: {}", causes::legend())?;
     }
     writeln!(
         out,
@@ -163,10 +163,10 @@ fn hop(standard: &Standard) -> Vec<Row> {
         let comparisons = &group.analysis.comparisons;
         let guarded = comparisons.iter().find(|c| c.arm == "durward, 50 rules")?;
         let relay = comparisons.iter().find(|c| c.arm == "bare relay")?;
-        let whence = whence::in_analysis(&group.analysis, &guarded.arm).unwrap_or_default();
-        group.budgeted.then_some((guarded, relay, whence))
+        let cause = causes::in_analysis(&group.analysis, &guarded.arm).unwrap_or_default();
+        group.budgeted.then_some((guarded, relay, cause))
     });
-    let Some((guarded, relay, whence)) = found else {
+    let Some((guarded, relay, cause)) = found else {
         return Vec::new();
     };
     let mut rows = vec![row(
@@ -174,7 +174,7 @@ fn hop(standard: &Standard) -> Vec<Row> {
         budget::ADDED_P50_US_MAX,
         &guarded.overhead_us,
         Some(("bare relay", &relay.overhead_us)),
-        &whence,
+        &cause,
     )];
     if let (Some(ours), peers) = (&guarded.added_p99_us, &relay.added_p99_us) {
         let peer = peers.as_ref().map(|theirs| ("bare relay", theirs));
@@ -183,7 +183,7 @@ fn hop(standard: &Standard) -> Vec<Row> {
             budget::ADDED_P99_US_MAX,
             ours,
             peer,
-            &whence,
+            &cause,
         ));
     }
     for group in &standard.groups {
@@ -197,7 +197,7 @@ fn beside_fastmcp(group: &Group) -> Vec<Row> {
     let Some(ours) = comparisons.iter().find(|c| c.arm.starts_with("durward")) else {
         return Vec::new();
     };
-    let whence = whence::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
+    let cause = causes::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
     let theirs = comparisons.iter().filter(|c| c.arm.starts_with("FastMCP"));
     let of = |peer: &Comparison| {
         let named = Some((peer.arm.as_str(), &peer.overhead_us));
@@ -206,7 +206,7 @@ fn beside_fastmcp(group: &Group) -> Vec<Row> {
             budget::ADDED_P50_US_MAX,
             &ours.overhead_us,
             named,
-            &whence,
+            &cause,
         )
     };
     theirs.map(of).collect()
@@ -217,7 +217,7 @@ fn row(
     most_us: f64,
     ours: &Interval,
     peer: Option<(&str, &Interval)>,
-    whence: &str,
+    cause: &str,
 ) -> Row {
     Row {
         what: what.into(),
@@ -230,7 +230,7 @@ fn row(
             format!("{:.2}", ours.point / theirs.point)
         }),
         verdict: word(ours.upper() <= most_us),
-        whence: whence.to_owned(),
+        cause: cause.to_owned(),
     }
 }
 
@@ -245,22 +245,22 @@ fn stages(standard: &Standard) -> Vec<Row> {
     let stage = |arm: &str, name: &str| {
         let arm = arms().find(|a| a.arm.name == format!("durward, {arm}") && a.stages.is_some())?;
         let mut stages = arm.stages.as_ref()?.stages.iter();
-        Some((stages.find(|s| s.name == name)?.us, whence::of_arm(arm)))
+        Some((stages.find(|s| s.name == name)?.us, causes::of_arm(arm)))
     };
     let policy = POLICY_US_MAX.iter().filter_map(|(rules, most)| {
         let name = format!("policy stage, {rules}, mean");
-        let (us, whence) = stage(rules, "policy_us")?;
-        Some(row(&name, *most, &us, None, &whence))
+        let (us, cause) = stage(rules, "policy_us")?;
+        Some(row(&name, *most, &us, None, &cause))
     });
     let journal = stage("50 rules", "journal_us");
     policy
-        .chain(journal.map(|(us, whence)| {
+        .chain(journal.map(|(us, cause)| {
             row(
                 "journal stage, one append, mean",
                 JOURNAL_US_MAX,
                 &us,
                 None,
-                &whence,
+                &cause,
             )
         }))
         .collect()
@@ -276,7 +276,7 @@ fn journal(standard: &Standard) -> Row {
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(rate.is_kept()),
-        whence: format!(
+        cause: format!(
             "{:.1} µs a record with {} writers, {:.1} with --sync every (crates/gate/src/journal over crates/state/src/log)",
             1e6 / rate.per_second.point.max(1e-9),
             rate.writers,
@@ -295,21 +295,21 @@ fn waiting(standard: &Standard) -> Option<Row> {
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(approval::is_kept(&ratio)),
-        whence: approval::whence(standard).unwrap_or_default(),
+        cause: approval::cause(standard).unwrap_or_default(),
     })
 }
 
 fn rest(standard: &Standard) -> Vec<Row> {
     let (idle, plain) = (
         &standard.idle,
-        |what: &str, budget: String, measured, kept, whence| Row {
+        |what: &str, budget: String, measured, kept, cause| Row {
             what: what.into(),
             budget,
             measured,
             peer: "-".into(),
             ratio: "-".into(),
             verdict: word(kept),
-            whence,
+            cause,
         },
     );
     vec![
@@ -349,7 +349,7 @@ fn over_http(found: web::Verdict) -> Row {
         peer,
         ratio,
         verdict: word(found.kept),
-        whence: found.whence,
+        cause: found.cause,
     }
 }
 
@@ -363,7 +363,7 @@ fn own(standard: &Standard) -> Vec<Row> {
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(kept),
-        whence: format!(
+        cause: format!(
             "{:.2} µs over stdio of which a bare write and read are {:.2}, {:.2} over HTTP (crates/lab/src/driver)",
             own.stdio_us, own.stdio_floor_us, own.http_us
         ),

@@ -1,7 +1,7 @@
 //! The standard run as a page.
 
 use super::budget::{self, verdict, word};
-use super::{Group, Standard, approval, check, earlier, peers, stdio_rate, web, whence};
+use super::{Group, Standard, approval, causes, check, earlier, peers, stdio_rate, web};
 use crate::overhead::{ArmFigures, Comparison, loads, point, whole};
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
@@ -52,10 +52,10 @@ fn short(standard: &Standard, page: &mut String) -> fmt::Result {
     writeln!(
         page,
         "Stages of the arm's own journal, the largest first. {}.\n",
-        whence::legend()
+        causes::legend()
     )?;
-    for (what, whence) in rows {
-        writeln!(page, "- **{what}**: {whence}.")?;
+    for (what, cause) in rows {
+        writeln!(page, "- **{what}**: {cause}.")?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod approval;
 mod budget;
+mod causes;
 mod check;
 mod earlier;
 mod idle;
@@ -13,7 +14,6 @@ mod plans;
 mod scene;
 mod stdio_rate;
 mod web;
-mod whence;
 
 use crate::driver::Protocol;
 use crate::error::LabError;

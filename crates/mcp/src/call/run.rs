@@ -172,7 +172,11 @@ impl Run {
             return None;
         };
         let places = std::mem::take(&mut found.paths);
-        match flight.narrow(|facts| facts.add_paths(places)) {
+        let judged = match &found.host {
+            None => flight.narrow(|facts| facts.add_paths(places)),
+            Some(host) => flight.beside(host, places),
+        };
+        match judged {
             Ok(()) => {
                 found.may_go_on();
                 None

@@ -133,13 +133,13 @@ mod tests {
     #[test]
     fn frames_of_2026_07_28_carry_what_their_requests_must() {
         let plain = Frames::new(3).modern().take(400);
-        let plain = plain.filter(|frame| frame.form == "plain");
+        let mut plain = plain.filter(|frame| frame.form == "plain");
         let carries = |frame: Ambiguous| {
             let text = String::from_utf8(frame.bytes).unwrap();
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             value["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
         };
-        assert!(plain.map(carries).all(|carries| carries));
+        assert!(plain.all(carries));
     }
 
     #[test]

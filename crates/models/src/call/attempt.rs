@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use gate::effect::Effect;
 use gate::journal::{Micros, Status};
 use gate::{Attempt, Caller, InFlight, Outcome, Pass as _, Permit, Spent};
 use state::Reservation;
 use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
+use wire::model::Tokens;
 
 use super::whole::{Whole, read};
 use super::{Relay, Terms, Trail, Unserved, describe, usage};
@@ -216,47 +218,40 @@ impl<'t> Tries<'t> {
                 match read(self.terms, said, body.as_mut(), self.until).await {
                     Ok((body, tokens)) => {
                         leg.load.took(began.elapsed());
-                        let peer = leg.target.provider().peer();
-                        self.terms.tally.used(peer.name(), tokens);
-                        let gate = &self.terms.gate;
-                        let body = inspect::reply(gate, peer.name(), body, &mut self.flight);
-                        let body = match body {
-                            Ok(body) => body,
-                            Err(fault) => {
-                                let cost = self.terms.prices.cost(&leg.target, tokens);
-                                settle(self.reservation.take(), tokens, cost);
-                                self.flight.used(usage(tokens, cost));
-                                self.trail.cost = cost;
-                                return Err(self.failed(leg, spent, (fault, began, pass)));
+                        match self.inspected(leg, body, tokens) {
+                            Ok(body) => {
+                                self.noted(leg, Status::Success, None, began);
+                                pass.settle(Verdict::Success, self.terms.gate.mono_ns());
+                                let whole = Whole { body, headers };
+                                let used = (tokens, self.trail.cost);
+                                let (flight, reservation) = (self.flight, self.reservation);
+                                let whole = whole.of(self.terms, flight, reservation, used);
+                                return Ok(Served::Whole(whole, self.trail));
                             }
-                        };
-                        self.noted(leg, Status::Success, None, began);
-                        pass.settle(Verdict::Success, self.terms.gate.mono_ns());
-                        let whole = Whole { body, headers };
-                        let cost = self.terms.prices.cost(&leg.target, tokens);
-                        self.trail.cost = cost;
-                        return Ok(Served::Whole(
-                            whole.of(self.terms, self.flight, self.reservation, (tokens, cost)),
-                            self.trail,
-                        ));
+                            Err(fault) => (spent, fault),
+                        }
                     }
                     Err(trouble) => (spent, Fault::of(trouble, Remedy::Again)),
                 }
             }
         };
-        Err(self.failed(leg, spent, (fault, began, pass)))
+        self.note(leg, fault.trouble, began);
+        pass.settle(fault.trouble.verdict(), self.terms.gate.mono_ns());
+        Err(Box::new((self, spent, fault)))
     }
 
-    fn failed(
-        mut self,
-        leg: &Leg,
-        spent: Spent<ModelRequest>,
-        (fault, began, pass): (Fault, Instant, BreakerPass),
-    ) -> Failed<'t> {
-        self.note(leg, fault.trouble, began);
-        let verdict = fault.trouble.verdict();
-        pass.settle(verdict, self.terms.gate.mono_ns());
-        Box::new((self, spent, fault))
+    /// A whole reply as the rules of `inspect:` leave it. What it has used is used, also where it may not pass.
+    fn inspected(&mut self, leg: &Leg, body: Bytes, tokens: Tokens) -> Result<Bytes, Fault> {
+        let terms = self.terms;
+        let provider = leg.target.provider().peer().name();
+        terms.tally.used(provider, tokens);
+        self.trail.cost = terms.prices.cost(&leg.target, tokens);
+        let body = inspect::reply(&terms.gate, provider, body, &mut self.flight);
+        if body.is_err() {
+            settle(self.reservation.take(), tokens, self.trail.cost);
+            self.flight.used(usage(tokens, self.trail.cost));
+        }
+        body
     }
 
     fn give_up(self, fault: Fault) -> Unserved {

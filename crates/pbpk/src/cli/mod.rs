@@ -1,15 +1,17 @@
-//! The command line `sim`: info, params, run, population, merge, sensitivity, fit, steady, pk, plot,
-//! explain, diff, export.
+//! The command line `sim`: info, params, run, population, merge, individual, batch, sensitivity, fit,
+//! steady, pk, plot, explain, diff, export.
 //!
 //! Data goes to `out`, everything else to `err`; nothing is written anywhere but there and to files that the caller
 //! names. The caller turns the returned code into the exit code of its process.
 
 mod args;
+mod batch;
 mod diff;
 mod explain;
 mod export;
 mod failure;
 mod fit;
+mod individual;
 mod info;
 mod json;
 mod model;
@@ -37,6 +39,10 @@ pub const MISUSED: u8 = 2;
 
 /// Carries out one command and returns the exit code.
 pub fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    carry_out(&args, out, err)
+}
+
+fn carry_out(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = match &args.command {
         Command::Info(a) => info::run(a, out, err),
         Command::Params(a) => params::run(a, out, err),
@@ -46,6 +52,8 @@ pub fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
         Command::Plot(a) => plot::run(a, out, err),
         Command::Population(a) => population::run(a, out, err),
         Command::Merge(a) => population::merge(a, out),
+        Command::Individual(a) => individual::run(a, out, err),
+        Command::Batch(a) => batch::run(a, out, err),
         Command::Sensitivity(a) => sensitivity::run(a, out, err),
         Command::Fit(a) => fit::run(a, out, err),
         Command::Explain(a) => explain::run(a, out, err),

@@ -208,6 +208,15 @@ pub(super) fn run_with(
     Ok(done?)
 }
 
+/// The threads asked for, or as many as the machine has.
+pub(super) fn threads(asked: Option<usize>) -> Result<usize, Failure> {
+    let known = || std::thread::available_parallelism().map_or(1, usize::from);
+    match asked.unwrap_or_else(known) {
+        0 => Err(Failure::misuse("--threads must be at least 1".to_owned())),
+        threads => Ok(threads),
+    }
+}
+
 /// Refuses what is no unit of time.
 pub(super) fn check_units(args: &UnitArgs) -> Result<(), Failure> {
     match csv::minutes(&args.time_unit) {

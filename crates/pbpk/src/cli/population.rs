@@ -8,6 +8,7 @@ mod parts;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ pub(super) fn run(
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
     let deadline = model::Deadline::new(&args.solver)?;
-    let threads = threads(args)?;
+    let threads = model::threads(args.threads)?.min(THREADS_MAX);
     check_percentiles(&args.percentiles)?;
     let shard = shard(args)?;
     let population = population(args)?;
@@ -162,25 +163,20 @@ fn figures(args: &PopulationArgs, plan: &Plan, population: &Population) -> std::
     Ok(())
 }
 
-fn threads(args: &PopulationArgs) -> Result<usize, Failure> {
-    let known = || std::thread::available_parallelism().map_or(1, usize::from);
-    match args.threads.unwrap_or_else(known) {
-        0 => Err(Failure::misuse("--threads must be at least 1".to_owned())),
-        threads => Ok(threads.min(THREADS_MAX)),
-    }
+/// Reads a population file.
+pub(super) fn read(file: &Path) -> Result<Population, Failure> {
+    let name = file.display();
+    let opened =
+        File::open(file).map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
+    Population::read(&mut BufReader::new(opened))
+        .map_err(|e| Failure::failed(format!("{name}: {e}")))
 }
 
 /// The table that was named, or the cohort that was described.
 fn population(args: &PopulationArgs) -> Result<Population, Failure> {
     let misuse = |e: crate::population::PopulationError| Failure::misuse(e.to_string());
     match (&args.population, args.size) {
-        (Some(file), None) => {
-            let name = file.display();
-            let opened = File::open(file)
-                .map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
-            Population::read(&mut BufReader::new(opened))
-                .map_err(|e| Failure::failed(format!("{name}: {e}")))
-        }
+        (Some(file), None) => read(file),
         (None, Some(size)) => Cohort {
             size,
             seed: args.seed,
@@ -338,6 +334,7 @@ impl Work<'_> {
             ..model::options(&self.args.solver)
         };
         let (mut text, mut failures) = (String::new(), String::new());
+        let mut times = Times::default();
         let mut warnings = BTreeSet::new();
         let range = self.parts.range(part);
         let ran = run_chunk(
@@ -347,7 +344,7 @@ impl Work<'_> {
             &options,
             |outcome| match outcome.result {
                 Ok(results) => {
-                    rows(&mut text, outcome.id, &results);
+                    rows(&mut text, outcome.id, &results, &mut times);
                     warnings.extend(results.warnings);
                 }
                 Err(why) => {
@@ -384,13 +381,35 @@ fn head(plan: &Plan) -> String {
     text
 }
 
-fn rows(text: &mut String, id: i64, results: &Results) {
+/// Times as text: those of the individual before, which nearly always are those of the next.
+#[derive(Default)]
+struct Times(Vec<(f64, String)>);
+
+impl Times {
+    /// The text of time number `i`.
+    fn text(&mut self, i: usize, time: f64) -> &str {
+        let known = self
+            .0
+            .get(i)
+            .is_some_and(|t| t.0.to_bits() == time.to_bits());
+        if !known {
+            self.0.truncate(i);
+            let mut text = String::new();
+            csv::push_number(&mut text, time);
+            self.0.push((time, text));
+        }
+        self.0.get(i).map_or("", |t| t.1.as_str())
+    }
+}
+
+fn rows(text: &mut String, id: i64, results: &Results, times: &mut Times) {
     let width = results.paths.len().max(1);
     let id = id.to_string();
-    for (time, row) in results.times.iter().zip(results.values.chunks(width)) {
+    let rows = results.times.iter().zip(results.values.chunks(width));
+    for (i, (time, row)) in rows.enumerate() {
         text.push_str(&id);
         text.push(',');
-        csv::push_number(text, *time);
+        text.push_str(times.text(i, *time));
         for value in row {
             text.push(',');
             csv::push_number(text, *value);

@@ -49,6 +49,18 @@ impl Changes {
         let touched = base.structure.start.touched(&positions, |user| !set[user]);
         Ok(Self { positions, touched })
     }
+
+    /// The same changes, computing only what a run reads: an individual of these is for runs alone, its other numbers are
+    /// not computed anew.
+    #[must_use]
+    pub(crate) fn for_runs(&self, structure: &Structure) -> Self {
+        let read = structure.read_by_runs();
+        let touched = self.touched.iter().copied();
+        Self {
+            positions: self.positions.clone(),
+            touched: touched.filter(|q| read[*q as usize]).collect(),
+        }
+    }
 }
 
 impl Instance {

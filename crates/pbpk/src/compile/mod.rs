@@ -15,6 +15,7 @@ mod graph;
 mod instance;
 mod lower;
 mod program;
+mod rows;
 mod structure;
 mod tangent;
 mod variant;

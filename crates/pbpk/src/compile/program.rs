@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use super::graph::{Graph, Id, Node};
+use super::graph::{Graph, Id, Node, operands};
+use super::rows::{self, Rows};
 use crate::formula::{Binary, Rule, Unary, apply_binary, apply_select, apply_unary, multiply};
 use crate::model::Table;
 
@@ -88,6 +89,8 @@ pub(super) enum Instruction {
 pub(crate) struct Program {
     pub(super) code: Vec<Instruction>,
     pub(super) terms: Vec<u32>,
+    /// Sums at the end of the code.
+    rows: Vec<Rows>,
 }
 
 impl Program {
@@ -98,7 +101,7 @@ impl Program {
 
     /// Runs the code.
     pub(crate) fn run(&self, r: &mut [f64], tables: &[Arc<Table>]) {
-        for instruction in &self.code {
+        for instruction in &self.code[..Rows::first(&self.rows, &self.code)] {
             match *instruction {
                 Instruction::Linear {
                     to,
@@ -147,12 +150,15 @@ impl Program {
                 Instruction::Copy { to, a } => r[to as usize] = r[a as usize],
             }
         }
+        for rows in &self.rows {
+            rows.run(&self.code, &self.terms, r);
+        }
     }
 }
 
 /// A sum in which a factor 0 makes its product 0, whatever the other is: only looked at where the plain sum is no number.
 #[cold]
-fn guarded_sum(constant: f64, coefficients: &[f64], terms: &[u32], r: &[f64]) -> f64 {
+pub(super) fn guarded_sum(constant: f64, coefficients: &[f64], terms: &[u32], r: &[f64]) -> f64 {
     let products = coefficients
         .iter()
         .zip(terms)
@@ -243,7 +249,18 @@ impl<'a> Emitter<'a> {
     /// Code for the varying nodes that `roots` need.
     pub(super) fn program(&mut self, roots: &[Id]) -> Program {
         let needed = self.graph.needed(roots, Graph::varies);
-        self.emit(&needed)
+        let mut program = self.emit(&needed);
+        let mut read = vec![false; self.slots()];
+        for &id in &needed {
+            operands(self.graph.node(id), |operand| {
+                let slot = self.slots[operand as usize];
+                if let Some(read) = read.get_mut(slot as usize) {
+                    *read = true;
+                }
+            });
+        }
+        program.rows = rows::arrange(&mut program.code, |slot| read[slot as usize]);
+        program
     }
 
     /// Code for everything noted that does not vary; last, when all programs are emitted.

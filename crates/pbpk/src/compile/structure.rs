@@ -54,6 +54,8 @@ pub struct Structure {
     /// The graph of start values.
     pub(crate) start: Dependencies,
     pub(crate) base: Arc<Variant>,
+    /// Quantities that depend on a state.
+    pub(crate) on_state: Vec<bool>,
     /// Constants of the file.
     pub(crate) constants: Vec<bool>,
     /// Quantities that become code of their own when the user sets them: those with a formula that varies or that an event
@@ -104,7 +106,15 @@ impl Structure {
         let targets = dependencies::targets(&model);
         let constants = dependencies::constants(&model, &start.order, &targets);
         let needs_code = needs_code(&model, &start, &base, &targets);
+        let mut is_state = vec![false; model.quantities.len()];
+        for &q in &states {
+            if let Some(is_state) = is_state.get_mut(q) {
+                *is_state = true;
+            }
+        }
+        let state = |q: usize| is_state.get(q) == Some(&true);
         Ok(Arc::new(Self {
+            on_state: base.dependencies.reach(is_state.len(), state),
             constants,
             needs_code,
             time_comparisons: time_comparisons(&model),
@@ -184,6 +194,44 @@ impl Structure {
     pub(crate) fn may_read(&self, table: &Arc<Table>) -> bool {
         let mut assignments = self.model.events.iter().flat_map(|e| &e.assignments);
         assignments.any(|a| !a.as_value) || self.base.tables.iter().any(|t| Arc::ptr_eq(t, table))
+    }
+
+    /// Which quantities a run may read: states, outputs, what rates, events and tables use, and all that these depend on,
+    /// whatever an event replaces.
+    pub(crate) fn read_by_runs(&self) -> Vec<bool> {
+        let model = &*self.model;
+        let assignments = || model.events.iter().flat_map(|e| &e.assignments);
+        let rates = model.quantities.iter().flat_map(|q| &q.rhs);
+        let formulas = rates
+            .map(|term| term.formula)
+            .chain(model.events.iter().map(|e| e.condition))
+            .chain(assignments().map(|a| a.formula))
+            .chain(self.time_comparisons.iter().copied())
+            .filter_map(|f| model.formulas.get(f));
+        let reads_table = |f: &&Formula| {
+            let kind = &f.kind;
+            matches!(
+                kind,
+                FormulaKind::TableWithOffset { .. } | FormulaKind::TableWithArgument { .. }
+            )
+        };
+        let tables = model.formulas.iter().filter(reads_table);
+        let used = formulas.chain(tables).flat_map(Formula::references);
+        let used = used.filter_map(|r| match r {
+            Reference::Time => None,
+            Reference::Quantity(q) => Some(q),
+        });
+        let mut roots = self.states.clone();
+        roots.extend(&self.outputs);
+        roots.extend(used);
+        roots.extend(assignments().map(|a| a.target));
+        let mut read = vec![false; model.quantities.len()];
+        for q in self.start.sources(&roots) {
+            if let Some(read) = read.get_mut(q) {
+                *read = true;
+            }
+        }
+        read
     }
 
     /// Paths of quantities, for messages.

@@ -15,16 +15,36 @@ use crate::model::{Kind, Model, Reference, Table};
 use crate::solve::Pattern;
 use crate::solve::lu::Symbolic;
 use crate::watch::{Interrupt, Watch};
+use crate::words::{Damaged, Words};
 
 /// What replaces a quantity's own formula.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) enum Replacement {
     /// A number that the user set.
+    #[default]
     Set,
     /// A number that an event set.
     Constant,
     /// The formula at this position.
     Formula(usize),
+}
+
+impl Replacement {
+    /// Writes or reads it; formulas lie below a bound.
+    pub(crate) fn pass(&mut self, words: &mut Words, formulas: usize) -> Result<(), Damaged> {
+        let mut word = match *self {
+            Self::Set => 0,
+            Self::Constant => 1,
+            Self::Formula(f) => f + 2,
+        };
+        words.count(&mut word, formulas + 2)?;
+        *self = match word {
+            0 => Self::Set,
+            1 => Self::Constant,
+            f => Self::Formula(f - 2),
+        };
+        Ok(())
+    }
 }
 
 /// All replacements, ascending by quantity: what a variant is known by.

@@ -3,10 +3,12 @@
 //! Invariants: what a format cannot say is refused with the object's path, never left out or bent; numbers
 //! are written in the shortest form that reads back to the same bits; nothing is read or run.
 
+mod pkml;
 mod sbml;
 mod simmodel;
 mod xml;
 
+pub use pkml::pkml_with_values;
 pub use sbml::sbml;
 pub use simmodel::simmodel;
 

@@ -28,6 +28,8 @@ pub const INDIVIDUALS_MAX: usize = 10_000_000;
 pub struct Plan {
     base: Instance,
     changes: Changes,
+    /// The same, as far as runs read it.
+    for_runs: Changes,
     /// Column of the population for each change, with the factor and offset of its unit.
     columns: Vec<(usize, f64, f64)>,
 }
@@ -66,6 +68,7 @@ impl Plan {
         }
         let changes = Changes::new(&base, positions)?;
         let plan = Self {
+            for_runs: changes.for_runs(&structure),
             base,
             changes,
             columns,
@@ -95,6 +98,16 @@ impl Plan {
     /// # Errors
     /// [`SetError`] where a value is not a number.
     pub fn individual(&self, population: &Population, row: usize) -> Result<Instance, SetError> {
+        self.changed(&self.changes, population, row)
+    }
+
+    /// The base with the values of a row.
+    fn changed(
+        &self,
+        changes: &Changes,
+        population: &Population,
+        row: usize,
+    ) -> Result<Instance, SetError> {
         let numbers = population.row(row);
         let value = |&(c, factor, offset): &(usize, f64, f64)| {
             let value = numbers.get(c).copied().unwrap_or(f64::NAN);
@@ -106,7 +119,7 @@ impl Plan {
         };
         let values: Vec<f64> = self.columns.iter().map(value).collect();
         let mut individual = self.base.clone();
-        individual.set_all(&self.changes, &values)?;
+        individual.set_all(changes, &values)?;
         Ok(individual)
     }
 }
@@ -131,7 +144,7 @@ pub fn run_chunk(
 ) -> Result<(), crate::watch::Interrupt> {
     for row in range {
         let id = population.id(row);
-        let result = match plan.individual(population, row) {
+        let result = match plan.changed(&plan.for_runs, population, row) {
             Err(e) => Err(e.to_string()),
             Ok(individual) => match run(&individual, options) {
                 Ok(results) => Ok(results),

@@ -176,6 +176,12 @@ impl Population {
         self.ids.get(row).copied().unwrap_or(row as i64)
     }
 
+    /// The row of the individual with this id.
+    #[must_use]
+    pub fn find(&self, id: i64) -> Option<usize> {
+        self.ids.iter().position(|i| *i == id)
+    }
+
     /// Numbers of an individual, in the units of the columns.
     #[must_use]
     pub fn row(&self, row: usize) -> &[f64] {

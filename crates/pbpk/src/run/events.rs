@@ -14,6 +14,7 @@ use crate::compile::{
 use crate::model::{Assignment, Model};
 use crate::solve::SolveError;
 use crate::watch::{Question, Watch};
+use crate::words::{Damaged, Words};
 
 /// Numbers, code and states at the present time.
 pub(super) struct State {
@@ -30,6 +31,8 @@ pub(super) struct State {
     set_by_user: Vec<bool>,
     constants: Vec<bool>,
     key: Key,
+    /// The key of the code in use.
+    compiled: Key,
     fired: Vec<bool>,
     /// Events that acted when they were last tested.
     acted: Vec<usize>,
@@ -74,6 +77,7 @@ impl State {
             tangents: None,
             s: Vec::new(),
             values,
+            compiled: key.clone(),
             key,
             fired,
             acted: Vec::new(),
@@ -82,8 +86,44 @@ impl State {
         })
     }
 
+    pub(super) fn structure(&self) -> &Arc<Structure> {
+        &self.structure
+    }
+
     pub(super) fn model(&self) -> &Model {
         self.structure.model()
+    }
+
+    /// Writes numbers and truths, or reads them into the state of the same individual at its start.
+    pub(super) fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+        let structure = Arc::clone(&self.structure);
+        let (quantities, formulas) = (
+            structure.model().quantities.len(),
+            structure.model().formulas.len(),
+        );
+        words.numbers(&mut self.y)?;
+        words.numbers(&mut self.values)?;
+        words.flags(&mut self.overridden)?;
+        words.flags(&mut self.constants)?;
+        words.flags(&mut self.fired)?;
+        for key in [&mut self.key, &mut self.compiled] {
+            words.list(key, quantities, |words, (q, replacement)| {
+                words.count(q, quantities)?;
+                replacement.pass(words, formulas)
+            })?;
+            if !key.is_sorted_by(|a, b| a.0 < b.0) {
+                return Err(Damaged);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the code that belongs to what was read.
+    pub(super) fn take_code(&mut self, watch: &Watch<'_>, time: f64) -> Result<(), RunError> {
+        let variant = self.structure.variant(&self.compiled, watch);
+        let variant = variant.map_err(|s| stopped(&self.structure, s, time))?;
+        self.engine = Engine::new(variant, &self.values);
+        Ok(())
     }
 
     /// Positions of the events that acted when events were last tested.
@@ -243,6 +283,7 @@ impl State {
         let variant = self.structure.variant(&self.key, watch);
         let variant = variant.map_err(|s| stopped(&self.structure, s, t))?;
         self.overridden[q] = replacement == Replacement::Constant;
+        self.compiled.clone_from(&self.key);
         self.engine = Engine::new(variant, &self.values);
         if let Replacement::Formula(f) = replacement
             && self.engine.variant().classes[q] == Class::Constant

@@ -1,8 +1,9 @@
 //! True event location: the moment at which a condition becomes true, by bisection on the solver's interpolant.
 
+use super::course::restart;
 use super::events::State;
 use super::system::Running;
-use super::{RunError, RunOptions, restart};
+use super::{RunError, RunOptions};
 use crate::solve::Bdf;
 
 /// Bisections of one step: the moment is known to 2⁻⁴⁸ of it.

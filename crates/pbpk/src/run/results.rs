@@ -4,6 +4,7 @@
     reason = "numeric kernel: rows have one number per output"
 )]
 
+use super::Sink;
 use super::events::State;
 use crate::compile::Instance;
 use crate::model::SolverSettings;
@@ -57,14 +58,23 @@ impl Results {
         }
     }
 
-    pub(super) fn reserve(&mut self, times: usize) {
+    pub(super) fn reserve(&mut self, times: usize, sunk: bool) {
         self.times.reserve(times);
+        if sunk {
+            return;
+        }
         self.values
             .reserve(times.saturating_mul(self.paths.len()).min(1 << 26));
     }
 
-    /// Stores the outputs at t; scaled states in (−abs_tol, 0) count as zero.
-    pub(super) fn store(&mut self, state: &mut State, t: f64, abs_tol: f64) {
+    /// Stores the outputs at t, or hands them to the sink; scaled states in (−abs_tol, 0) count as zero.
+    pub(super) fn store(
+        &mut self,
+        state: &mut State,
+        t: f64,
+        abs_tol: f64,
+        sink: Option<Sink<'_>>,
+    ) {
         self.clean.clear();
         self.clean.extend(
             state
@@ -85,6 +95,10 @@ impl Results {
             tangents.outputs(&state.engine, &state.s, row);
         }
         self.times.push(t);
+        if let Some(sink) = sink {
+            sink(t, &self.values[start..]);
+            self.values.clear();
+        }
     }
 
     /// Values of one output by time.

@@ -208,19 +208,12 @@ fn restarts(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
 /// Values that the time is compared with where they are free of states: in conditions of events, and elsewhere.
 fn switches(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
     let structure = instance.structure();
-    let mut is_state = vec![false; model.quantities.len()];
-    for &q in structure.states() {
-        is_state[q] = true;
-    }
-    let on_state = structure
-        .base
-        .dependencies
-        .reach(is_state.len(), |q| is_state[q]);
+    let on_state = &structure.on_state;
     let condition = |f: usize| match &model.formulas[f].kind {
         FormulaKind::Explicit { body, arguments } => Some(Condition {
             body,
             arguments,
-            known: known(body, arguments, &on_state, instance.values()),
+            known: known(body, arguments, on_state, instance.values()),
         }),
         _ => None,
     };

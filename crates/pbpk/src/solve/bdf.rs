@@ -51,12 +51,12 @@ pub struct Bdf {
     pub(super) rate: f64,
     pub(super) steps_since_start: usize,
     pub(super) sensitivities: Option<Sensitivities>,
-    stop: Option<f64>,
-    phase: Phase,
+    pub(super) stop: Option<f64>,
+    pub(super) phase: Phase,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// No start point yet.
     Idle,
     /// A start point, but neither slope nor step.

@@ -28,13 +28,13 @@ pub(super) enum Need {
 #[derive(Debug)]
 pub(super) struct Linear {
     pub(super) pattern: Pattern,
-    factors: Factors,
-    jacobian: Vec<f64>,
+    pub(super) factors: Factors,
+    pub(super) jacobian: Vec<f64>,
     /// `γ` of the factors.
-    gamma: f64,
+    pub(super) gamma: f64,
     /// Steps since the start when factors and Jacobian were made; `None` before the first.
-    factored_at: Option<usize>,
-    evaluated_at: Option<usize>,
+    pub(super) factored_at: Option<usize>,
+    pub(super) evaluated_at: Option<usize>,
     /// Whether the Jacobian belongs to the present step.
     pub(super) current: bool,
 }

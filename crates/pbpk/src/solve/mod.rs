@@ -18,6 +18,7 @@ pub mod lu;
 mod norm;
 mod options;
 mod sensitivity;
+mod snapshot;
 
 pub use crate::watch::Interrupt;
 pub use bdf::Bdf;

@@ -11,6 +11,7 @@
     reason = "a test fails where its helpers do"
 )]
 
+mod batch;
 mod cases;
 mod cli;
 mod common;
@@ -24,6 +25,8 @@ mod files;
 mod fit;
 mod overlays;
 mod parity;
+mod people;
+mod pieces;
 mod pk_reference;
 mod plot_curves;
 mod population;

@@ -42,6 +42,7 @@ const TIGHT: RunOptions<'_> = RunOptions {
     sensitivity_to: &[],
     interrupt: None,
     progress: None,
+    sink: None,
 };
 
 #[test]

@@ -19,7 +19,7 @@ use toolkit::jobs::{Bounds, Claimed, End, JobProgress, Jobs};
 use toolkit::options::Setup;
 use toolkit::outputs::{OutputBounds, Outputs};
 use toolkit::results::HandleBounds;
-use toolkit::store::Store;
+use toolkit::store::{PLACES_MAX, Store};
 
 use super::compute::Piece;
 use super::engine::Engine;
@@ -29,8 +29,6 @@ use crate::fault::{Fault, Kind};
 use crate::models::{Library, hex};
 use crate::results::{Columns, Index, Kept};
 
-/// Most processes of one server that keep things beside each other.
-const PLACES_MAX: usize = 16;
 /// How long a thread without work waits before it looks again, in milliseconds.
 const IDLE_MS: u64 = 1_000;
 /// Most results and chunks of one caller.
@@ -289,17 +287,16 @@ fn place(
     directory: &Path,
     random: fn(&mut [u8]) -> io::Result<()>,
 ) -> Result<(Arc<Store>, PathBuf), Fault> {
-    for number in 0..PLACES_MAX {
-        let place = directory.join(format!("place-{number}"));
-        match Store::open(&place, generator(random)?) {
-            Ok(store) => return Ok((store, place)),
-            Err(KvError::Busy { .. }) => {}
-            Err(other) => return Err(other.into()),
+    match Store::open_free(directory, generator(random)?) {
+        Ok(found) => Ok(found),
+        Err(KvError::Busy { .. }) => {
+            let wrong = format!(
+                "{PLACES_MAX} processes of this server are running, which is as many as may be"
+            );
+            Err(Fault::new(Kind::Busy, wrong))
         }
+        Err(other) => Err(other.into()),
     }
-    let wrong =
-        format!("{PLACES_MAX} processes of this server are running, which is as many as may be");
-    Err(Fault::new(Kind::Busy, wrong))
 }
 
 /// Randomness that cannot fail after it has begun.

@@ -10,6 +10,7 @@ mod words;
 
 use std::fmt;
 
+pub(crate) use program::SUDO;
 pub use program::{Operand, Part, Uses};
 pub use quote::{QuoteFault, quoted};
 pub use words::{COMMAND_CHARS_MAX, WORDS_MAX};
@@ -62,6 +63,18 @@ impl Command {
             return Err(CommandFault::new("the command is empty"));
         };
         words::check_program(program)?;
+        if program == SUDO {
+            // Its options change who runs what; a word with a = would set a variable.
+            match argv.get(1) {
+                Some(inner) if inner != SUDO && !inner.starts_with('-') && !inner.contains('=') => {
+                    words::check_program(inner)?;
+                }
+                _ => {
+                    let wrong = "sudo takes no options here: write sudo PROGRAM WORDS";
+                    return Err(CommandFault::new(wrong));
+                }
+            }
+        }
         for word in &argv {
             words::check_characters(word)?;
         }

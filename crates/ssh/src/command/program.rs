@@ -216,8 +216,23 @@ const PROGRAMS: &[Program] = &[
     program("mtr", Operands::Others, "acfimsF", NET),
 ];
 
+/// The program that runs another one as root.
+pub(crate) const SUDO: &str = "sudo";
+
 /// What a command of these words does.
 pub(super) fn uses(argv: &[String]) -> Uses<'_> {
+    if let Some((SUDO, inner)) = argv.split_first().map(|(name, rest)| (name.as_str(), rest)) {
+        // As root it may do more than is known of it.
+        let mut uses = Uses {
+            operation: Operation::Unknown,
+            side_effects: UNKNOWN,
+            ..uses(inner)
+        };
+        for operand in &mut uses.operands {
+            operand.word += 1;
+        }
+        return uses;
+    }
     let (name, rest) = match argv.split_first() {
         Some((name, rest)) => (name.as_str(), rest),
         None => ("", argv),

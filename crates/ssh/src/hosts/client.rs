@@ -78,6 +78,7 @@ impl Client<'_> {
             address: applies.host.clone(),
             port: applies.port,
             credential: Arc::new(Credential {
+                sudo: None,
                 id: format!("ssh_config of {name}"),
                 user: applies.user.clone(),
                 proof: self.proof(&applies, &tokens)?,

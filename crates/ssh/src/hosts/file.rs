@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::client::Client;
-use super::{Credential, Host, Hosts, Limits, Links, Place, Proof, Trust};
+use super::{Credential, Host, Hosts, Limits, Links, Place, Proof, Sudo, Trust};
 use crate::config::{Config, Person};
 
 /// Most hosts of a file.
@@ -70,6 +70,15 @@ struct CredentialText {
     /// The caller's own password is taken.
     #[serde(default)]
     password_from_caller: bool,
+    sudo_password_file: Option<PathBuf>,
+    sudo_password_env: Option<String>,
+    sudo: Option<SudoText>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum SudoText {
+    Passwordless,
 }
 
 #[derive(Deserialize)]
@@ -304,6 +313,21 @@ impl Reading<'_> {
         };
         let passphrase = place(&text.passphrase_file, &text.passphrase_env, "passphrase")?;
         let password = place(&text.password_file, &text.password_env, "password")?;
+        let by_sudo = place(
+            &text.sudo_password_file,
+            &text.sudo_password_env,
+            "sudo_password",
+        )?;
+        let sudo = match (by_sudo, text.sudo) {
+            (Some(_), Some(SudoText::Passwordless)) => {
+                return fault(format!(
+                    "credentials.{id}: sudo is passwordless, and has a password; keep one"
+                ));
+            }
+            (Some(place), None) => Some(Sudo::Password(place)),
+            (None, Some(SudoText::Passwordless)) => Some(Sudo::Passwordless),
+            (None, None) => None,
+        };
         let mut proofs = Vec::new();
         if let Some(key) = &text.key {
             proofs.push(Proof::Key {
@@ -328,6 +352,7 @@ impl Reading<'_> {
                 id: id.to_owned(),
                 user: text.user.clone(),
                 proof,
+                sudo,
             }),
             (None, _) => fault(format!(
                 "credentials.{id}: write one of key, password_file, password_env, agent and password_from_caller"

@@ -81,6 +81,17 @@ pub struct Credential {
     pub user: String,
     /// The proof.
     pub proof: Proof,
+    /// How this user runs commands as root; `None` where it does not.
+    pub sudo: Option<Sudo>,
+}
+
+/// How a user is let in by sudo.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Sudo {
+    /// By this password.
+    Password(Place),
+    /// Without one, as `NOPASSWD` in `sudoers` has it.
+    Passwordless,
 }
 
 /// How a user is proved.
@@ -131,6 +142,29 @@ pub enum Place {
     Variable(String),
 }
 
+impl Place {
+    /// The secret that is there.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in words.
+    pub(crate) fn read(&self, environment: &crate::Environment) -> Result<Secret, String> {
+        match self {
+            Self::File(path) => {
+                let mut text = std::fs::read_to_string(path)
+                    .map_err(|error| format!("{}: {error}", path.display()))?;
+                if text.ends_with('\n') {
+                    text.pop();
+                }
+                Ok(Secret::new(text))
+            }
+            Self::Variable(name) => match environment.variable(name) {
+                Some(text) => Ok(Secret::new(text)),
+                None => Err(format!("the variable {name} is not set")),
+            },
+        }
+    }
+}
+
 /// Bounds on connections and commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -153,6 +187,14 @@ pub struct Limits {
     pub command_ms_default: u64,
     /// Longest time of a command.
     pub command_ms_max: u64,
+    /// A job's time where its call gives none.
+    pub job_ms_default: u64,
+    /// Longest time of a job.
+    pub job_ms_max: u64,
+    /// Most bytes of each stream of a job that are kept, at the host and here.
+    pub job_stream_bytes_max: u64,
+    /// Jobs of one caller that run at a time; more wait.
+    pub jobs_running_max: usize,
     /// Most bytes of each stream in an answer.
     pub answer_bytes_max: usize,
     /// Most bytes of a file that is moved.
@@ -175,6 +217,10 @@ impl Default for Limits {
             keepalive_ms: 30_000,
             command_ms_default: 30_000,
             command_ms_max: 60 * 60_000,
+            job_ms_default: 24 * 60 * 60_000,
+            job_ms_max: 7 * 24 * 60 * 60_000,
+            job_stream_bytes_max: 64 * 1024 * 1024,
+            jobs_running_max: 8,
             answer_bytes_max: 256 * 1024,
             transfer_bytes_max: 1024 * 1024 * 1024,
             sessions_max: 50,
@@ -210,10 +256,16 @@ impl Hosts {
                 Proof::Password(place) => Some(place),
                 Proof::Agent { .. } | Proof::Caller => None,
             };
-            if let Some(Place::Variable(name)) = place
-                && !names.contains(name)
-            {
-                names.push(name.clone());
+            let of_sudo = match &host.credential.sudo {
+                Some(Sudo::Password(place)) => Some(place),
+                Some(Sudo::Passwordless) | None => None,
+            };
+            for place in [place, of_sudo].into_iter().flatten() {
+                if let Place::Variable(name) = place
+                    && !names.contains(name)
+                {
+                    names.push(name.clone());
+                }
             }
         }
         names

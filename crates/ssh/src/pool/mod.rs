@@ -4,6 +4,7 @@
 //! nothing else. One of its channels is opened ahead, so that a command costs one round trip. A call waits
 //! for a channel within bounds: how many wait, and how long.
 
+mod fault;
 mod lane;
 
 use std::collections::HashMap;
@@ -11,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
+pub(crate) use fault::SlotFault;
 use lane::Lane;
 pub(crate) use lane::Slot;
 use toolkit::measure::{Measure, Measured};
 
 use crate::Environment;
-use crate::hosts::{Host, Hosts, Secret};
-use crate::upstream::ConnectFault;
+use crate::hosts::{Host, Hosts, Place, Secret};
 
 /// How often idle connections are looked for.
 const TIDY_EVERY: Duration = Duration::from_secs(2);
@@ -88,18 +89,6 @@ impl Counts {
     }
 }
 
-/// Why there is no channel.
-#[derive(Debug, Clone)]
-pub(crate) enum SlotFault {
-    Connect(ConnectFault),
-    /// Too many wait already.
-    QueueFull(usize),
-    /// It waited too long.
-    QueueWait(Duration),
-    /// The server takes no command at all.
-    Refused(String),
-}
-
 /// How a lane stands.
 #[derive(Debug, Clone)]
 pub(crate) struct LaneState {
@@ -139,6 +128,11 @@ impl Pool {
             limits: &self.hosts.limits,
         };
         lane.slot(&way).await
+    }
+
+    /// The secret of this place.
+    pub fn secret(&self, place: &Place) -> Result<Secret, String> {
+        place.read(&self.environment)
     }
 
     fn lane(&self, host: &Arc<Host>, owner: Option<&Arc<str>>) -> Arc<Lane> {

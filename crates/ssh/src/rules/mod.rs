@@ -15,9 +15,11 @@ use crate::command::{Command, CommandFault};
 use forms::FORMS;
 
 /// The tools that run one command.
-const RUN: [&str; 5] = [
+const RUN: [&str; 7] = [
     "ssh_run_command",
     "ssh_run",
+    "ssh_job_start",
+    "ssh_fan_out",
     "ssh_hostname",
     "ssh_cat_file",
     "ssh_network_qdisc",
@@ -34,40 +36,21 @@ const SEVERAL: [&str; 6] = [
 /// The tools that read files and directories over SFTP.
 const READ: [&str; 2] = ["ssh_get", "ssh_list_dir"];
 /// The tools that run none.
-const NONE: [&str; 5] = [
+const NONE: [&str; 8] = [
     "ssh_read_output",
     "ssh_connect",
     "ssh_disconnect",
     "ssh_list_sessions",
     "ssh_pool_stats",
+    "ssh_job_status",
+    "ssh_job_output",
+    "ssh_job_cancel",
 ];
 
 /// The shipped policy, as JSON.
 #[must_use]
 pub fn policy() -> String {
-    let mut rules = vec![
-        rule(
-            "ssh-deny-secrets",
-            "keys, passwords and what processes keep to themselves",
-            "deny",
-            &[("path_pattern", json!(places::SECRETS))],
-        ),
-        rule(
-            "ssh-deny-other-roots",
-            "files outside of /etc, /var/log, /home, /tmp, /opt, /usr/share, /proc, /sys and where links in /etc lead",
-            "deny",
-            &[("when", json!(places::outside()))],
-        ),
-        rule(
-            "ssh-deny-environments",
-            "ps tells the environments of processes",
-            "deny",
-            &[
-                ("program", json!("ps")),
-                ("when", json!("argv.exists(word, word.contains('env'))")),
-            ],
-        ),
-    ];
+    let mut rules = Vec::from(refused());
     for group in FORMS {
         let id = format!("ssh-allow-{}", group.id);
         let mut asked = vec![("tool_name", json!(RUN)), ("argv", json!(group.forms))];
@@ -89,7 +72,7 @@ pub fn policy() -> String {
     rules.extend(of_files());
     rules.push(rule(
         "ssh-allow-sessions",
-        "sessions, and what is known of connections",
+        "sessions, jobs that were let begin, and what is known of connections",
         "allow",
         &[("tool_name", json!(NONE))],
     ));
@@ -105,8 +88,47 @@ pub fn policy() -> String {
             ),
         ],
     ));
+    rules.push(rule(
+        "ssh-ask-sudo",
+        "the same as root, by sudo and a person's yes",
+        "hitl",
+        &[
+            ("tool_name", json!(RUN)),
+            (
+                "argv",
+                json!(["sudo systemctl start|stop|restart|reload|try-restart NAME"]),
+            ),
+        ],
+    ));
     let policy = json!({"version": "1", "default_action": "deny", "rules": rules});
     format!("{policy:#}\n")
+}
+
+/// What no other rule lets pass.
+fn refused() -> [Value; 3] {
+    [
+        rule(
+            "ssh-deny-secrets",
+            "keys, passwords and what processes keep to themselves",
+            "deny",
+            &[("path_pattern", json!(places::SECRETS))],
+        ),
+        rule(
+            "ssh-deny-other-roots",
+            "files outside of /etc, /var/log, /home, /tmp, /opt, /usr/share, /proc, /sys and where links in /etc lead",
+            "deny",
+            &[("when", json!(places::outside()))],
+        ),
+        rule(
+            "ssh-deny-environments",
+            "ps tells the environments of processes",
+            "deny",
+            &[
+                ("program", json!("ps")),
+                ("when", json!("argv.exists(word, word.contains('env'))")),
+            ],
+        ),
+    ]
 }
 
 /// Files over SFTP; the rules on places hold for them too.

@@ -69,6 +69,12 @@ fn a_service_is_restarted_by_a_persons_yes() {
     let policy = Policy::load(&policy(), None, &[]).unwrap();
     let asked = judged(&policy, "systemctl restart nginx.service").unwrap();
     assert_eq!(asked, (Effect::Hitl, "ssh-ask-services".into()));
+    let asked = judged(&policy, "sudo systemctl restart nginx.service").unwrap();
+    assert_eq!(asked, (Effect::Hitl, "ssh-ask-sudo".into()));
+    assert_eq!(
+        judged(&policy, "sudo cat /etc/shadow").unwrap().1,
+        "ssh-deny-secrets"
+    );
     assert_eq!(
         judged(&policy, "cat /etc/shadow").unwrap().1,
         "ssh-deny-secrets"

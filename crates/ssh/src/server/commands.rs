@@ -5,6 +5,7 @@ use toolkit::cancel::Cancel;
 use toolkit::server::{Answer, Failure, ReplySink, ToolCall};
 
 use super::Ssh;
+use super::run::To;
 use crate::command::Command;
 use crate::paths;
 use crate::tools::{self, Tool};
@@ -22,7 +23,10 @@ impl Ssh {
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(tool, args)?;
-        let opened = self.asking(&session).opened(commands, reply).await?;
+        let opened = self
+            .asking(&To::from(&*session))
+            .opened(commands, reply)
+            .await?;
         let Some(command) = opened.commands.first() else {
             return Err(Failure::new("unfit_arguments", "there is no command"));
         };
@@ -58,7 +62,10 @@ impl Ssh {
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let asked = tools::FileAsked::read(args)?;
         let commands = tools::commands(Tool::CatFile, args)?;
-        let opened = self.asking(&session).opened(commands, reply).await?;
+        let opened = self
+            .asking(&To::from(&*session))
+            .opened(commands, reply)
+            .await?;
         let argv = opened.commands.first().map_or(&[][..], Command::argv);
         let Some(place) = argv.last() else {
             return Err(Failure::new("unfit_arguments", "there is no path"));
@@ -106,7 +113,7 @@ impl Ssh {
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(Tool::Batch, args)?;
         let opened = self
-            .asking(&session)
+            .asking(&To::from(&*session))
             .opened(commands.clone(), reply)
             .await?;
         let orders: Result<Vec<_>, Failure> = opened

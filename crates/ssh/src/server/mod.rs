@@ -2,6 +2,8 @@
 
 mod commands;
 mod facts;
+mod fan_out;
+mod jobs;
 mod listing;
 mod run;
 mod transfer;
@@ -23,6 +25,7 @@ use toolkit::server::{
 use crate::Environment;
 use crate::config::Person;
 use crate::hosts::{Host, Hosts, Limits, Secret};
+use crate::jobs::Opened;
 use crate::metrics::Metrics;
 use crate::outputs::Kept;
 use crate::paths;
@@ -31,6 +34,7 @@ use crate::sessions::Sessions;
 use crate::tools::{self, Tool};
 
 pub(crate) use facts::state;
+use run::To;
 
 /// The option with the file of hosts.
 const HOSTS: &str = "hosts";
@@ -49,7 +53,8 @@ pub struct Ssh {
     hosts: Arc<Hosts>,
     pool: Arc<Pool>,
     sessions: Sessions,
-    outputs: Kept,
+    outputs: Arc<Kept>,
+    jobs: Opened,
     metrics: Arc<Metrics>,
 }
 
@@ -65,7 +70,8 @@ impl Ssh {
             pool: Arc::new(Pool::new(Arc::clone(&hosts), environment)),
             hosts,
             sessions: Sessions::default(),
-            outputs: Kept::new(None),
+            outputs: Arc::new(Kept::new(None)),
+            jobs: Opened::default(),
             metrics: Arc::default(),
         })
     }
@@ -74,7 +80,7 @@ impl Ssh {
     #[must_use]
     pub fn keeping(self, directory: PathBuf) -> Self {
         Self {
-            outputs: Kept::new(Some(directory)),
+            outputs: Arc::new(Kept::new(Some(directory))),
             ..self
         }
     }
@@ -116,10 +122,12 @@ impl Ssh {
 
     /// The host that a call is for, as far as its arguments and the open sessions tell.
     fn host(&self, args: Args<'_>) -> Option<Arc<Host>> {
-        match args.get("session_id").and_then(Value::as_str) {
-            Some(id) => self.sessions.host_of(id),
-            None => self.hosts.named(args.get("host")?.as_str()?).cloned(),
+        let text = |name: &str| args.get(name).and_then(Value::as_str);
+        if let Some(id) = text("session_id") {
+            return self.sessions.host_of(id);
         }
+        let named = text("host").or_else(|| Some(text("job")?.rsplit_once(':')?.0));
+        self.hosts.named(named?).cloned()
     }
 
     async fn connect(&self, args: Args<'_>, by: &SessionRef) -> Result<Answer, Failure> {
@@ -164,7 +172,7 @@ impl Ssh {
             .sessions
             .open(by, Arc::clone(host), password, self.limits())?;
         // Whether it can be reached is known now, and not at the first command.
-        let slot = self.slot(&session).await;
+        let slot = self.slot(&To::from(&*session)).await;
         self.metrics.session(&host.name, slot.is_ok());
         if let Err(fault) = slot {
             let _ = self.sessions.end(&session.id, by, self.limits());
@@ -199,7 +207,14 @@ impl ToolServer for Ssh {
             return Ok(());
         };
         // A host that nobody knows is stated as such: no rule on hosts lets it pass.
-        let host = self.host(args).map(|host| host.name.as_str().into());
+        let host = match tool {
+            // The others are judged one by one, before anything runs.
+            Tool::FanOut => tools::fan_hosts(&self.hosts, args)?
+                .first()
+                .copied()
+                .map(Into::into),
+            _ => self.host(args).map(|host| host.name.as_str().into()),
+        };
         let reaches = !matches!(
             tool,
             Tool::ListSessions | Tool::PoolStats | Tool::ReadOutput
@@ -239,6 +254,7 @@ impl ToolServer for Ssh {
                     .map(|()| Answer::text("disconnected"))
             }
             Tool::Run | Tool::Hostname => self.one(tool, &call, &reply).await,
+            Tool::FanOut => self.fan_out(&call, &reply).await,
             Tool::Batch => self.batch(&call, &reply).await,
             Tool::CatFile => self.file(&call, &reply).await,
             Tool::Interfaces
@@ -248,7 +264,16 @@ impl ToolServer for Ssh {
             | Tool::Connectivity
             | Tool::Compare => self.network(tool, &call, &cancel).await,
             Tool::Get | Tool::Put | Tool::ListDir => self.transfer(tool, &call, &reply).await,
-            Tool::ReadOutput => self.outputs.read(&call.session().caller, call.args()).await,
+            Tool::JobStart | Tool::JobStatus | Tool::JobOutput | Tool::JobCancel => {
+                self.job(tool, &call, &reply).await
+            }
+            Tool::ReadOutput => match call.args().text("output") {
+                Ok(output) => {
+                    let caller = &call.session().caller;
+                    self.outputs.read(caller, output, call.args()).await
+                }
+                Err(unfit) => Err(unfit.into()),
+            },
             Tool::ListSessions => Ok(self.listed(call.session())),
             Tool::PoolStats => Ok(self.stats(call.args())),
         };

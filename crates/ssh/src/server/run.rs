@@ -8,43 +8,100 @@ use toolkit::server::Failure;
 use super::Ssh;
 use crate::hosts::{Host, Secret};
 use crate::paths;
-use crate::pool::{Pool, SlotFault};
+use crate::pool::{Pool, Slot};
 use crate::sessions::Session;
+use crate::sudo;
 use crate::upstream::{self, End, Ended};
 
-impl Ssh {
-    pub(super) async fn slot(&self, session: &Session) -> Result<crate::pool::Slot, Failure> {
-        let given = session
-            .password
-            .as_ref()
-            .map(|password| (&session.id, password));
-        self.pool
-            .slot(&session.host, given)
-            .await
-            .map_err(|fault| failure(&session.host, fault))
-    }
+/// A host, and the password of whoever has one of their own there.
+#[derive(Debug, Clone)]
+pub(super) struct To {
+    pub host: Arc<Host>,
+    given: Option<(Arc<str>, Secret)>,
+}
 
-    /// The host of a session, to be asked where paths lead.
-    pub(super) fn asking<'a>(
-        &'a self,
-        session: &'a Session,
-    ) -> paths::Asking<'a, impl Future<Output = Result<crate::pool::Slot, Failure>>> {
-        paths::Asking {
-            host: &session.host,
-            slot: self.slot(session),
-            wait: self.limits().queue_wait(),
+impl To {
+    /// A host whose credential the operator has.
+    pub fn of(host: &Arc<Host>) -> Self {
+        Self {
+            host: Arc::clone(host),
+            given: None,
         }
     }
 
-    /// Runs one command. What runs is stopped where this is dropped.
+    async fn slot(&self, pool: &Arc<Pool>) -> Result<Slot, Failure> {
+        let given = self
+            .given
+            .as_ref()
+            .map(|(owner, password)| (owner, password));
+        let slot = pool.slot(&self.host, given).await;
+        slot.map_err(|fault| fault.of(&self.host))
+    }
+}
+
+impl From<&Session> for To {
+    fn from(session: &Session) -> Self {
+        let password = session.password.clone();
+        Self {
+            host: Arc::clone(&session.host),
+            given: password.map(|password| (Arc::clone(&session.id), password)),
+        }
+    }
+}
+
+impl Ssh {
+    pub(super) async fn slot(&self, to: &To) -> Result<Slot, Failure> {
+        to.slot(&self.pool).await
+    }
+
+    /// A host, to be asked where paths lead.
+    pub(super) fn asking<'a>(
+        &'a self,
+        to: &'a To,
+    ) -> paths::Asking<'a, impl Future<Output = Result<Slot, Failure>>> {
+        paths::Asking {
+            host: &to.host,
+            slots: [self.slot(to), self.slot(to)],
+            wait: self.limits().queue_wait(),
+            further: false,
+        }
+    }
+
+    /// Runs one command at the host of a session.
     pub(super) async fn run(
         &self,
         session: &Session,
         order: upstream::Order,
         cancel: &Cancel,
     ) -> Result<Ended, Failure> {
+        self.run_at(&session.into(), order, cancel).await
+    }
+
+    /// The same at a host.
+    pub(super) async fn run_at(
+        &self,
+        to: &To,
+        mut order: upstream::Order,
+        cancel: &Cancel,
+    ) -> Result<Ended, Failure> {
+        if !order.by_sudo {
+            return self.sent(to, order, cancel).await;
+        }
+        order.secret = sudo::secret(&to.host, |place| self.pool.secret(place))?;
+        let mut ended = self.sent(to, order, cancel).await?;
+        sudo::heard(&mut ended, &to.host)?;
+        Ok(ended)
+    }
+
+    /// Runs one command. What runs is stopped where this is dropped.
+    async fn sent(
+        &self,
+        to: &To,
+        order: upstream::Order,
+        cancel: &Cancel,
+    ) -> Result<Ended, Failure> {
         let slot = tokio::select! {
-            slot = self.slot(session) => slot?,
+            slot = self.slot(to) => slot?,
             () = cancel.cancelled() => return Err(Failure::new("cancelled", "the command was cancelled before it was sent; it did not run")),
         };
         let Some((channel, taken)) = slot.take() else {
@@ -52,9 +109,13 @@ impl Ssh {
         };
         let stop = Stop(Cancel::default());
         let told = stop.0.clone();
-        let again = Again::of(self, session, order.mark.clone());
+        let again = Again {
+            pool: Arc::clone(&self.pool),
+            to: to.clone(),
+            mark: order.mark.clone(),
+        };
         // On a task of its own: killing it takes longer than anybody waits for a call that was given up.
-        let (metrics, host) = (Arc::clone(&self.metrics), Arc::clone(&session.host));
+        let (metrics, host) = (Arc::clone(&self.metrics), Arc::clone(&to.host));
         let running = tokio::spawn(async move {
             let mut ended = upstream::run(channel, order, told).await;
             metrics.command(&host.name, ended.end == End::Exited(0), ended.time);
@@ -82,22 +143,11 @@ impl Ssh {
 /// What it takes to kill a command over another channel.
 struct Again {
     pool: Arc<Pool>,
-    host: Arc<Host>,
-    given: Option<(Arc<str>, Secret)>,
+    to: To,
     mark: Option<upstream::Mark>,
 }
 
 impl Again {
-    fn of(server: &Ssh, session: &Session, mark: Option<upstream::Mark>) -> Self {
-        let password = session.password.clone();
-        Self {
-            pool: Arc::clone(&server.pool),
-            host: Arc::clone(&session.host),
-            given: password.map(|password| (Arc::clone(&session.id), password)),
-            mark,
-        }
-    }
-
     /// Kills a command whose end was not seen, where it can be found.
     async fn kill(self, end: &mut End) {
         let (End::TimedOut { seen } | End::Cancelled { seen }, Some(mark)) = (end, self.mark)
@@ -107,11 +157,7 @@ impl Again {
         if *seen {
             return;
         }
-        let given = self
-            .given
-            .as_ref()
-            .map(|(owner, password)| (owner, password));
-        if let Ok(slot) = self.pool.slot(&self.host, given).await
+        if let Ok(slot) = self.to.slot(&self.pool).await
             && let Some((channel, _taken)) = slot.take()
         {
             *seen = mark.kill(channel).await;
@@ -125,34 +171,5 @@ struct Stop(Cancel);
 impl Drop for Stop {
     fn drop(&mut self) {
         self.0.cancel();
-    }
-}
-
-fn failure(host: &Host, fault: SlotFault) -> Failure {
-    match fault {
-        SlotFault::Connect(fault) => {
-            let failure = Failure::new(fault.code, fault.wrong);
-            if fault.retryable {
-                failure.retryable()
-            } else {
-                failure
-            }
-        }
-        SlotFault::QueueFull(most) => {
-            let wrong = format!("{most} calls wait for {} already; try again", host.name);
-            Failure::new("queue_full", wrong).retryable()
-        }
-        SlotFault::QueueWait(waited) => {
-            let wrong = format!(
-                "no channel to {} was free for {} ms; the command did not run",
-                host.name,
-                waited.as_millis()
-            );
-            Failure::new("queue_timed_out", wrong).retryable()
-        }
-        SlotFault::Refused(why) => {
-            let wrong = format!("{} takes no commands on this login: {why}", host.name);
-            Failure::new("refused_by_server", wrong)
-        }
     }
 }

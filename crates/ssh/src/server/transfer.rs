@@ -7,6 +7,7 @@ use serde_json::Value;
 use toolkit::server::{Answer, Failure, ReplySink, ToolCall};
 
 use super::Ssh;
+use super::run::To;
 use crate::tools::{self, Tool};
 use crate::transfers::{self, Transfer};
 use crate::{files, paths, upstream};
@@ -29,12 +30,13 @@ impl Ssh {
             _ => files::place(&self.hosts.local_folders, asked.local)
                 .map_err(|wrong| Failure::new("local_file", wrong))?,
         };
-        let asking = self.asking(&session);
+        let to = To::from(&*session);
+        let asking = self.asking(&to);
         let (places, _) = asking.judged(&[asked.path], reply).await?;
         let place = places.first().map_or("", String::as_str);
         let began = Instant::now();
         let moving = async {
-            let slot = self.slot(&session).await?;
+            let slot = self.slot(&to).await?;
             let lost = || Failure::new("connection_lost", "the channel is gone").retryable();
             let (channel, _taken) = slot.take().ok_or_else(lost)?;
             let begun = upstream::Sftp::begin(channel).await;

@@ -28,6 +28,11 @@ pub(crate) enum Tool {
     Get,
     Put,
     ListDir,
+    FanOut,
+    JobStart,
+    JobStatus,
+    JobOutput,
+    JobCancel,
 }
 
 /// Most commands of a batch.
@@ -55,6 +60,11 @@ impl Tool {
             "ssh_get" => Self::Get,
             "ssh_put" => Self::Put,
             "ssh_list_dir" => Self::ListDir,
+            "ssh_fan_out" => Self::FanOut,
+            "ssh_job_start" => Self::JobStart,
+            "ssh_job_status" => Self::JobStatus,
+            "ssh_job_output" => Self::JobOutput,
+            "ssh_job_cancel" => Self::JobCancel,
             _ => return None,
         })
     }
@@ -138,6 +148,7 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
         run("ssh_run_command", "Run a command")?,
         run("ssh_run", "Run a command (short name)")?,
         batch()?,
+        super::fan_out::definition()?,
         cat_file()?,
         read_output()?,
         ToolDef {
@@ -149,6 +160,7 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
     ];
     tools.extend(super::network::definitions()?);
     tools.extend(super::transfer::definitions()?);
+    tools.extend(super::jobs::definitions()?);
     for tool in &mut tools {
         vary(tool);
     }
@@ -166,7 +178,14 @@ fn vary(tool: &mut ToolDef) {
     // Commands say themselves what they do, and are no reads of which any may pass.
     if matches!(
         Tool::named(tool.name),
-        Some(Tool::Get | Tool::Put | Tool::ListDir)
+        Some(
+            Tool::Get
+                | Tool::Put
+                | Tool::ListDir
+                | Tool::JobStatus
+                | Tool::JobOutput
+                | Tool::JobCancel
+        )
     ) {
         tool.varies = &[FactId::Host];
     }
@@ -177,14 +196,14 @@ fn vary(tool: &mut ToolDef) {
     }
 }
 
-fn command() -> Value {
+pub(super) fn command() -> Value {
     json!({
         "type": "string", "minLength": 1, "maxLength": COMMAND_CHARS_MAX,
         "description": "One program and its words; quotes are read as a shell reads them, and nothing else is: no pipe, no redirection, no expansion."
     })
 }
 
-fn timeout() -> Value {
+pub(super) fn timeout() -> Value {
     json!({"type": "integer", "minimum": 1, "maximum": 86_400_000, "description": "The command is stopped after so many milliseconds."})
 }
 
@@ -234,7 +253,7 @@ fn batch() -> Result<ToolDef, SchemaFault> {
 }
 
 /// What is true of every tool whose call says what is run.
-fn runs(tool: ToolDef) -> ToolDef {
+pub(super) fn runs(tool: ToolDef) -> ToolDef {
     ToolDef {
         operation: Operation::Unknown,
         side_effects: &["code_exec", "process_spawn"],
@@ -280,31 +299,42 @@ fn cat_file() -> Result<ToolDef, SchemaFault> {
     })
 }
 
-fn read_output() -> Result<ToolDef, SchemaFault> {
-    let tool = ToolDef::new(
-        "ssh_read_output",
-        "Read a long output",
-        "Reads a part of an output that was too long for its answer, or the lines of it that match a regular expression.",
-        object(
-            json!({
-                "output": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "What the command's answer named."},
-                "stream": {"enum": ["stdout", "stderr"], "default": "stdout"},
-                "at": {"type": "integer", "minimum": 0, "default": 0, "description": "Where to begin, in bytes."},
-                "bytes": {"type": "integer", "minimum": 4, "maximum": 1_048_576, "default": 65_536, "description": "Most bytes of a part."},
-                "grep": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "A regular expression; without one, a part is read."},
-                "context": {"type": "integer", "minimum": 0, "maximum": 20, "default": 0, "description": "Lines around each match."},
-                "line": {"type": "integer", "minimum": 1, "default": 1, "description": "The number of the line that begins at `at`."}
-            }),
-            &["output"],
-        ),
-    )?
-    .with_output(json!({
+/// What says which part of an output is read, beside `name`, which says of which output.
+pub(super) fn part_of(name: &str, named: Value) -> Value {
+    let mut members = json!({
+        "stream": {"enum": ["stdout", "stderr"], "default": "stdout"},
+        "at": {"type": "integer", "minimum": 0, "default": 0, "description": "Where to begin, in bytes."},
+        "bytes": {"type": "integer", "minimum": 4, "maximum": 1_048_576, "default": 65_536, "description": "Most bytes of a part."},
+        "grep": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "A regular expression; without one, a part is read."},
+        "context": {"type": "integer", "minimum": 0, "maximum": 20, "default": 0, "description": "Lines around each match."},
+        "line": {"type": "integer", "minimum": 1, "default": 1, "description": "The number of the line that begins at `at`."}
+    });
+    if let Some(members) = members.as_object_mut() {
+        members.insert(name.to_owned(), named);
+    }
+    object(members, &[name])
+}
+
+/// What a part of an output is.
+pub(super) fn part() -> Value {
+    json!({
         "type": "object",
         "properties": {
             "at": {"type": "integer"}, "bytes": {"type": "integer"}, "length": {"type": "integer"}, "next": {},
             "encoding": {"enum": ["text", "base64"]}, "content": {"type": "string"}, "lines": {"type": "array"}
         }
-    }))?;
+    })
+}
+
+fn read_output() -> Result<ToolDef, SchemaFault> {
+    let named = json!({"type": "string", "minLength": 1, "maxLength": 4096, "description": "What the command's answer named."});
+    let tool = ToolDef::new(
+        "ssh_read_output",
+        "Read a long output",
+        "Reads a part of an output that was too long for its answer, or the lines of it that match a regular expression.",
+        part_of("output", named),
+    )?
+    .with_output(part())?;
     Ok(ToolDef {
         roles: &[("grep", toolkit::server::Role::Content)],
         ..tool

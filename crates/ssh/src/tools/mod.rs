@@ -2,14 +2,20 @@
 
 mod batch;
 mod definitions;
+mod fan_out;
 mod file;
+mod jobs;
 mod network;
 mod run;
 mod transfer;
 
 pub(crate) use batch::{of_batch, together};
 pub(crate) use definitions::{Tool, all};
+pub(crate) use fan_out::{
+    Rolling, Round, hosts as fan_hosts, of_fan_out, stream_bytes_max as fan_stream_bytes_max,
+};
 pub(crate) use file::{FileAsked, normalised, of_file};
+pub(crate) use jobs::{Named, of_job};
 pub(crate) use network::answer as of_network;
 pub(crate) use run::{answer, order};
 pub(crate) use transfer::{Asked, of_directory, of_transfer};
@@ -30,7 +36,9 @@ pub(crate) fn commands(tool: Tool, args: Args<'_>) -> Result<Vec<Command>, Unfit
         Command::of(argv).map_err(|fault| Unfit::member(member, fault.to_string()))
     };
     match tool {
-        Tool::Run => Ok(vec![read("command", args.text("command")?)?]),
+        Tool::Run | Tool::JobStart | Tool::FanOut => {
+            Ok(vec![read("command", args.text("command")?)?])
+        }
         Tool::Hostname => Ok(vec![read("command", "hostname")?]),
         Tool::Batch => {
             let lines = args.get("commands").and_then(Value::as_array);
@@ -61,6 +69,9 @@ pub(crate) fn commands(tool: Tool, args: Args<'_>) -> Result<Vec<Command>, Unfit
         | Tool::ReadOutput
         | Tool::Get
         | Tool::Put
-        | Tool::ListDir => Ok(Vec::new()),
+        | Tool::ListDir
+        | Tool::JobStatus
+        | Tool::JobOutput
+        | Tool::JobCancel => Ok(Vec::new()),
     }
 }

@@ -8,6 +8,7 @@ use toolkit::server::{Answer, Args, Content, Failure};
 
 use crate::command::quoted;
 use crate::hosts::{Host, Limits};
+use crate::sudo;
 use crate::upstream::{Bounds, End, Ended, Mark, Order};
 
 /// The user whose processes sshd passes no signals to.
@@ -22,6 +23,14 @@ pub(crate) fn order(
 ) -> Result<Order, Failure> {
     let unfit =
         |fault: crate::command::QuoteFault| Failure::new("unfit_arguments", fault.to_string());
+    let by_sudo = sudo::is(argv);
+    let words;
+    let argv = if by_sudo {
+        words = sudo::words(argv, host)?;
+        &words
+    } else {
+        argv
+    };
     let mark = if host.credential.user == ROOT {
         Mark::new()
     } else {
@@ -39,6 +48,8 @@ pub(crate) fn order(
     Ok(Order {
         line,
         stdin: stdin.as_bytes().to_vec(),
+        secret: None,
+        by_sudo,
         bounds: Bounds {
             time: Duration::from_millis(time_ms),
             stream_bytes_max: limits.answer_bytes_max,

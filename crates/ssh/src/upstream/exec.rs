@@ -14,6 +14,7 @@ use toolkit::cancel::Cancel;
 
 use super::connection::Channel;
 use super::mark::Mark;
+use crate::hosts::Secret;
 use crate::outputs::{Spill, Spilled};
 
 /// How long a command has after TERM, and after KILL.
@@ -28,6 +29,10 @@ pub(crate) struct Order {
     /// As the login shell is to read it.
     pub line: String,
     pub stdin: Vec<u8>,
+    /// What the script of `crate::sudo` reads before that.
+    pub secret: Option<Secret>,
+    /// It runs by that script.
+    pub by_sudo: bool,
     pub bounds: Bounds,
     /// Where output goes that is too long for an answer.
     pub spill: Option<Spill>,
@@ -136,7 +141,7 @@ async fn follow(
     if write.exec(true, order.line).await.is_err() {
         return running.ended(End::Unsent, None);
     }
-    let feeding = feed(Arc::clone(&write), order.stdin);
+    let feeding = feed(Arc::clone(&write), order.secret, order.stdin);
     tokio::pin!(feeding);
     let mut is_fed = false;
     loop {
@@ -180,7 +185,13 @@ async fn follow(
 }
 
 /// Gives a command its input, and says that there is no more.
-async fn feed(write: Arc<ChannelWriteHalf<Msg>>, stdin: Vec<u8>) {
+async fn feed(write: Arc<ChannelWriteHalf<Msg>>, secret: Option<Secret>, stdin: Vec<u8>) {
+    if let Some(secret) = secret {
+        let line = [secret.expose().as_bytes(), b"\n"].concat();
+        if write.data_bytes(line).await.is_err() {
+            return;
+        }
+    }
     if stdin.is_empty() || write.data_bytes(stdin).await.is_ok() {
         let _ = write.eof().await;
     }

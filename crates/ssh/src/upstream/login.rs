@@ -51,21 +51,8 @@ pub(super) async fn login(
 }
 
 fn secret(place: &Place, environment: &crate::Environment) -> Result<Secret, ConnectFault> {
-    let unreadable = |wrong: String| ConnectFault::new("credential_unreadable", wrong);
-    match place {
-        Place::File(path) => {
-            let mut text = std::fs::read_to_string(path)
-                .map_err(|error| unreadable(format!("{}: {error}", path.display())))?;
-            if text.ends_with('\n') {
-                text.pop();
-            }
-            Ok(Secret::new(text))
-        }
-        Place::Variable(name) => match environment.variable(name) {
-            Some(text) => Ok(Secret::new(text)),
-            None => Err(unreadable(format!("the variable {name} is not set"))),
-        },
-    }
+    let read = place.read(environment);
+    read.map_err(|wrong| ConnectFault::new("credential_unreadable", wrong))
 }
 
 async fn by_key(

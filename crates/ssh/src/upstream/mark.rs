@@ -31,6 +31,16 @@ impl Mark {
         random::name(&format!("{NAME}=")).map(Self)
     }
 
+    /// The variable of what has this name, which nothing else has.
+    pub fn of(name: &str) -> Self {
+        Self(format!("{NAME}={name}"))
+    }
+
+    /// The variable with its value.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
     /// The words that give it to a program.
     pub fn before(&self, argv: &[String]) -> Vec<String> {
         let mut words = vec!["env".to_owned(), self.0.clone()];
@@ -47,6 +57,8 @@ impl Mark {
         let order = Order {
             line,
             stdin: Vec::new(),
+            secret: None,
+            by_sudo: false,
             bounds: Bounds {
                 time: TIME,
                 stream_bytes_max: 0,

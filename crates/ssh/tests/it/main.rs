@@ -11,9 +11,12 @@
 mod access;
 mod client_config;
 mod commands;
+mod fan_out;
+mod jobs;
 mod load;
 mod paths;
 mod stopping;
+mod sudo;
 mod target;
 mod tools;
 mod transfers;

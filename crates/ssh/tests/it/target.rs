@@ -167,7 +167,7 @@ fn sshd(folder: &Path) -> Command {
     }
     fs::write(folder.join("users"), users).unwrap();
     fs::write(folder.join("hashes"), hashes).unwrap();
-    let script = "mount --bind \"$0/users\" /etc/passwd && mount --bind \"$0/hashes\" /etc/shadow && exec \"$1\" -D -f \"$0/config\" -E \"$0/log\"";
+    let script = "[ ! -e \"$0/sudoers\" ] || mount --bind \"$0/sudoers\" /etc/sudoers; mount --bind \"$0/users\" /etc/passwd && mount --bind \"$0/hashes\" /etc/shadow && exec \"$1\" -D -f \"$0/config\" -E \"$0/log\"";
     let mut command = Command::new("unshare");
     command
         .args(["--mount", "--propagation", "private", "sh", "-c", script])
@@ -183,6 +183,19 @@ impl Target {
         keygen(&folder.join("host"), &[]);
         keygen(&folder.join("user"), &[]);
         Self::start(folder, more, None)
+    }
+
+    /// One at which users may run what this line of `sudoers` says; for root only.
+    pub fn with_sudo(line: &str) -> Self {
+        let folder = folder();
+        keygen(&folder.join("host"), &[]);
+        keygen(&folder.join("user"), &[]);
+        let text = format!("Defaults lecture=never\nDefaults timestamp_timeout=5\n{line}\n");
+        let path = folder.join("sudoers");
+        fs::write(&path, text).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o440);
+        fs::set_permissions(&path, mode).unwrap();
+        Self::start(folder, "", None)
     }
 
     /// An sshd behind which every command is read by this shell.
@@ -257,6 +270,38 @@ impl Target {
             }
             kill(own);
         }
+    }
+
+    /// A command that runs this text: a script of its own, since words that look like paths are looked up.
+    pub fn script(&self, name: &str, text: &str) -> String {
+        let path = self.folder.join(name);
+        fs::write(&path, text).unwrap();
+        format!("sh {}", path.display())
+    }
+
+    /// An empty file that whoever logs in may write.
+    pub fn open_file(&self, name: &str) -> PathBuf {
+        let path = self.folder.join(name);
+        fs::write(&path, "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        fs::set_permissions(&path, mode).unwrap();
+        path
+    }
+
+    /// All processes that it has begun, and those that they have.
+    pub fn below(&self) -> Vec<u32> {
+        let all = processes();
+        let mut found = vec![self.sshd.id()];
+        let mut at = 0;
+        while let Some(parent) = found.get(at).copied() {
+            found.extend(
+                all.iter()
+                    .filter(|(_, of, _)| *of == parent)
+                    .map(|(pid, ..)| *pid),
+            );
+            at += 1;
+        }
+        found
     }
 
     pub fn log(&self) -> String {

@@ -180,6 +180,9 @@ pub struct Job {
     pub progress: JobProgress,
     /// Where the next attempt goes on; the worker's own.
     pub checkpoint: Option<Value>,
+    /// What its worker has noted; kept after the end, however that came.
+    #[serde(default)]
+    pub note: Option<Value>,
     /// Its result, or where that is.
     pub result: Option<Value>,
     /// Why it failed.

@@ -170,6 +170,7 @@ impl Jobs {
             cancel_requested: false,
             progress: JobProgress::default(),
             checkpoint: None,
+            note: None,
             result: None,
             fault: None,
             idempotency_key: new.idempotency_key,

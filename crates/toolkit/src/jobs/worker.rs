@@ -137,6 +137,17 @@ impl Jobs {
         })
     }
 
+    /// Notes what is to be known of a job after its end too, as where its output is.
+    ///
+    /// # Errors
+    /// As [`Jobs::progress`], and [`JobError::TooLong`].
+    pub fn note(&self, attempt: &Attempt, note: Value) -> Result<(), JobError> {
+        index::fits(Some(&note), "note")?;
+        self.running(attempt, Durability::Synced, |job| {
+            job.note = Some(note);
+        })
+    }
+
     fn running(
         &self,
         attempt: &Attempt,

@@ -1,6 +1,7 @@
 //! How a call is answered: news on the way, one outcome at the end.
 
 use std::fmt;
+use std::sync::Arc;
 
 use gate::paths::PathArgument;
 use serde_json::{Map, Value, json};
@@ -25,12 +26,14 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-/// Places that a call turned out to be about, before anything was done there. Whoever judged the call judges it
-/// again with them; the call waits. Dropped, it is a no.
+/// What a call turned out to be about, before anything was done there: places, or a further machine with places.
+/// Whoever judged the call judges it again with them; the call waits. Dropped, it is a no.
 #[derive(Debug)]
 pub struct Found {
     /// The places.
     pub paths: Vec<PathArgument>,
+    /// The further machine that they are at; without one they are where the call was judged to be.
+    pub host: Option<Arc<str>>,
     answer: oneshot::Sender<()>,
 }
 
@@ -46,7 +49,7 @@ impl Eq for Found {}
 
 impl PartialEq for Found {
     fn eq(&self, other: &Self) -> bool {
-        self.paths == other.paths
+        (&self.host, &self.paths) == (&other.host, &other.paths)
     }
 }
 
@@ -91,9 +94,29 @@ impl ReplySink {
     /// # Errors
     /// Where the rules do not let the call pass any more, or nobody is there to judge it.
     pub async fn found(&self, paths: Vec<PathArgument>) -> Result<(), Failure> {
-        let refused = || Failure::new("refused", "the rules refuse a place that a path leads to");
+        self.found_at(None, paths).await
+    }
+
+    /// The same for a further machine that the call reaches, which is judged on its own.
+    ///
+    /// # Errors
+    /// As [`ReplySink::found`].
+    pub async fn found_at(
+        &self,
+        host: Option<Arc<str>>,
+        paths: Vec<PathArgument>,
+    ) -> Result<(), Failure> {
+        let refused = || {
+            let wrong = "the rules refuse a place or a machine that the call is about";
+            Failure::new("refused", wrong)
+        };
         let (answer, answered) = oneshot::channel();
-        let sent = self.found.send(Found { paths, answer }).await;
+        let found = Found {
+            paths,
+            host,
+            answer,
+        };
+        let sent = self.found.send(found).await;
         sent.map_err(|_| refused())?;
         answered.await.map_err(|_| refused())
     }

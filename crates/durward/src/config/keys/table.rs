@@ -556,6 +556,42 @@ pub const KEYS: &[Key] = &[
     )
     .flag("approval-per-minute"),
     key(
+        "approval.notify.bell",
+        "true or false",
+        "true",
+        "ring the bell when a call waits, where standard error is a terminal",
+    ),
+    key(
+        "approval.notify.desktop",
+        "true or false",
+        "false",
+        "show a desktop notification for each call that waits (notify-send or osascript)",
+    ),
+    key(
+        "approval.notify.command",
+        "a list of texts",
+        "none",
+        "run this program for each call that waits, with the call as JSON on its standard input",
+    ),
+    key(
+        "approval.notify.webhook.url",
+        "URL",
+        "none",
+        "post each call that waits to this address, as JSON",
+    ),
+    key(
+        "approval.notify.webhook.secret",
+        "text",
+        "none",
+        "the key of the messages' signature (HMAC-SHA-256), at least 16 bytes",
+    ),
+    key(
+        "approval.notify.arguments",
+        "true or false",
+        "false",
+        "give the command and the webhook the call's arguments, paths and changes too",
+    ),
+    key(
         "journal.sync",
         "interval, every or never",
         "interval",

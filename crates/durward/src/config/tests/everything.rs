@@ -54,7 +54,8 @@ limits:
   concurrency: 2
   response_bytes: 64KiB
   request_bytes: 1MiB
-approval: { timeout: 30s, remember: 0s, pending_max: 5, waiting_max: 2, per_minute: 9 }
+approval: { timeout: 30s, remember: 0s, pending_max: 5, waiting_max: 2, per_minute: 9,
+  notify: { bell: false, desktop: true, command: [tell, me], webhook: { url: "https://hooks.example/x", secret: 0123456789abcdef }, arguments: true } }
 journal: { sync: every, witness: heads.jsonl }
 call_timeout: 90s
 tool_timeout: { slow: 4m }
@@ -125,6 +126,12 @@ fn every_key_of_the_catalogue_is_read() {
             "5",
             "2",
             "9",
+            "false",
+            "true",
+            "tell me",
+            "hooks.example",
+            "***",
+            "true",
             "every",
             "90s",
             "slow 4m",

@@ -3,7 +3,7 @@
 use super::rates::Rate;
 use super::{Hop, Web, WebGroup};
 use crate::overhead::{Comparison, whole};
-use crate::standard::whence;
+use crate::standard::causes;
 use crate::stats::Interval;
 
 /// Added to a call at the median, in microseconds.
@@ -22,7 +22,7 @@ pub(in super::super) struct Verdict {
     /// The best peer's name and figure, and ours over that.
     pub(in super::super) peer: Option<(String, f64)>,
     /// Where the time goes, by the stages of our arm.
-    pub(in super::super) whence: String,
+    pub(in super::super) cause: String,
     /// Whether there is a peer that could be had.
     pub(in super::super) wants_peer: bool,
     pub(in super::super) kept: bool,
@@ -92,7 +92,7 @@ fn latency(group: &WebGroup) -> Vec<Verdict> {
                 mine.point / theirs.point,
             )
         }),
-        whence: whence::in_analysis(&group.analysis, &ours.arm).unwrap_or_default(),
+        cause: causes::in_analysis(&group.analysis, &ours.arm).unwrap_or_default(),
         wants_peer: hop.per_second_min().is_some(),
         kept: mine.upper() <= most,
     };
@@ -126,10 +126,10 @@ fn rate(group: &WebGroup, rates: &[Rate]) -> Vec<Verdict> {
     };
     let peer = of(false);
     let mebibytes = |kib: u64| kib as f64 / 1024.0;
-    let alone = whence::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
+    let alone = causes::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
     vec![
         Verdict {
-            whence: format!(
+            cause: format!(
                 "a call takes {:.0} µs at the median with all connections; one at a time, {alone}",
                 ours.p50_us
             ),
@@ -144,7 +144,7 @@ fn rate(group: &WebGroup, rates: &[Rate]) -> Vec<Verdict> {
             kept: ours.per_second.lower() >= least,
         },
         Verdict {
-            whence: format!(
+            cause: format!(
                 "its helpers hold {:.1} MiB more, under load it holds {:.1} MiB",
                 mebibytes(ours.helpers_kib),
                 mebibytes(ours.loaded_kib)

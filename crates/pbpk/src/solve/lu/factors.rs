@@ -42,6 +42,8 @@ pub struct Factors {
     values: Vec<f64>,
     inverse: Vec<f64>,
     x: Vec<f64>,
+    /// Diagonal of the matrix, before the elimination.
+    own: Vec<f64>,
     /// The row under elimination, by column.
     row: Vec<f64>,
     forward: Vec<Step>,
@@ -69,6 +71,7 @@ impl Factors {
             values: vec![0.0; nnz],
             inverse: vec![0.0; n],
             x: vec![0.0; n],
+            own: vec![0.0; n],
             row: vec![0.0; n],
             forward: Vec::with_capacity(nnz),
             back: Vec::with_capacity(nnz),
@@ -162,8 +165,22 @@ impl Factors {
         }
     }
 
-    /// Eliminates row by row; false at the first pivot that is tiny or not a number.
+    /// Eliminates; false at the first pivot that is tiny or not a number.
     fn eliminate(&mut self) -> bool {
+        let s = &*self.symbolic;
+        let Some(list) = &s.elimination else {
+            return self.eliminate_rows();
+        };
+        for (own, &place) in self.own.iter_mut().zip(&s.diagonal) {
+            *own = self.values[place as usize];
+        }
+        list.run(&mut self.values, &mut self.inverse, |i, pivot| {
+            is_sound(pivot, self.own[i])
+        })
+    }
+
+    /// As [`Factors::eliminate`], row by row.
+    fn eliminate_rows(&mut self) -> bool {
         let s = &*self.symbolic;
         let work = self.row.as_mut_slice();
         for i in 0..s.n {
@@ -192,8 +209,7 @@ impl Factors {
                 *v = work[j as usize];
             }
             let pivot = work[i];
-            // `own` is 1 − γJ_ii: its terms are 1 and 1 − own.
-            if !pivot.is_finite() || pivot.abs() <= PIVOT_MIN_RELATIVE * (1.0 + (1.0 - own).abs()) {
+            if !is_sound(pivot, own) {
                 return false;
             }
             self.inverse[i] = 1.0 / pivot;
@@ -289,6 +305,11 @@ impl Factors {
             }
         }));
     }
+}
+
+/// Whether a pivot is a number and has digits left; `own` is 1 − γJ_ii: its terms are 1 and 1 − own.
+fn is_sound(pivot: f64, own: f64) -> bool {
+    pivot.is_finite() && pivot.abs() > PIVOT_MIN_RELATIVE * (1.0 + (1.0 - own).abs())
 }
 
 /// One step of a substitution on rows of numbers.

@@ -5,6 +5,7 @@
 //! with row exchanges instead.
 
 mod dense;
+mod elimination;
 mod factors;
 mod order;
 mod symbolic;

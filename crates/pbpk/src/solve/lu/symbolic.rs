@@ -4,6 +4,7 @@
     reason = "numeric kernel: every index comes from the checked pattern"
 )]
 
+use super::elimination::Elimination;
 use super::order;
 use crate::solve::Pattern;
 use std::cmp::Reverse;
@@ -39,6 +40,8 @@ pub struct Symbolic {
     pub(super) lower: Vec<Entry>,
     /// Back substitution: entries above the diagonal, likewise.
     pub(super) upper: Vec<Entry>,
+    /// The elimination as a list, where the rows are short.
+    pub(super) elimination: Option<Elimination>,
 }
 
 /// One step of a substitution: `x[row] -= value · x[col]`.
@@ -102,6 +105,7 @@ impl Symbolic {
             scatter,
             lower: Vec::new(),
             upper: Vec::new(),
+            elimination: None,
         }
     }
 
@@ -140,6 +144,7 @@ impl Symbolic {
             scatter: Vec::with_capacity(pattern.nnz()),
             lower: Vec::new(),
             upper: Vec::new(),
+            elimination: None,
         };
         for (i, row) in rows.iter().enumerate() {
             let before = row.partition_point(|&j| j < i);
@@ -158,6 +163,7 @@ impl Symbolic {
         }
         symbolic.operations = operations(&rows);
         symbolic.substitutions(&rows);
+        symbolic.elimination = Elimination::new(&rows, symbolic.operations, &symbolic.row_ptr);
         Ok(symbolic)
     }
 
@@ -188,6 +194,8 @@ impl Symbolic {
         };
         lower.sort_unstable();
         upper.sort_unstable();
+        spread(&mut lower, self.n);
+        spread(&mut upper, self.n);
         self.lower = lower
             .iter()
             .map(|&(_, j, i, w)| entry(i, j, w, &self.row_ptr))
@@ -218,6 +226,25 @@ impl Symbolic {
     pub fn order(&self) -> impl Iterator<Item = usize> {
         self.order.iter().map(|&k| k as usize)
     }
+}
+
+/// Puts the steps of one depth that change the same row as far apart as they can be, so that they do not wait for each other;
+/// their order for that row stays. A step is its depth, its source, its row and its place there.
+fn spread(steps: &mut [(usize, usize, usize, usize)], n: usize) {
+    let mut met = vec![(usize::MAX, 0_usize); n];
+    let mut turns = Vec::with_capacity(steps.len());
+    for &(depth, _, row, _) in &*steps {
+        let (at, count) = &mut met[row];
+        if std::mem::replace(at, depth) != depth {
+            *count = 0;
+        }
+        turns.push((depth, *count));
+        *count += 1;
+    }
+    let mut order: Vec<usize> = (0..steps.len()).collect();
+    order.sort_by_key(|i| turns[*i]);
+    let spread: Vec<_> = order.into_iter().map(|i| steps[i]).collect();
+    steps.copy_from_slice(&spread);
 }
 
 /// Multiplications of a dense factorisation.
@@ -279,6 +306,6 @@ fn fill<E>(
     clippy::cast_possible_truncation,
     reason = "a factor with 2^32 entries would not fit in memory"
 )]
-fn narrow(index: usize) -> u32 {
+pub(super) fn narrow(index: usize) -> u32 {
     index as u32
 }

@@ -1,0 +1,89 @@
+//! A call that reaches several machines: each of them is judged and recorded on its own.
+
+use std::sync::Arc;
+
+use crate::effect::Effect;
+use crate::facts::{Fact, FactId, Facts};
+use crate::journal::{Stages, Status, Usage};
+use crate::paths::PathArgument;
+use crate::reason::Reason;
+
+use super::decide::Decided;
+use super::flight::{InFlight, Outcome, State};
+use super::refusal::Refusal;
+
+impl InFlight {
+    /// Judges the same call at a further machine of this name, where its paths lead to these places too. The
+    /// decision is a record of its own and ends as the whole call does.
+    ///
+    /// Where the rules want a person there, the yes that the call was begun with counts if the same rule asked
+    /// for it: the person has read the names of all machines.
+    ///
+    /// # Errors
+    /// The refusal; the whole call is settled as *aborted*, and nothing of it may be carried out any more.
+    pub fn beside(
+        &mut self,
+        host: &str,
+        places: impl IntoIterator<Item = PathArgument>,
+    ) -> Result<(), Box<Refusal>> {
+        let Some(mut state) = self.state.take() else {
+            return Ok(());
+        };
+        let mut facts = state.facts.clone();
+        let _ = facts.set(FactId::Host, Fact::Known(host.into()));
+        facts.add_paths(places);
+        let refusal = match state.judged_beside(facts) {
+            Ok(further) => {
+                state.beside.push(further);
+                self.state = Some(state);
+                return Ok(());
+            }
+            Err(refusal) => refusal,
+        };
+        Self { state: Some(state) }.finish(Outcome {
+            status: Status::Aborted,
+            reason: Some(refusal.reason.into()),
+            ..Outcome::default()
+        });
+        Err(refusal)
+    }
+}
+
+impl State {
+    fn judged_beside(&self, facts: Facts) -> Result<Self, Box<Refusal>> {
+        let mut decided = match facts.quarantine {
+            Some(quarantine) => Decided::refused(quarantine.reason()),
+            None => Decided::by_policy(&self.world, &facts),
+        };
+        let is_asked = decided.effect == Effect::Hitl;
+        if is_asked && self.approved_by.as_ref() != Some(&decided.final_rule) {
+            decided.reason = Some(Reason::ApprovalTooLate);
+        }
+        let written = decided.write(&self.recorder, &self.world, &facts, &self.origin);
+        let Ok(op) = written else {
+            return Err(Box::new(decided.refusal(&facts, Reason::Journal)));
+        };
+        if let Some(reason) = decided.reason {
+            return Err(Box::new(decided.refusal(&facts, reason)));
+        }
+        Ok(Self {
+            recorder: Arc::clone(&self.recorder),
+            op,
+            world: Arc::clone(&self.world),
+            facts,
+            origin: self.origin.clone(),
+            targets: self.targets.clone(),
+            approved_by: self.approved_by.clone(),
+            begun_ns: self.recorder.clock.mono_ns(),
+            stages: Stages::default(),
+            sent_ns: self.sent_ns,
+            answered_here: self.answered_here,
+            slot: None,
+            attempts: Vec::new(),
+            attempts_omitted: 0,
+            usage: Usage::default(),
+            inspected: Vec::new(),
+            beside: Vec::new(),
+        })
+    }
+}

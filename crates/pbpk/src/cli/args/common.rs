@@ -1,0 +1,69 @@
+//! What several commands take: model, outputs, units, solver.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+/// Which model, and how it is read and changed.
+#[derive(Debug, ClapArgs)]
+pub struct ModelArgs {
+    /// Model file: .pkml or SimModel .xml
+    pub model: PathBuf,
+    /// Change a parameter or start value; may be repeated, and PATH may hold * and **
+    #[arg(long = "param", value_name = "PATH=VALUE[unit]")]
+    pub params: Vec<String>,
+    /// Refuse what the schema forbids but the genuine solver tolerates
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Which outputs.
+#[derive(Debug, ClapArgs)]
+pub struct OutputArgs {
+    /// Output path or pattern instead of the file's selection; may be repeated
+    #[arg(long = "output", value_name = "PATH")]
+    pub outputs: Vec<String>,
+    /// All persistable quantities instead of the file's selection
+    #[arg(long, conflicts_with = "outputs")]
+    pub all: bool,
+}
+
+/// In which units values are shown.
+#[derive(Debug, Default, ClapArgs)]
+pub struct UnitArgs {
+    /// Show outputs in this unit where it fits; `display` is the unit that the file shows. Masses of amounts too, by molecular weight; may be repeated
+    #[arg(long = "unit", value_name = "UNIT")]
+    pub units: Vec<String>,
+    /// Show times in this unit: min, h, day(s) ...
+    #[arg(long, value_name = "UNIT", default_value = "min")]
+    pub time_unit: String,
+}
+
+/// How to run.
+#[derive(Debug, ClapArgs)]
+pub struct SolverArgs {
+    /// Relative tolerance instead of the file's
+    #[arg(long, value_name = "NUMBER")]
+    pub rtol: Option<f64>,
+    /// Absolute tolerance instead of the file's
+    #[arg(long, value_name = "NUMBER")]
+    pub atol: Option<f64>,
+    /// Internal steps per output interval instead of the file's
+    #[arg(long, value_name = "STEPS")]
+    pub max_steps: Option<u64>,
+    /// Output times in minutes instead of the file's grid: 0,10,20
+    #[arg(long, value_name = "TIMES", value_delimiter = ',')]
+    pub times: Vec<f64>,
+    /// Give up after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<f64>,
+    /// Fire state-dependent events at their true time, not at the next output time
+    #[arg(long)]
+    pub locate_events: bool,
+    /// Test events once at the start; by default twice where 0 is a switch time, as the genuine solver does
+    #[arg(long)]
+    pub once_at_start: bool,
+    /// Recognise equal output times in double precision (default: single)
+    #[arg(long)]
+    pub double_times: bool,
+}

@@ -1,0 +1,134 @@
+//! Arguments of the commands that run one individual: run, steady, pk, plot.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::{ModelArgs, OutputArgs, SolverArgs, UnitArgs};
+
+/// Arguments of `run`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim run model.pkml --csv results.csv
+  durward sim run model.pkml --csv - --all --stats
+  durward sim run model.pkml --csv out.csv --param 'Applications|**|Dose=250 mg' --rtol 1e-6 --atol 1e-9
+  durward sim run model.pkml --csv out.csv --output '**|Plasma' --unit mg/l --time-unit h
+
+The CSV starts with `Time [min]`, then one column `path [unit]` for each output; base units unless --unit says
+otherwise, full double precision, nan inf -inf. Without --csv a summary is printed: of the outputs named, else of
+the 30 largest of the file's.")]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    #[command(flatten)]
+    pub unit: UnitArgs,
+    /// Write results to this file; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Report steps, evaluations and tolerances on standard error
+    #[arg(long)]
+    pub stats: bool,
+    /// Summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `steady`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim steady model.pkml
+  durward sim steady model.pkml --ignore '**|Urine|**' --csv steady.csv
+
+The model runs to a time and to twice that time, longer and longer, until no state differs between the two. The
+values can be given to a run with --param PATH=VALUE.")]
+pub struct SteadyArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// State that may go on changing, or a pattern of such; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub ignore: Vec<String>,
+    /// Largest change relative to the value that counts as none
+    #[arg(long, value_name = "NUMBER", default_value_t = 1e-6)]
+    pub change: f64,
+    /// Longest time to run to
+    #[arg(long, value_name = "MINUTES", default_value_t = 1e8)]
+    pub until: f64,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    /// Write a table to this file; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+}
+
+/// Arguments of `pk`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim pk model.pkml --output '**|Plasma (Peripheral Venous Blood)'
+  durward sim pk model.pkml --output 'Organism|A' --norm-dose 2.5 --user 'AUC_24h=AUC_tEnd,0,1440'
+
+Doses and application times are read from the model; for the normalisation, --norm-dose (µmol/kg) and
+--infusion (min) replace them by one application at the first time. To give another dose, use --param.")]
+pub struct PkArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    /// Dose per body weight in µmol/kg by which parameters are normalised; does not change what is given in the model
+    #[arg(long, alias = "dose", value_name = "NUMBER")]
+    pub norm_dose: Option<f64>,
+    /// Infusion time of that application in minutes
+    #[arg(long, value_name = "MINUTES", requires = "norm_dose")]
+    pub infusion: Option<f64>,
+    /// A parameter of your own: NAME=MEASURE,START,END in minutes, an end may be left empty; may be repeated
+    #[arg(long = "user", value_name = "DEFINITION")]
+    pub user: Vec<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the table as a workbook
+    #[arg(long, value_name = "FILE")]
+    pub xlsx: Option<PathBuf>,
+}
+
+/// Arguments of `plot`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  durward sim plot model.pkml --output 'Organism|A' --output 'Organism|B'
+  durward sim plot model.pkml --output '**|Plasma|C1' --log --svg curves.svg
+  durward sim plot model.pkml --observed measured.csv --unit mg/l --svg curves.svg
+
+With --observed and no --output, the observed outputs are drawn.")]
+pub struct PlotArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub solver: SolverArgs,
+    #[command(flatten)]
+    pub unit: UnitArgs,
+    /// Draw these observed data as circles: a column `Time [unit]` and one column `path [unit]` for each output
+    #[arg(long, value_name = "FILE", requires = "svg")]
+    pub observed: Option<PathBuf>,
+    /// Write an SVG file instead of drawing here; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Logarithmic values
+    #[arg(long)]
+    pub log: bool,
+    /// Heading; the simulation's name by default
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// Width in characters
+    #[arg(long, value_name = "COLUMNS", default_value_t = 80)]
+    pub width: usize,
+    /// Plain ASCII only
+    #[arg(long)]
+    pub ascii: bool,
+}

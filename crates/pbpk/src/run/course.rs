@@ -1,0 +1,275 @@
+//! A run under way: where it stands, and how it goes on from one time to the next.
+
+use super::events::State;
+use super::schedule::{self, Schedule};
+use super::system::Running;
+use super::{Results, RunError, RunOptions, START, derivatives, locate, negative};
+use crate::compile::Instance;
+use crate::model::SolverSettings;
+use crate::solve::{Bdf, Options, SolveError};
+use crate::watch::Watch;
+
+/// The output times: those of the options, else the file's.
+pub(super) fn times(model: &crate::model::Model, options: &RunOptions<'_>) -> Vec<f64> {
+    match options.times {
+        Some(times) => schedule::usable(times),
+        None => model.grid.sorted(options.precision),
+    }
+}
+
+/// A run with everything that it needs to go on.
+pub(super) struct Course<'a> {
+    options: RunOptions<'a>,
+    pub(super) times: Vec<f64>,
+    pub(super) settings: SolverSettings,
+    schedule: Schedule,
+    pub(super) state: State,
+    pub(super) solver: Option<Bdf>,
+    target: Vec<f64>,
+    /// Number of the next point, and the time of the one before.
+    pub(super) next: usize,
+    pub(super) from: f64,
+}
+
+impl<'a> Course<'a> {
+    /// A run that has not begun.
+    pub(super) fn new(
+        instance: &Instance,
+        options: &RunOptions<'a>,
+        results: &mut Results,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, RunError> {
+        let model = instance.structure().model();
+        let times = times(model, options);
+        if !times.iter().any(|t| *t > START) {
+            return Err(RunError::EmptyGrid);
+        }
+        if model.quantities.is_empty() {
+            warnings.push("nothing to simulate: the model holds no quantity".to_owned());
+        }
+        let settings = schedule::settings(model, options);
+        results.settings = settings;
+        let schedule = Schedule::new(instance, &times, warnings);
+        let mut state = State::new(instance, options.interrupt)?;
+        if !options.sensitivity_to.is_empty() {
+            derivatives::prepare(&mut state, instance, options)?;
+        }
+        results.reserve(times.len(), options.sink.is_some());
+        Ok(Self {
+            options: *options,
+            target: vec![0.0; state.y.len()],
+            times,
+            settings,
+            schedule,
+            state,
+            solver: None,
+            next: 0,
+            from: START,
+        })
+    }
+
+    /// Stores the start, tests the events there and starts the solver.
+    pub(super) fn begin(
+        &mut self,
+        results: &mut Results,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), RunError> {
+        let structure = std::sync::Arc::clone(self.state.structure());
+        if self.settings.check_negative {
+            negative::check_start(&structure, &self.state.y, START)?;
+        }
+        if self.schedule.stores_start {
+            self.store(results, START);
+        }
+        start_events(&mut self.state, &self.schedule, &self.options, warnings)?;
+        if !self.state.y.is_empty() {
+            let mut solver = self.new_solver(warnings)?;
+            restart(&mut solver, &mut self.state, START, &self.options, warnings)?;
+            self.solver = Some(solver);
+        }
+        Ok(())
+    }
+
+    /// The caller's question whether to go on.
+    pub(super) fn interrupt(&self) -> Option<crate::watch::Question<'a>> {
+        self.options.interrupt
+    }
+
+    fn store(&mut self, results: &mut Results, time: f64) {
+        let (state, abs_tol) = (&mut self.state, self.settings.abs_tol);
+        results.store(state, time, abs_tol, self.options.sink);
+    }
+
+    /// Goes on to the last point that does not lie after `until`.
+    pub(super) fn follow(
+        &mut self,
+        results: &mut Results,
+        warnings: &mut Vec<String>,
+        until: f64,
+    ) -> Result<(), RunError> {
+        while let Some(&point) = self.schedule.points.get(self.next) {
+            if point.time > until {
+                break;
+            }
+            self.point(point, results, warnings)?;
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Integrates to a point, and does there what is to be done.
+    fn point(
+        &mut self,
+        point: schedule::Point,
+        results: &mut Results,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), RunError> {
+        let mut before = None;
+        if let Some(solver) = &mut self.solver {
+            solver.set_stop(self.schedule.stop_from(self.next));
+            let way = (self.from, point.time);
+            let (state, options) = (&mut self.state, &self.options);
+            before = advance(solver, state, way, options, warnings, &mut self.target)?;
+            results.statistics = solver.statistics();
+            self.from = point.time;
+        }
+        if point.store {
+            self.store(results, point.time);
+            if self.settings.check_negative {
+                let (structure, y) = (self.state.structure(), &self.state.y);
+                negative::check(structure, y, self.settings.abs_tol, point.time)?;
+            }
+            if let Some(progress) = self.options.progress {
+                progress(point.time_fraction(&self.times));
+            }
+        }
+        let changed = point.test
+            && self
+                .state
+                .test_events(point.time, before.as_deref(), self.options.interrupt)?;
+        if let Some(solver) = &mut self.solver
+            && (changed || point.restart)
+        {
+            restart(solver, &mut self.state, point.time, &self.options, warnings)?;
+        }
+        if self.solver.is_none() {
+            ask(&self.options, point.time)?;
+        }
+        Ok(())
+    }
+
+    /// A solver for the code in use, not yet started.
+    pub(super) fn new_solver(&mut self, warnings: &mut Vec<String>) -> Result<Bdf, RunError> {
+        let settings = self.settings;
+        let solver_options = Options {
+            rtol: settings.rel_tol,
+            atol: vec![settings.abs_tol],
+            h0: (settings.h0 > 0.0).then_some(settings.h0),
+            hmin: settings.h_min,
+            hmax: settings.h_max,
+            max_steps: usize::try_from(settings.max_steps).unwrap_or(usize::MAX),
+            ..Options::default()
+        };
+        let state = &mut self.state;
+        let variant = std::sync::Arc::clone(state.engine.variant());
+        let watch = Watch::new(self.options.interrupt);
+        let symbolic = variant.symbolic(&watch);
+        let symbolic = symbolic.map_err(|cause| RunError::Interrupted { time: START, cause })?;
+        let system = Running {
+            engine: &mut state.engine,
+            tangents: state.tangents.as_mut(),
+            stop: None,
+            interrupt: self.options.interrupt,
+            warnings,
+        };
+        let solver = Bdf::with_symbolic(&system, solver_options, symbolic);
+        solver.map_err(|source| self.state.failure(START, source))
+    }
+}
+
+/// Asks the caller whether to go on, where no solver does so.
+fn ask(options: &RunOptions<'_>, time: f64) -> Result<(), RunError> {
+    match options.interrupt.and_then(|ask| ask()) {
+        None => Ok(()),
+        Some(cause) => Err(RunError::Interrupted { time, cause }),
+    }
+}
+
+/// Tests the events at the start, and once more where 0 is a switch time or a restart of a table.
+pub(super) fn start_events(
+    state: &mut State,
+    schedule: &Schedule,
+    options: &RunOptions<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<(), RunError> {
+    state.test_events(START, None, options.interrupt)?;
+    if !schedule.tests_start_again || options.once_at_start {
+        return Ok(());
+    }
+    let first = state.acted().to_vec();
+    state.test_events(START, None, options.interrupt)?;
+    for &event in state.acted().iter().filter(|e| first.contains(e)) {
+        if let Some(event) = state.model().events.get(event) {
+            warnings.push(format!(
+                "event '{}' repeats at 0: it is tested at the start and again because 0 is a switch time, and acted both times",
+                event.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn restart(
+    solver: &mut Bdf,
+    state: &mut State,
+    time: f64,
+    options: &RunOptions<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<(), RunError> {
+    let mut system = Running {
+        engine: &mut state.engine,
+        tangents: state.tangents.as_mut(),
+        stop: None,
+        interrupt: options.interrupt,
+        warnings,
+    };
+    let mut started = solver.start(&mut system, time, &state.y);
+    if started.is_ok() && state.tangents.is_some() {
+        started = solver.start_sensitivities(&state.s);
+    }
+    started.map_err(|source| state.failure(time, source))
+}
+
+/// Integrates from one point to the next; with event location, restarting on the way wherever a condition becomes true, and
+/// telling what was true just before the end.
+fn advance(
+    solver: &mut Bdf,
+    state: &mut State,
+    (from, to): (f64, f64),
+    options: &RunOptions<'_>,
+    warnings: &mut Vec<String>,
+    target: &mut [f64],
+) -> Result<Option<Vec<bool>>, RunError> {
+    if options.locate_events && state.has_open_events() {
+        return locate::advance(solver, state, (from, to), options, warnings, target).map(Some);
+    }
+    let mut system = Running {
+        engine: &mut state.engine,
+        tangents: state.tangents.as_mut(),
+        stop: solver.stop(),
+        interrupt: options.interrupt,
+        warnings,
+    };
+    match solver.advance_to(&mut system, to, target) {
+        Ok(()) => {
+            state.y.copy_from_slice(target);
+            if state.tangents.is_some() {
+                let found = solver.output_sensitivities(to, &mut state.s);
+                found.map_err(|source| state.failure(to, source))?;
+            }
+            Ok(None)
+        }
+        Err(SolveError::Interrupted { time, cause }) => Err(RunError::Interrupted { time, cause }),
+        Err(source) => Err(state.failure(to, source)),
+    }
+}

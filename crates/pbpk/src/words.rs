@@ -1,0 +1,123 @@
+//! Numbers as bytes and back, with one description for both ways: what is written by a pass is read by the same pass.
+
+/// Why bytes are not what a pass wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Damaged;
+
+/// Bytes that are written, or read from a place on.
+pub(crate) struct Words {
+    bytes: Vec<u8>,
+    /// Where reading stands; nothing while writing.
+    at: Option<usize>,
+}
+
+impl Words {
+    /// An empty text to write to.
+    pub(crate) fn to_write() -> Self {
+        Self {
+            bytes: Vec::new(),
+            at: None,
+        }
+    }
+
+    /// A text to read.
+    pub(crate) fn to_read(bytes: Vec<u8>) -> Self {
+        Self { bytes, at: Some(0) }
+    }
+
+    /// Whether values are read.
+    pub(crate) fn reads(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// What was written.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Whether everything was read.
+    pub(crate) fn is_read(&self) -> bool {
+        self.at == Some(self.bytes.len())
+    }
+
+    /// These bytes, or those that were written in their place.
+    fn some<const N: usize>(&mut self, bytes: [u8; N]) -> Result<[u8; N], Damaged> {
+        let Some(at) = self.at else {
+            self.bytes.extend(bytes);
+            return Ok(bytes);
+        };
+        let rest = self.bytes.get(at..).ok_or(Damaged)?;
+        self.at = Some(at + N);
+        rest.first_chunk().copied().ok_or(Damaged)
+    }
+
+    /// Eight bytes.
+    pub(crate) fn word(&mut self, word: &mut u64) -> Result<(), Damaged> {
+        *word = u64::from_le_bytes(self.some(word.to_le_bytes())?);
+        Ok(())
+    }
+
+    /// A number, bit by bit.
+    pub(crate) fn number(&mut self, number: &mut f64) -> Result<(), Damaged> {
+        let mut word = number.to_bits();
+        self.word(&mut word)?;
+        *number = f64::from_bits(word);
+        Ok(())
+    }
+
+    /// Numbers, as many as there are.
+    pub(crate) fn numbers(&mut self, numbers: &mut [f64]) -> Result<(), Damaged> {
+        numbers.iter_mut().try_for_each(|n| self.number(n))
+    }
+
+    /// A count below a bound.
+    pub(crate) fn count(&mut self, count: &mut usize, below: usize) -> Result<(), Damaged> {
+        let mut word = *count as u64;
+        self.word(&mut word)?;
+        *count = usize::try_from(word).map_err(|_| Damaged)?;
+        if *count < below { Ok(()) } else { Err(Damaged) }
+    }
+
+    /// A truth.
+    pub(crate) fn flag(&mut self, flag: &mut bool) -> Result<(), Damaged> {
+        match self.some([u8::from(*flag)])? {
+            [byte @ (0 | 1)] => *flag = byte == 1,
+            _ => return Err(Damaged),
+        }
+        Ok(())
+    }
+
+    /// Truths, as many as there are.
+    pub(crate) fn flags(&mut self, flags: &mut [bool]) -> Result<(), Damaged> {
+        flags.iter_mut().try_for_each(|f| self.flag(f))
+    }
+
+    /// What may be there or not; `pass` tells how it is written where it is.
+    pub(crate) fn maybe<T: Default>(
+        &mut self,
+        value: &mut Option<T>,
+        pass: impl FnOnce(&mut Self, &mut T) -> Result<(), Damaged>,
+    ) -> Result<(), Damaged> {
+        let mut there = value.is_some();
+        self.flag(&mut there)?;
+        if there {
+            pass(self, value.get_or_insert_with(T::default))
+        } else {
+            *value = None;
+            Ok(())
+        }
+    }
+
+    /// Items, at most `most`; `pass` tells how each is written.
+    pub(crate) fn list<T: Default>(
+        &mut self,
+        list: &mut Vec<T>,
+        most: usize,
+        mut pass: impl FnMut(&mut Self, &mut T) -> Result<(), Damaged>,
+    ) -> Result<(), Damaged> {
+        let mut length = list.len();
+        self.count(&mut length, most.saturating_add(1))?;
+        list.resize_with(length, T::default);
+        list.iter_mut().try_for_each(|item| pass(self, item))
+    }
+}
