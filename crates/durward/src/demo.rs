@@ -2,6 +2,7 @@
 //! directory that is removed at the end.
 
 mod simulation;
+mod sketch;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

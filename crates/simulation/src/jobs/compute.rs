@@ -95,14 +95,14 @@ impl Computer {
         match (&piece.work.cohort, &piece.rows) {
             (Some(cohort), Some(rows)) => {
                 let prepared = self.prepared(&piece.work, cohort, ask)?;
-                some(&prepared, rows.clone(), &options)
+                some(&prepared, rows.clone(), &options, ask)
             }
             _ => {
                 let instance = self.individual(&piece.work, ask)?;
                 let results = run(&instance, &options).map_err(|failure| ended(&failure.error))?;
                 let (mut columns, steps) = (Columns::default(), results.statistics.steps);
                 add(&mut columns, None, results);
-                let mut computed = computed(&columns, BTreeMap::new(), Value::Null);
+                let mut computed = computed(&columns, BTreeMap::new(), Value::Null, ask)?;
                 computed.about.steps = steps;
                 computed.about.states = instance.structure().states().len();
                 Ok(computed)
@@ -158,6 +158,7 @@ fn some(
     prepared: &Prepared,
     rows: Range<usize>,
     options: &RunOptions<'_>,
+    ask: Question<'_>,
 ) -> Result<Computed, Fault> {
     let (mut columns, mut failed) = (Columns::default(), BTreeMap::new());
     // What is told is how many individuals are done, and not how far each one is.
@@ -191,20 +192,31 @@ fn some(
     match ran {
         Ok(()) => {
             let preview = preview(&columns);
-            let mut computed = computed(&columns, failed, preview);
+            let mut computed = computed(&columns, failed, preview, ask)?;
             computed.about.steps = steps;
             computed.about.states = prepared.states;
             Ok(computed)
         }
-        Err(Interrupt::Cancelled) => Err(Fault::new(Kind::Cancelled, "cancelled")),
-        Err(Interrupt::Deadline) => Err(Fault::new(Kind::Timeout, "the time is over")),
+        Err(cause) => Err(stopped(cause)),
     }
 }
 
-fn computed(columns: &Columns, failed: BTreeMap<i64, String>, preview: Value) -> Computed {
+fn stopped(cause: Interrupt) -> Fault {
+    match cause {
+        Interrupt::Cancelled => Fault::new(Kind::Cancelled, "cancelled"),
+        Interrupt::Deadline => Fault::new(Kind::Timeout, "the time is over"),
+    }
+}
+
+fn computed(
+    columns: &Columns,
+    failed: BTreeMap<i64, String>,
+    preview: Value,
+    ask: Question<'_>,
+) -> Result<Computed, Fault> {
     let ends = [columns.times.first(), columns.times.last()];
-    Computed {
-        bytes: columns.encode(),
+    Ok(Computed {
+        bytes: columns.encode(ask).map_err(stopped)?,
         about: About {
             times: ends.map(|time| time.copied().unwrap_or_default()),
             failed,
@@ -212,7 +224,7 @@ fn computed(columns: &Columns, failed: BTreeMap<i64, String>, preview: Value) ->
             states: 0,
             steps: 0,
         },
-    }
+    })
 }
 
 /// Adds the curves of an individual.

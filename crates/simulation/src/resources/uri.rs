@@ -1,18 +1,16 @@
 //! The URIs of results: `sim://results/NAME`, a part of it, and a query.
 
+mod query;
+
 use serde_json::{Map, Value};
 
 use crate::percent::{decoded, encoded};
+use query::members;
 
 /// What every URI begins with.
 const PREFIX: &str = "sim://results/";
 /// Longest URI, in bytes.
 const URI_BYTES_MAX: usize = 8 * 1024;
-
-/// Members of a query that are whole numbers.
-const NUMBERS: [&str; 3] = ["page", "limit", "subjects"];
-/// Members that may stand more than once.
-const LISTS: [&str; 2] = ["outputs", "subjects"];
 
 /// What a URI names of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,104 +121,5 @@ impl ResultUri {
     }
 }
 
-/// The members of a query.
-fn members(query: &str, part: &Part) -> Result<Map<String, Value>, String> {
-    let mut members = Map::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if !part.members().contains(&name) {
-            let known = part.members().join(", ");
-            let name = name.escape_debug();
-            return Err(format!(
-                "{name} is not known in the query of this uri; it may have {known}"
-            ));
-        }
-        let value = match NUMBERS.contains(&name) {
-            true => value
-                .parse::<i64>()
-                .map(Value::from)
-                .map_err(|_| format!("{name} has to be a whole number"))?,
-            false => Value::from(decoded(value)),
-        };
-        if LISTS.contains(&name) {
-            let list = members
-                .entry(name)
-                .or_insert_with(|| Value::Array(Vec::new()));
-            if let Some(all) = list.as_array_mut() {
-                all.push(value);
-            }
-        } else if members.insert(name.to_owned(), value).is_some() {
-            return Err(format!("{name} stands twice in the query"));
-        }
-    }
-    Ok(members)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_uri_is_read_in_its_one_spelling() {
-        for (text, name, part, query) in [
-            ("sim://results/run-1", "run-1", Part::Whole, json!({})),
-            (
-                "sim://results/a%20b?outputs=A%7CB&outputs=C&page=2&limit=5",
-                "a b",
-                Part::Whole,
-                json!({"outputs": ["A|B", "C"], "page": 2, "limit": 5}),
-            ),
-            (
-                "sim://results/x/pk?outputPath=A",
-                "x",
-                Part::Parameters,
-                json!({"outputPath": "A"}),
-            ),
-            ("sim://results/x/plot", "x", Part::Plot, json!({})),
-            (
-                "sim://results/x/chunks/x-1?subjects=0&subjects=7",
-                "x",
-                Part::Chunk("x-1".into()),
-                json!({"subjects": [0, 7]}),
-            ),
-        ] {
-            let read = ResultUri::read(text).unwrap();
-            assert_eq!((read.results_id.as_str(), &read.part), (name, &part));
-            assert_eq!(Value::Object(read.query.clone()), query);
-            assert_eq!(read.written(), text);
-        }
-    }
-
-    #[test]
-    fn any_other_text_is_refused_with_what_to_write() {
-        for (text, said) in [
-            ("", "names no result"),
-            ("file:///etc/passwd", "names no result"),
-            ("SIM://results/x", "names no result"),
-            ("sim://results/", "names no result"),
-            ("sim://results//pk", "names no result"),
-            ("sim://results/x/", "no such part"),
-            ("sim://results/x/../y", "no such part"),
-            ("sim://results/x/chunks/", "no such part"),
-            ("sim://results/%78", "write sim://results/x"),
-            ("sim://results/a%2fb", "write sim://results/a%2Fb"),
-            ("sim://results/a+b", "write sim://results/a%20b"),
-            ("sim://results/x?", "write sim://results/x"),
-            ("sim://results/x#y", "write sim://results/x%23y"),
-            (
-                "sim://results/x?limit=5&page=2",
-                "write sim://results/x?page=2&limit=5",
-            ),
-            ("sim://results/x?page=one", "whole number"),
-            ("sim://results/x?page=1&page=2", "twice"),
-            ("sim://results/x?size=1", "may have outputs, page, limit"),
-            ("sim://results/x/pk?page=1", "may have outputPath"),
-        ] {
-            let wrong = ResultUri::read(text).unwrap_err();
-            assert!(wrong.contains(said), "{text}: {wrong}");
-        }
-        let long = format!("sim://results/{}", "x".repeat(URI_BYTES_MAX));
-        assert!(ResultUri::read(&long).unwrap_err().contains("longer"));
-    }
-}
+mod tests;

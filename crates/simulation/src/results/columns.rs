@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use pbpk::watch::{Interrupt, Question};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -19,6 +20,10 @@ const ALIGNMENT: usize = 64;
 const PREFIX_BYTES: usize = 16;
 /// Longest header, in bytes.
 const HEADER_BYTES_MAX: usize = 64 << 20;
+/// Numbers that are written between two questions whether to stop.
+const BLOCK: usize = 64 * 1024;
+/// What stands in the place of the digest until it is known; as long as that.
+const NO_DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// One column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,28 +81,44 @@ impl Columns {
             .unwrap_or_default()
     }
 
-    /// As bytes.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut numbers = Vec::with_capacity(8 * (self.times.len() + self.values.len()));
-        for number in self.times.iter().chain(&self.values) {
-            numbers.extend_from_slice(&number.to_le_bytes());
-        }
+    /// As bytes. A large one takes a while: now and then it is asked whether to stop.
+    ///
+    /// # Errors
+    /// Why it stopped.
+    pub fn encode(&self, ask: Question<'_>) -> Result<Vec<u8>, Interrupt> {
         let header = Header {
             rows: self.times.len(),
             columns: self.columns.clone(),
-            sha256: hex(&Sha256::digest(&numbers)),
+            sha256: NO_DIGEST.to_owned(),
         };
         // A header of texts and numbers is always JSON.
         let mut text = serde_json::to_vec(&header).unwrap_or_default();
+        // The digest is the last member, and put there when the numbers are known.
+        let digest_at = (PREFIX_BYTES + text.len()).saturating_sub(NO_DIGEST.len() + 2);
         let whole = (PREFIX_BYTES + text.len()).next_multiple_of(ALIGNMENT);
         text.resize(whole - PREFIX_BYTES, b' ');
-        let mut bytes = Vec::with_capacity(whole + numbers.len());
+        let mut bytes = Vec::with_capacity(whole + 8 * (self.times.len() + self.values.len()));
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&text);
-        bytes.extend_from_slice(&numbers);
-        bytes
+        let mut digest = Sha256::new();
+        for block in self.times.chunks(BLOCK).chain(self.values.chunks(BLOCK)) {
+            if let Some(cause) = ask() {
+                return Err(cause);
+            }
+            let from = bytes.len();
+            bytes.resize(from + 8 * block.len(), 0);
+            let written = bytes.get_mut(from..).unwrap_or_default();
+            for (to, number) in written.chunks_exact_mut(8).zip(block) {
+                to.copy_from_slice(&number.to_le_bytes());
+            }
+            digest.update(written);
+        }
+        let digest = hex(&digest.finalize());
+        if let Some(to) = bytes.get_mut(digest_at..digest_at + NO_DIGEST.len()) {
+            to.copy_from_slice(digest.as_bytes());
+        }
+        Ok(bytes)
     }
 
     /// From bytes; the digest is held against the numbers.
@@ -159,7 +180,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_bit_by_bit() {
         let written = columns();
-        let bytes = written.encode();
+        let bytes = written.encode(&|| None).unwrap();
         assert_eq!((bytes.len() - 8 * 9) % ALIGNMENT, 0);
         let read = Columns::decode(&bytes).unwrap();
         assert_eq!(read, written);
@@ -168,8 +189,23 @@ mod tests {
     }
 
     #[test]
+    fn writing_stops_when_it_is_told_to() {
+        let asked = std::cell::Cell::new(0);
+        let large = Columns {
+            times: vec![0.0; 2 * BLOCK],
+            ..Columns::default()
+        };
+        let ask = || {
+            asked.set(asked.get() + 1);
+            (asked.get() == 2).then_some(Interrupt::Deadline)
+        };
+        assert_eq!(large.encode(&ask), Err(Interrupt::Deadline));
+        assert_eq!(asked.get(), 2);
+    }
+
+    #[test]
     fn damage_is_seen_wherever_it_is() {
-        let bytes = columns().encode();
+        let bytes = columns().encode(&|| None).unwrap();
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use state::kv::{Durability, Entry, Kv, KvError, Table, View as _};
 
-use crate::models::hex;
+use super::place::{Place, newest_first};
 
 /// By caller and results id: [`Kept`].
 const RESULTS: Table = Table("results");
@@ -64,57 +64,11 @@ pub struct Recent {
     pub next: Option<Place>,
 }
 
-/// A place in the list of a caller's results. Under another caller it leads to nothing of the first one's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    made_ms: i64,
-    name: [u8; 32],
-}
-
 /// The database of names.
 #[derive(Debug)]
 pub struct Index {
     kv: Kv,
     kept_ms: i64,
-}
-
-impl Place {
-    fn of(made_ms: i64, results_id: &str) -> Self {
-        Self {
-            made_ms,
-            name: *blake3::hash(results_id.as_bytes()).as_bytes(),
-        }
-    }
-
-    /// As a text for clients.
-    #[must_use]
-    pub fn written(&self) -> String {
-        format!("{:x}-{}", self.made_ms, hex(&self.name))
-    }
-
-    /// From such a text.
-    #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
-        let (made, name) = text.split_once('-')?;
-        let name = blake3::Hash::from_hex(name).ok()?;
-        Some(Self {
-            made_ms: i64::from_str_radix(made, 16).ok().filter(|ms| *ms >= 0)?,
-            name: *name.as_bytes(),
-        })
-    }
-
-    /// Its key among those of a caller: what is newer comes first.
-    fn key(&self, caller: &str) -> Vec<u8> {
-        let mut at = key(caller, &[]);
-        at.extend_from_slice(&newest_first(self.made_ms));
-        at.extend_from_slice(&self.name);
-        at
-    }
-}
-
-/// A time so that later ones come first in order of bytes.
-fn newest_first(ms: i64) -> [u8; 8] {
-    (u64::MAX - u64::try_from(ms).unwrap_or_default()).to_be_bytes()
 }
 
 fn key(caller: &str, parts: &[&str]) -> Vec<u8> {
@@ -153,9 +107,13 @@ impl Index {
             }
             if let Some(before) = before {
                 let earlier = Place::of(before.generated_ms, &before.results_id);
-                t.remove(RECENT, &earlier.key(caller))?;
+                t.remove(RECENT, &earlier.key(key(caller, &[])))?;
             }
-            t.put(RECENT, &place.key(caller), kept.results_id.as_bytes())?;
+            t.put(
+                RECENT,
+                &place.key(key(caller, &[])),
+                kept.results_id.as_bytes(),
+            )?;
             t.put(RESULTS, &at, &bytes)
         })
     }
@@ -192,7 +150,7 @@ impl Index {
     ) -> Result<Recent, KvError> {
         let from = match after {
             // Behind the place itself.
-            Some(place) => [place.key(caller), vec![0]].concat(),
+            Some(place) => [place.key(key(caller, &[])), vec![0]].concat(),
             None => key(caller, &[]),
         };
         let (over, _) = self.ends(caller, now_ms);
@@ -340,22 +298,5 @@ mod tests {
         index.put("ada", &kept("new", 1_500)).unwrap();
         assert_eq!(index.result("ada", "old").unwrap(), None);
         assert!(index.result("ada", "young").unwrap().is_some());
-    }
-
-    #[test]
-    fn a_place_is_read_only_as_it_was_written() {
-        let place = Place::of(1_234, "x");
-        assert_eq!(Place::read(&place.written()), Some(place));
-        for text in [
-            "",
-            "1",
-            "1-",
-            "x-00",
-            "-1-00",
-            "1-zz",
-            &format!("-{}", place.written()),
-        ] {
-            assert_eq!(Place::read(text), None, "{text}");
-        }
     }
 }

@@ -2,8 +2,10 @@
 
 mod columns;
 mod index;
+mod place;
 mod told;
 
 pub use columns::{Column, Columns};
-pub use index::{Index, Kept, Place, Snapshot};
+pub use index::{Index, Kept, Snapshot};
+pub use place::Place;
 pub use told::{metrics, series};

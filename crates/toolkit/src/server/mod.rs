@@ -3,6 +3,7 @@
 mod arguments;
 mod call;
 mod definition;
+mod reading;
 mod reply;
 mod resource;
 
@@ -18,12 +19,11 @@ pub use call::{SessionRef, ToolCall};
 pub use definition::{
     DefinitionFault, NAME_BYTES_MAX, Role, TOOLS_MAX, ToolDef, check as check_tools,
 };
+pub use reading::{ResourceAnswer, ResourceAsked, ResourceCall, ResourceFault};
 pub use reply::{
     Answer, Content, Failure, Found, NEWS_CHARS_MAX, NEWS_MAX, News, Outcome, Progress, ReplySink,
 };
-pub use resource::{
-    Body, Contents, Resource, ResourceAnswer, ResourceAsked, ResourceCall, ResourceFault, Template,
-};
+pub use resource::{Body, Contents, Resource, Template};
 
 /// Who a server says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
