@@ -1,6 +1,8 @@
 //! `durward demo`: a guided tour. Real processes, real frames, a real journal, in a temporary
 //! directory that is removed at the end.
 
+mod ssh;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -155,6 +157,7 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     drop_client(client)?;
     verify(&state, own, out)?;
     built_in(&stage.0, own, out)?;
+    ssh::tour(&stage.0, own, out)?;
     measure(&stage.0, own, out)
 }
 
@@ -203,6 +206,20 @@ fn approvals(stage: &Path, own: &Path, words: &[&str]) -> Result<String, Stop> {
     Err(Stop::Unexpected(format!("approvals: {said}")))
 }
 
+/// The question that waits for a person, once there is one.
+fn asked(stage: &Path, own: &Path) -> Result<Value, Stop> {
+    let deadline = Instant::now() + ASK_WAIT;
+    loop {
+        let listed = approvals(stage, own, &["list", "--json"])?;
+        if let Ok(question) = serde_json::from_str::<Value>(&listed) {
+            return Ok(question);
+        }
+        if Instant::now() >= deadline {
+            return Err(Stop::Unexpected("nobody was asked".into()));
+        }
+    }
+}
+
 /// A write waits for a person, is shown to a second process, answered there, and goes through.
 fn approve(
     client: &mut Client,
@@ -217,16 +234,7 @@ fn approve(
     )?;
     let write = json!({ "name": "write_file", "arguments": { "path": notes, "content": "remember the bread" } });
     let id = client.send_request("tools/call", write)?;
-    let deadline = Instant::now() + ASK_WAIT;
-    let question = loop {
-        let listed = approvals(stage, own, &["list", "--json"])?;
-        if let Ok(question) = serde_json::from_str::<Value>(&listed) {
-            break question;
-        }
-        if Instant::now() >= deadline {
-            return Err(Stop::Unexpected("nobody was asked".into()));
-        }
-    };
+    let question = asked(stage, own)?;
     writeln!(out, "   in another terminal: durward approvals list")?;
     for line in approvals(stage, own, &["list"])?.lines() {
         writeln!(out, "   | {line}")?;
@@ -399,7 +407,7 @@ fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let (direct_us, through_us) = (median(&mut a), median(&mut b));
     writeln!(
         out,
-        "9. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
+        "10. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
          policy, journal and one more process included{}. Measured properly: make bench.",
         through_us - direct_us,
         if cfg!(debug_assertions) {
