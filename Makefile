@@ -16,7 +16,7 @@ PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy
 HTTP_PEERS = $(if $(wildcard $(MCP_PROXY)),--http-peer "mcp-proxy:mock/=http://127.0.0.1:{port}/ -- scripts/peers/mcp_proxy $(MCP_PROXY) {port}")
 
-.PHONY: help demo test check conformance soak bench bench-with-peers bench-check benchmark gate-selftest fuzz differential
+.PHONY: help demo test check conformance soak bench bench-with-peers bench-check benchmark benchmark-report fetch-bench-data openapi-check gate-selftest fuzz differential
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,12 +41,13 @@ conformance: ## the official MCP suite, directly and through Durward; writes doc
 	cargo build --package durward
 	scripts/conformance --durward $(or $(CARGO_TARGET_DIR),target)/debug/durward --write
 
-soak: ## 32 clients, 10,000 calls each, the server killed five times; fits; generated models beside a second solver (SEED, MODELS)
+soak: ## 32 clients, 10,000 calls each, the server killed five times; 10,000 kills amid calls (KILLS); fits; generated models beside a second solver (SEED, MODELS)
 	cargo test --release --package durward --test it serve_soak:: -- --ignored --nocapture --test-threads 1
+	KILLS=$(or $(KILLS),10000) cargo test --release --package durward --test it faults_kill:: -- --nocapture
 	cargo test --release --package pbpk --test it soak_ -- --ignored --nocapture
 	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck -- --ignored --nocapture
 
-differential: ## frames that two readers may read in two ways, to servers on four SDKs: executed is what was allowed (FRAMES, SEED)
+differential: ## ambiguous frames and unusual arguments, to servers on five SDKs, over stdio and HTTP, in each revision: executed is what was allowed (FRAMES, SEED)
 	scripts/setup-tests
 	cargo test --package durward --test differential -- --ignored --nocapture --test-threads 1
 
@@ -66,7 +67,20 @@ bench-check: ## measure, and hold every budget of the design against it; fails w
 
 benchmark: ## measure the simulation server over HTTP (SCENARIO=smoke, baseline, stress or extreme); artefacts in var/benchmarks
 	cargo build --release --package durward
-	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke) --markdown reports/perf/latest.md
+	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke)
+	scripts/bench_report.py
+
+benchmark-report: ## a page of the artefacts in var/benchmarks: reports/perf/latest.md
+	scripts/bench_report.py
+
+fetch-bench-data: ## make the models of 0.1 to 25 MB in var/models/standard, and hold their curves against the exact ones
+	scripts/bench_models.py make
+	cargo build --release --package durward
+	scripts/bench_models.py verify --durward $(TARGET)/release/durward
+
+openapi-check: ## generated requests to every path of the OpenAPI document, 500 for each operation
+	scripts/setup-tests
+	SCHEMATHESIS_EXAMPLES=500 cargo test --release --package durward --test it simulation::openapi:: -- --nocapture
 
 gate-selftest: ## the gate passes the same build and fails one that is 20 % slower
 	cargo build --release --package durward

@@ -61,8 +61,49 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(written, expected);
     if !dropped {
         assert_eq!(events(text), events(input));
+        assert_eq!(of_jiter(text), of_jiter(input), "as pydantic reads it");
     }
 });
+
+/// What pydantic's reader makes of a text, numbers as it writes them down.
+fn of_jiter(text: &str) -> Option<String> {
+    let value = jiter::JsonValue::parse(text.as_bytes(), false).ok()?;
+    let mut out = String::new();
+    tell(&value, &mut out);
+    Some(out)
+}
+
+/// A value as text, members in the order of their names.
+fn tell(value: &jiter::JsonValue<'_>, out: &mut String) {
+    use jiter::JsonValue;
+    match value {
+        JsonValue::Array(items) => {
+            out.push('[');
+            for item in items.iter() {
+                tell(item, out);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        JsonValue::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by(|a, b| a.0.cmp(&b.0));
+            out.push('{');
+            for (name, value) in members {
+                out.push_str(&format!("{name:?}:"));
+                tell(value, out);
+                out.push(',');
+            }
+            out.push('}');
+        }
+        JsonValue::Int(n) => out.push_str(&n.to_string()),
+        JsonValue::BigInt(n) => out.push_str(&n.to_string()),
+        JsonValue::Float(n) => out.push_str(&format!("{n:?}")),
+        JsonValue::Str(text) => out.push_str(&format!("{text:?}")),
+        JsonValue::Bool(is) => out.push_str(&is.to_string()),
+        JsonValue::Null => out.push_str("null"),
+    }
+}
 
 /// What the writer says that it drops; whether that was anything.
 fn drop_unknown(value: &mut serde_json::Value) -> bool {

@@ -8,26 +8,39 @@ use models::Most;
 use serde_json::{Value, json};
 
 use crate::builtin::Configured;
+use crate::config::rows::{Row, spans};
 use crate::config::server::Server;
-use crate::config::settings::{Origin, Row, spans};
+use crate::config::settings::Origin;
 use crate::config::values::Span;
 use crate::config::{self, Settings};
 use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
 use crate::places::Places;
+use crate::plural::count;
 use crate::policy::source::{self, Protected};
 use crate::providers;
+use crate::serve::{NOTHING_TO_SERVE, Ready, ServeArgs};
+use crate::tools::start::start;
 
 pub const HELP: &str = "\
 Examples:
   durward check
   durward check --config durward.yaml --json
+  durward check --start                 what each tool of each server would meet
 
-Reads the configuration and every policy that it names, starts nothing and connects to nothing. Prints
-what would apply and where each value comes from: a flag, a variable, a line of the file, or the
+Reads the configuration and every policy that it names. What `durward serve` would refuse at its start is
+refused here. That there is no server to serve is only a warning: `durward run -- CMD` and
+`durward serve --server` bring their own.
+
+Prints the effective settings and where each comes from: a flag, a variable, a line of the file, or the
 default. Values of ${NAME} are not shown.
 
-Exit codes: 0 it can be used; 16 it cannot, or there are warnings and --strict was given.";
+Without --start nothing is started and nothing is connected to. With it, every server is started and asked for
+its tools: *passes*, *asks* (a person), *depends* (on the arguments) or *hidden*, each with its rules. No tool is
+called.
+
+Exit codes: 0 it can be used; 16 it cannot, a server could not be started (--start), or there are warnings and
+--strict was given.";
 
 /// Arguments of `durward check`.
 #[derive(Debug, Args)]
@@ -43,6 +56,9 @@ pub struct CheckArgs {
     /// Print it as JSON
     #[arg(long)]
     json: bool,
+    /// Start every server, and list its tools with what the policy says of each
+    #[arg(long)]
+    start: bool,
     /// Exit with 16 on a warning too
     #[arg(long)]
     strict: bool,
@@ -92,18 +108,13 @@ fn check(
     }
     for server in &settings.servers {
         warnings.extend(missing(server));
-        if let Some(builtin) = &server.builtin
-            && let Err(failure) = builtin.start(&server.name, places)
-        {
-            let line = server.at.line;
-            return Ok(Err(format!(
-                "line {line}: {}: {}",
-                server.name, failure.message
-            )));
-        }
     }
-    if let Err(failure) = providers::catalogue(settings, true) {
-        return Ok(Err(failure.message));
+    match Ready::even_without_servers(&ServeArgs::default(), settings, places) {
+        Ok(ready) if ready.plan.is_empty() => {
+            warnings.push(NOTHING_TO_SERVE.replace("\n  hint:", ";"))
+        }
+        Ok(_) => {}
+        Err(failure) => return Ok(Err(failure.message)),
     }
     let mut rows = settings.rows();
     if settings.state_dir.is_none() || given.state_dir != Origin::Default {
@@ -114,16 +125,41 @@ fn check(
             origin: given.state_dir,
         });
     }
+    let policy = args.policy.as_deref();
+    let mut failed = Vec::new();
     if args.json {
-        writeln!(out, "{:#}", object(settings, &rows, &rules, &warnings))?;
+        let mut object = object(settings, &rows, &rules, &warnings);
+        if args.start {
+            match start(settings, policy, places, None) {
+                Ok(started) => {
+                    failed = started.failed;
+                    if let Some(members) = object.as_object_mut() {
+                        members.insert("tools".into(), Value::Array(started.servers));
+                    }
+                }
+                Err(message) => return Ok(Err(message)),
+            }
+        }
+        writeln!(out, "{object:#}")?;
     } else {
         print(settings, places, &rows, &rules, &warnings, out)?;
+        if args.start {
+            writeln!(out, "\ntools")?;
+            out.flush()?;
+            match start(settings, policy, places, Some(&mut *out)) {
+                Ok(started) => failed = started.failed,
+                Err(message) => return Ok(Err(message)),
+            }
+        }
     }
     out.flush()?;
+    if !failed.is_empty() {
+        return Ok(Err(failed.join("\nerror: ")));
+    }
     if args.strict && !warnings.is_empty() {
         return Ok(Err(format!(
-            "{} warnings, and --strict was given",
-            warnings.len()
+            "{}, and --strict was given",
+            count(warnings.len(), "warning")
         )));
     }
     Ok(Ok(()))
@@ -222,8 +258,10 @@ fn print(
         if let (Some(rules), "policy") = (general, row.key) {
             writeln!(
                 out,
-                "  {:<24} {} rules, digest {}",
-                "", rules.rules, rules.digest
+                "  {:<24} {}, digest {}",
+                "",
+                count(rules.rules, "rule"),
+                rules.digest
             )?;
         }
     }
@@ -244,7 +282,11 @@ fn print_models(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
     if models.providers.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nmodels  {} providers", models.providers.len())?;
+    writeln!(
+        out,
+        "\nmodels  {}",
+        count(models.providers.len(), "provider")
+    )?;
     for own in &models.providers {
         let summary = own.summary();
         writeln!(
@@ -284,10 +326,10 @@ fn print_server(server: &Server, found: &Rules, out: &mut dyn Write) -> io::Resu
     if let Some(own) = &server.policy {
         writeln!(
             out,
-            "  {:<16} policy {}  {} rules, digest {}  {}",
+            "  {:<16} policy {}  {}, digest {}  {}",
             "",
             own.value.display(),
-            found.rules,
+            count(found.rules, "rule"),
             found.digest,
             own.origin
         )?;

@@ -9,11 +9,11 @@ use clap::{Parser, Subcommand};
 use crate::config::{Origin, Source};
 use crate::flags::Given;
 
-/// Stands between AI agents and the tools they use: judges every call, writes it down, forwards it.
+/// A proxy between AI agents and the tools they use: it checks every call, records it, and forwards it.
 #[derive(Debug, Parser)]
 #[command(name = "durward", version, about, after_help = EXAMPLES, propagate_version = true)]
 pub struct Cli {
-    /// Where journal and keys are kept [default: $XDG_STATE_HOME/durward]
+    /// The directory of journal and keys [default: $XDG_STATE_HOME/durward]
     #[arg(
         long,
         global = true,
@@ -22,7 +22,7 @@ pub struct Cli {
         hide_env_values = true
     )]
     pub state_dir: Option<PathBuf>,
-    /// The configuration [default: durward.yaml in $XDG_CONFIG_HOME/durward, where it is there]
+    /// The configuration file [default: $XDG_CONFIG_HOME/durward/durward.yaml, if it exists]
     #[arg(
         long,
         global = true,
@@ -34,7 +34,7 @@ pub struct Cli {
     /// Read no configuration
     #[arg(long, global = true)]
     pub no_config: bool,
-    /// Say more on standard error; twice for everything
+    /// Print more messages on standard error; -vv prints all
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     #[command(subcommand)]
@@ -82,15 +82,15 @@ const EXAMPLES: &str = "\
 Examples:
   durward init                                        a first configuration and policy
   durward demo                                        a guided tour, everything embedded
+  durward wrap claude-desktop                         guard the servers that a client has already
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run --policy policy.json -- my-mcp-server   guard it with your own rules
   durward policy explain --tool read_file --path /etc/hosts
   durward logs show                                   what was decided
-  durward approvals watch                             what waits for you, and your answers
-  durward audit verify                                is the journal what was written
+  durward approvals watch                             answer the calls that wait, on a live screen
+  durward audit verify                                verify that the journal has not been altered
 
-In an MCP client's configuration, put `durward run --` before the server's own command;
-`durward install` does it for you.";
+`durward wrap` puts `durward run --` before the commands of the servers in an MCP client's configuration.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -100,7 +100,7 @@ pub enum Command {
     /// Guard many MCP servers for many clients, over HTTP
     #[command(after_help = crate::serve::HELP)]
     Serve(Box<crate::serve::ServeArgs>),
-    /// Keys with which programs call `durward serve`
+    /// Create, list, rotate and revoke the API keys of `durward serve`
     #[command(after_help = crate::keys::HELP)]
     Keys(crate::keys::KeysArgs),
     /// Validate the configuration and print the effective settings
@@ -110,14 +110,14 @@ pub enum Command {
     Demo,
     /// Write, check, explain and test rules before they apply
     Policy(crate::policy::PolicyArgs),
-    /// Say where the names of models lead
+    /// Show which providers and models a name leads to
     Models(crate::route::ModelsArgs),
     /// Review and approve changed tool definitions
     #[command(after_help = crate::pins::HELP)]
     Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
     Audit(crate::audit::AuditArgs),
-    /// Have running instances read their policy and configuration again
+    /// Reload policy and configuration in running instances
     #[command(after_help = crate::control::reload::HELP)]
     Reload(crate::control::reload::ReloadArgs),
     /// Write a first configuration and policy
@@ -129,7 +129,19 @@ pub enum Command {
     /// Put a guarded server into an MCP client's configuration
     #[command(after_help = crate::install::HELP)]
     Install(crate::install::InstallArgs),
-    /// What is here: state, journal, running instances
+    /// List the tools of the configured servers, and what the policy says of each
+    #[command(after_help = crate::tools::HELP)]
+    Tools(crate::tools::ToolsArgs),
+    /// Call one tool of a configured server, through the gate
+    #[command(after_help = crate::tools::call::HELP)]
+    Call(crate::tools::call::CallArgs),
+    /// Put durward in front of the servers that an MCP client has already
+    #[command(after_help = crate::wrap::WRAP_HELP)]
+    Wrap(crate::wrap::WrapArgs),
+    /// Take durward away from the servers of an MCP client
+    #[command(after_help = crate::wrap::UNWRAP_HELP)]
+    Unwrap(crate::wrap::UnwrapArgs),
+    /// Show the state directory, the journal and running instances
     Status(crate::status::StatusArgs),
     /// Print a shell's completions
     #[command(after_help = crate::completions::COMPLETIONS_HELP)]
@@ -137,14 +149,14 @@ pub enum Command {
     /// Print the manual page, or write all of them
     #[command(after_help = crate::completions::MAN_HELP)]
     Man(crate::completions::ManArgs),
-    /// See and answer the calls that wait for a person
+    /// List and answer the calls that wait for approval
     #[command(after_help = crate::approvals::HELP)]
     Approvals(crate::approvals::ApprovalsArgs),
-    /// Ask what becomes of a command on an SSH host, and print the shipped rules
+    /// Explain what happens to a command on an SSH host, and print the built-in rules
     Ssh(crate::ssh::SshArgs),
     /// Read, run and analyse Open Systems Pharmacology models
     Sim(pbpk::cli::Args),
-    /// Measure, and mock servers to measure against
+    /// Measure overhead and load, and run mock servers
     #[command(subcommand)]
     Lab(lab::Args),
     /// Print a reference page
@@ -156,4 +168,110 @@ pub enum Command {
     /// How many records a second the journal takes
     #[command(name = "__journal-rate", hide = true)]
     JournalRate(crate::journal_rate::RateArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, CommandFactory as _};
+
+    use super::Cli;
+    use crate::config::keys::{KEYS, Key};
+    use crate::config::values::Span;
+
+    /// Flags that `durward.yaml` has no key for, and why.
+    const WITHOUT_KEY: [(&str, &str); 7] = [
+        ("config", "says which file is read"),
+        ("no-config", "says that none is read"),
+        (
+            "verbose",
+            "is about what one start prints, not about what it does",
+        ),
+        (
+            "name",
+            "a server of the file has the name that it is written under",
+        ),
+        ("SERVER", "names a server of the file"),
+        ("help", "prints and ends"),
+        ("version", "prints and ends"),
+    ];
+
+    /// The name of a flag, or what stands for an argument without one.
+    fn name(arg: &Arg) -> String {
+        let id = || arg.get_id().to_string();
+        let value = || arg.get_value_names().and_then(|names| names.first());
+        match arg.get_long() {
+            Some(long) => long.to_owned(),
+            None if arg.is_last_set() => id(),
+            None => value().map_or_else(id, ToString::to_string),
+        }
+    }
+
+    /// What `run` and `serve` take, each once.
+    fn flags() -> Vec<(String, Arg)> {
+        let mut root = Cli::command();
+        root.build();
+        let mut found: Vec<(String, Arg)> = Vec::new();
+        for command in ["run", "serve"] {
+            let command = root.find_subcommand(command).unwrap();
+            for arg in command.get_arguments() {
+                if !found.iter().any(|(known, _)| *known == name(arg)) {
+                    found.push((name(arg), arg.clone()));
+                }
+            }
+        }
+        found
+    }
+
+    fn keys_of(flag: &str) -> Vec<&'static Key> {
+        KEYS.iter().filter(|key| key.flag == Some(flag)).collect()
+    }
+
+    #[test]
+    fn every_flag_of_run_and_serve_has_a_key_and_every_named_flag_is_there() {
+        let flags = flags();
+        assert!(flags.len() > 40, "{}", flags.len());
+        for (flag, _) in &flags {
+            let excepted = WITHOUT_KEY.iter().any(|(without, _)| without == flag);
+            assert_ne!(
+                keys_of(flag).is_empty(),
+                !excepted,
+                "--{flag} needs a key in config/keys/table.rs, or a reason here: one of the two"
+            );
+        }
+        let named = KEYS.iter().filter_map(|key| key.flag);
+        for flag in named.chain(WITHOUT_KEY.iter().map(|(flag, _)| *flag)) {
+            assert!(
+                flags.iter().any(|(known, _)| known == flag),
+                "neither durward run nor durward serve has --{flag}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_flag_and_its_key_have_one_default() {
+        let mut compared = 0;
+        for (flag, arg) in flags() {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let Some((_, default)) = help.rsplit_once("[default: ") else {
+                continue;
+            };
+            let default = default.trim_end_matches(']');
+            let default = default
+                .split_once([',', ';'])
+                .map_or(default, |(first, _)| first);
+            // A key of one server says what holds for all where it is not given.
+            for key in keys_of(&flag).iter().filter(|key| !key.path.contains('*')) {
+                let seconds = |text: &str| text.parse::<Span>().map(|span| span.0 / 1_000);
+                let is_same = key.default == default
+                    || seconds(key.default).is_ok_and(|s| s.to_string() == default);
+                assert!(
+                    is_same,
+                    "--{flag}: {default}, {}: {}",
+                    key.path, key.default
+                );
+                compared += 1;
+            }
+        }
+        assert!(compared > 20, "{compared}");
+    }
 }

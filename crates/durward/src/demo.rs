@@ -1,6 +1,7 @@
 //! `durward demo`: a guided tour. Real processes, real frames, a real journal, in a temporary
 //! directory that is removed at the end.
 
+mod simulation;
 mod ssh;
 
 use std::io::{self, Write};
@@ -157,7 +158,8 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     drop_client(client)?;
     verify(&state, own, out)?;
     built_in(&stage.0, own, out)?;
-    ssh::tour(&stage.0, own, out)?;
+    simulation::show(9, &stage.0, own, out)?;
+    ssh::show(10, &stage.0, own, out)?;
     measure(&stage.0, own, out)
 }
 
@@ -190,11 +192,14 @@ fn runtime(stage: &Path) -> PathBuf {
     stage.join("runtime")
 }
 
+/// The stage, and the folder on it that has an instance's state.
+type Place<'p> = (&'p Path, &'p str);
+
 /// A second process, as a person at another terminal would use it.
-fn approvals(stage: &Path, own: &Path, words: &[&str]) -> Result<String, Stop> {
+fn approvals((stage, state): Place<'_>, own: &Path, words: &[&str]) -> Result<String, Stop> {
     let output = std::process::Command::new(own)
         .args(["--no-config", "--state-dir"])
-        .arg(stage.join("state"))
+        .arg(stage.join(state))
         .arg("approvals")
         .args(words)
         .env("XDG_RUNTIME_DIR", runtime(stage))
@@ -204,20 +209,6 @@ fn approvals(stage: &Path, own: &Path, words: &[&str]) -> Result<String, Stop> {
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(Stop::Unexpected(format!("approvals: {said}")))
-}
-
-/// The question that waits for a person, once there is one.
-fn asked(stage: &Path, own: &Path) -> Result<Value, Stop> {
-    let deadline = Instant::now() + ASK_WAIT;
-    loop {
-        let listed = approvals(stage, own, &["list", "--json"])?;
-        if let Ok(question) = serde_json::from_str::<Value>(&listed) {
-            return Ok(question);
-        }
-        if Instant::now() >= deadline {
-            return Err(Stop::Unexpected("nobody was asked".into()));
-        }
-    }
 }
 
 /// A write waits for a person, is shown to a second process, answered there, and goes through.
@@ -234,17 +225,7 @@ fn approve(
     )?;
     let write = json!({ "name": "write_file", "arguments": { "path": notes, "content": "remember the bread" } });
     let id = client.send_request("tools/call", write)?;
-    let question = asked(stage, own)?;
-    writeln!(out, "   in another terminal: durward approvals list")?;
-    for line in approvals(stage, own, &["list"])?.lines() {
-        writeln!(out, "   | {line}")?;
-    }
-    let name = text_at(&question, "/id").unwrap_or_default();
-    writeln!(out, "   in another terminal: durward approvals once {name}")?;
-    for line in approvals(stage, own, &["once", name])?.lines() {
-        writeln!(out, "   | {line}")?;
-    }
-    let reply = client.response(&id)?;
+    let reply = answered(client, &id, (stage, "state"), "once", own, out)?;
     let said = text_at(reply.result()?, "/content/0/text").unwrap_or_default();
     writeln!(
         out,
@@ -255,6 +236,40 @@ fn approve(
         return Err(Stop::Unexpected(what.into()));
     }
     Ok(())
+}
+
+/// Shows the question that a call waits for, answers it with this word, and gives the call's reply.
+fn answered(
+    client: &mut Client,
+    id: &str,
+    place: Place<'_>,
+    answer: &str,
+    own: &Path,
+    out: &mut dyn Write,
+) -> Result<Reply, Stop> {
+    let deadline = Instant::now() + ASK_WAIT;
+    let question = loop {
+        let listed = approvals(place, own, &["list", "--json"])?;
+        if let Ok(question) = serde_json::from_str::<Value>(&listed) {
+            break question;
+        }
+        if Instant::now() >= deadline {
+            return Err(Stop::Unexpected("nobody was asked".into()));
+        }
+    };
+    writeln!(out, "   in another terminal: durward approvals list")?;
+    for line in approvals(place, own, &["list"])?.lines() {
+        writeln!(out, "   | {line}")?;
+    }
+    let name = text_at(&question, "/id").unwrap_or_default();
+    writeln!(
+        out,
+        "   in another terminal: durward approvals {answer} {name}"
+    )?;
+    for line in approvals(place, own, &[answer, name])?.lines() {
+        writeln!(out, "   | {line}")?;
+    }
+    Ok(client.response(id)?)
 }
 
 fn guarded(
@@ -407,7 +422,7 @@ fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let (direct_us, through_us) = (median(&mut a), median(&mut b));
     writeln!(
         out,
-        "10. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
+        "11. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
          policy, journal and one more process included{}. Measured properly: make bench.",
         through_us - direct_us,
         if cfg!(debug_assertions) {

@@ -15,7 +15,7 @@ pub struct Given {
 }
 
 /// What is done about descriptions and definitions.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct ScreeningArgs {
     /// What happens where a tool's definition is not the one that was approved [default: warn]
     #[arg(long, value_enum)]
@@ -40,7 +40,7 @@ pub enum Pin {
 }
 
 /// How refused tool calls are answered.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub struct RefusalArgs {
     /// Answer a refused tool call with a tool result (isError) or a JSON-RPC error [default: result]
     #[arg(long, value_name = "result|error", value_parser = refusals)]
@@ -59,7 +59,7 @@ fn refusals(word: &str) -> Result<Refusals, String> {
 }
 
 /// How calls wait for a person.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct ApprovalArgs {
     /// How long a call waits for a person's answer, in seconds; nobody answering is a no [default: 50]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(TIMEOUT_S_MIN..=TIMEOUT_S_MAX))]

@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use clap::{Args, Subcommand};
 use gate::identity::{Entry, KeyRing, NewKey, RingError, Rotation};
 
+use crate::config::Settings;
 use crate::config::values::Span;
 use crate::local;
 use crate::names::server_name;
 use crate::places::Places;
+use crate::plural::columns;
 
 pub const HELP: &str = "\
 Examples:
@@ -44,6 +46,9 @@ enum Command {
         /// A server that it is good for; repeatable [default: all]
         #[arg(long = "scope", value_name = "SERVER", value_parser = server_name)]
         servers: Vec<String>,
+        /// Take scopes that durward.yaml does not name: servers of `durward serve --server`
+        #[arg(long, requires = "servers")]
+        unlisted: bool,
         /// A group that its caller belongs to; repeatable [default: none]
         #[arg(long = "group", value_name = "GROUP", value_parser = group_name)]
         groups: Vec<String>,
@@ -101,8 +106,38 @@ fn overlap(text: &str) -> Result<Span, String> {
     Ok(span)
 }
 
+/// Whether the scopes of a new key are servers; those of a configuration are the ones that are known.
+fn check_scopes(command: &Command, settings: &Settings) -> Result<(), String> {
+    let Command::Create {
+        servers,
+        unlisted: false,
+        ..
+    } = command
+    else {
+        return Ok(());
+    };
+    let known: Vec<&str> = settings.servers.iter().map(|s| s.name.as_str()).collect();
+    match servers.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(unknown) if !known.is_empty() => Err(format!(
+            "there is no server \"{unknown}\" in durward.yaml; scopes are: {}\n  hint: --unlisted takes the name of a server of `durward serve --server`",
+            known.join(", ")
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Does what is asked; gives the exit code.
-pub fn run(args: &KeysArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+pub fn run(
+    args: &KeysArgs,
+    settings: &Settings,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    if let Err(message) = check_scopes(&args.command, settings) {
+        let _ = writeln!(err, "error: {message}");
+        return crate::failure::EXIT_CONFIGURATION;
+    }
     let mut broken = None;
     let mut random = |bytes: &mut [u8]| {
         if let Err(error) = local::random(bytes) {
@@ -139,6 +174,7 @@ fn act(
             expires,
             servers,
             groups,
+            ..
         } => {
             let expires_ms = expires.map(later);
             let new = NewKey {
@@ -198,32 +234,39 @@ fn list(entries: &[Entry], now_ms: i64) -> String {
     if entries.is_empty() {
         return "no key yet; make one with: durward keys create NAME\n".to_owned();
     }
-    let mut text = String::new();
+    let utc = gate::journal::format_utc;
+    let heads = [
+        "NAME",
+        "STATE",
+        "SCOPE",
+        "GROUPS",
+        "CREATED",
+        "EXPIRES",
+        "OLD TEXT UNTIL",
+    ];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let or_dash = |text: String| {
+        if text.is_empty() {
+            "-".to_owned()
+        } else {
+            text
+        }
+    };
     for entry in entries {
-        let servers = if entry.servers.is_empty() {
-            "all servers".to_owned()
-        } else {
-            entry.servers.join(", ")
+        let scope = match entry.servers.as_slice() {
+            [] => "all servers".to_owned(),
+            servers => servers.join(","),
         };
-        let groups = if entry.groups.is_empty() {
-            String::new()
-        } else {
-            format!("  in {}", entry.groups.join(", "))
-        };
-        let until = entry.expires_ms.map_or_else(String::new, |end| {
-            format!("  until {}", gate::journal::format_utc(end))
-        });
         let overlap = entry.overlap_until_ms().filter(|end| now_ms < *end);
-        let overlap = overlap.map_or_else(String::new, |end| {
-            let end = gate::journal::format_utc(end);
-            format!("  the text before until {end}")
-        });
-        let made = gate::journal::format_utc(entry.created_ms);
-        text.push_str(&format!(
-            "{}  {}  {servers}{groups}  made {made}{until}{overlap}\n",
-            entry.name,
-            state(entry, now_ms)
-        ));
+        rows.push(vec![
+            entry.name.clone(),
+            state(entry, now_ms).to_owned(),
+            scope,
+            or_dash(entry.groups.join(",")),
+            utc(entry.created_ms),
+            entry.expires_ms.map_or_else(|| "never".to_owned(), utc),
+            overlap.map_or_else(|| "-".to_owned(), utc),
+        ]);
     }
-    text
+    columns(&rows)
 }

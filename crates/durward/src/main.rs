@@ -25,8 +25,10 @@ mod log;
 mod logs;
 mod means;
 mod names;
+mod notify;
 mod pins;
 mod places;
+mod plural;
 mod policy;
 mod program;
 mod providers;
@@ -39,6 +41,8 @@ mod screening;
 mod serve;
 mod ssh;
 mod status;
+mod tools;
+mod wrap;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -75,14 +79,14 @@ fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => {
             sandbox::hide_this_process();
-            let asked = run::asked(&args, &given, source);
+            let asked = run::asked(&args, &given, source, &settings);
             run::run(&args, asked, settings, &places, &mut err)
         }
         Command::Serve(args) => {
             sandbox::hide_this_process();
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }
-        Command::Keys(args) => keys::run(&args, &places, &mut out, &mut err),
+        Command::Keys(args) => keys::run(&args, &settings, &places, &mut out, &mut err),
         Command::Models(args) => route::run(&args, &settings, &mut out, &mut err),
         Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
@@ -101,6 +105,13 @@ fn main() -> ExitCode {
             let kept = install::Kept::of(&given, &source, &places);
             install::run(&args, &kept, &places, &mut out, &mut err)
         }
+        Command::Tools(args) => tools::run(&args, &settings, &places, &mut out, &mut err),
+        Command::Call(args) => tools::call::run(&args, &settings, &places, &mut out, &mut err),
+        Command::Wrap(args) => {
+            let kept = install::Kept::of(&given, &source, &places);
+            wrap::wrap(&args, &kept, &places, &mut out, &mut err)
+        }
+        Command::Unwrap(args) => wrap::unwrap(&args, &places, &mut out, &mut err),
         Command::Status(args) => status::run(&args, &places, &mut out, &mut err),
         Command::Completions(args) => {
             completions::completions(&args, Cli::command(), &mut out, &mut err)
@@ -190,6 +201,10 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Logs(_)
         | Command::Reload(_)
         | Command::Install(_)
+        | Command::Tools(_)
+        | Command::Call(_)
+        | Command::Wrap(_)
+        | Command::Unwrap(_)
         | Command::Approvals(_)
         | Command::Status(_) => true,
         Command::Demo

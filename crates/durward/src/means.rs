@@ -147,6 +147,17 @@ impl Means {
         }
     }
 
+    /// Whether a built-in server can be used as it is configured.
+    ///
+    /// # Errors
+    /// Where its options name something that cannot be used.
+    pub fn check(&self, name: &str, places: &Places) -> Result<(), Failure> {
+        match self {
+            Self::Builtin(builtin) => builtin.start(name, places).map(drop),
+            Self::Command(_) | Self::Http(_) | Self::Either(..) => Ok(()),
+        }
+    }
+
     /// How the server of this name is started or reached, once that is settled; `err` is told what was
     /// tried.
     ///

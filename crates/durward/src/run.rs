@@ -21,6 +21,7 @@ use crate::failure::{EXIT_JOURNAL, Failure};
 use crate::flags::Given;
 use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, LocalView, SystemClock};
+use crate::notify;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use crate::reload::{Asked, Reloader};
@@ -32,7 +33,7 @@ use plan::Plan;
 const DRAIN_MS: u64 = 10_000;
 
 /// What the command line asks for: a reload reads the same again.
-pub fn asked(args: &RunArgs, given: &Given, source: config::Source) -> Asked {
+pub fn asked(args: &RunArgs, given: &Given, source: config::Source, settings: &Settings) -> Asked {
     Asked {
         server: args.server.clone(),
         policy: args.policy.clone(),
@@ -40,7 +41,7 @@ pub fn asked(args: &RunArgs, given: &Given, source: config::Source) -> Asked {
         source,
         limits: args.limits.clone(),
         approval: args.approval.clone(),
-        watch: !args.no_watch,
+        watch: !args.no_watch && settings.watch.value,
         group: None,
         beside: None,
     }
@@ -100,6 +101,7 @@ fn guard(
         .enable_all()
         .build()
         .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
+    let notify = settings.approval.notify.value.clone();
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
@@ -113,6 +115,7 @@ fn guard(
             places,
             None,
         );
+        notify::begin(&notify, &gate);
         let means = tokio::select! {
             settled = plan.server.settled(&plan.name, &gate, places, err) => settled?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),

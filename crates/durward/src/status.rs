@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::control::Request;
 use crate::control::client;
 use crate::places::Places;
+use crate::plural::count;
 
 /// Arguments of `durward status`.
 #[derive(Debug, Args)]
@@ -118,12 +119,18 @@ fn serving(told: &Value) -> String {
     let Some(address) = text(told, "address") else {
         return String::new();
     };
-    let count = |name: &str| told.get(name).and_then(Value::as_u64).unwrap_or(0);
-    format!(
-        "{address}  {} sessions  {} server processes  ",
-        count("sessions"),
-        count("processes")
-    )
+    let number = |name: &str| {
+        let number = told.get(name).and_then(Value::as_u64).unwrap_or(0);
+        usize::try_from(number).unwrap_or(usize::MAX)
+    };
+    let sessions = count(number("sessions"), "session");
+    let processes = number("processes");
+    let noun = if processes == 1 {
+        "process"
+    } else {
+        "processes"
+    };
+    format!("{address}  {sessions}  {processes} server {noun}  ")
 }
 
 /// Looks through the journal's directory; one that is not there is empty.
@@ -246,9 +253,9 @@ fn print(places: &Places, journal: &Journal, out: &mut dyn Write) -> io::Result<
     writeln!(out, "state    {}", places.state.display())?;
     writeln!(
         out,
-        "journal  {}  {} segments, {}",
+        "journal  {}  {}, {}",
         directory.display(),
-        journal.segments,
+        count(journal.segments, "segment"),
         size(journal.bytes)
     )?;
     let key = if has_keys(&keys) {
@@ -258,7 +265,7 @@ fn print(places: &Places, journal: &Journal, out: &mut dyn Write) -> io::Result<
     };
     writeln!(out, "keys     {}  {key}", keys.display())?;
     let running: Vec<&Open> = journal.open.iter().filter(|open| open.running).collect();
-    writeln!(out, "running  {} instances", running.len())?;
+    writeln!(out, "running  {}", count(running.len(), "instance"))?;
     for open in running {
         writeln!(
             out,
@@ -273,7 +280,8 @@ fn print(places: &Places, journal: &Journal, out: &mut dyn Write) -> io::Result<
     if ended > 0 {
         writeln!(
             out,
-            "ended    {ended} instances without closing their segment; durward audit verify tells whether all is there"
+            "ended    {} without closing the segment; `durward audit verify` checks that all is there",
+            count(ended, "instance")
         )?;
     }
     match &journal.last {

@@ -30,8 +30,8 @@ pub mod run;
 mod words;
 
 pub use admit::{
-    Admission, Answer, Attempt, Call, Control, ControlKind, Gate, InFlight, Origin, Outcome, Pass,
-    Permit, Refusal, Spent, Ticket, World,
+    Admission, Answer, Attempt, Call, Control, ControlKind, Ended, Gate, InFlight, Origin, Outcome,
+    Pass, Permit, Refusal, Spent, Ticket, World,
 };
 pub use caller::Caller;
 pub use clock::Clock;

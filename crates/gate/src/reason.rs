@@ -12,6 +12,8 @@ pub enum Reason {
     NoRule,
     /// It touches Durward's own files.
     ProtectedPath,
+    /// Its arguments hold more than is looked through for Durward's own files.
+    ArgumentsUnread,
     /// A deny rule may match; what would decide it cannot be known.
     Undecidable,
     /// A person was asked and said no.
@@ -60,10 +62,11 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
+        Self::ArgumentsUnread,
         Self::Undecidable,
         Self::ApprovalDenied,
         Self::ApprovalTimeout,
@@ -95,6 +98,7 @@ impl Reason {
             Self::DenyRule => "denied_by_rule",
             Self::NoRule => "no_rule_allows",
             Self::ProtectedPath => "protected_path",
+            Self::ArgumentsUnread => "arguments_unread",
             Self::Undecidable => "undecidable",
             Self::ApprovalDenied => "approval_denied",
             Self::ApprovalTimeout => "approval_timeout",
@@ -127,6 +131,9 @@ impl Reason {
             Self::DenyRule => format!("refused by the policy: rule \"{rule}\" denies this call"),
             Self::NoRule => "refused by the policy: no rule allows this call".into(),
             Self::ProtectedPath => "refused: the call touches a protected path".into(),
+            Self::ArgumentsUnread => {
+                "refused: the arguments hold more than is looked through for protected paths (8 MiB, 4096 paths, or readings of readings 8 deep); arguments that servers.NAME.arguments calls content are taken at any length".into()
+            }
             Self::Undecidable => format!(
                 "refused: rule \"{rule}\" may deny this call, and what decides it cannot be known"
             ),
@@ -206,6 +213,9 @@ impl Reason {
             | Self::FactsChanged => {
                 "The same call will be refused again: do something else, or tell the user what you need and why."
             }
+            Self::ArgumentsUnread => {
+                "Send less in one call, or tell the user what you need and why."
+            }
             Self::Inspected => {
                 "Make the call without what the rule denies, or tell the user what you need and why."
             }
@@ -254,6 +264,7 @@ impl Reason {
             Self::DenyRule
             | Self::NoRule
             | Self::ProtectedPath
+            | Self::ArgumentsUnread
             | Self::Undecidable
             | Self::ApprovalDenied
             | Self::ApprovalWithdrawn

@@ -15,6 +15,7 @@ pub mod budget;
 mod call;
 pub mod catalogue;
 mod face;
+mod inspect;
 pub mod prices;
 mod provider;
 mod request;

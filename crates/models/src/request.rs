@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use gate::approval::Shown;
+use gate::inspect::Finding;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::{Body, BodyFault, Endpoint};
 
@@ -28,6 +29,7 @@ pub struct ModelRequest {
     model: String,
     streams: bool,
     headers: HeaderMap,
+    found: Option<Box<Finding>>,
 }
 
 /// Why a request cannot be read.
@@ -100,6 +102,7 @@ impl ModelRequest {
             model,
             streams,
             headers: forwarded,
+            found: None,
         })
     }
 
@@ -121,6 +124,16 @@ impl ModelRequest {
         self.streams
     }
 
+    /// Notes what the inspection found in it; the body is what that left.
+    pub(crate) fn set_finding(&mut self, finding: Finding) {
+        self.found = Some(Box::new(finding));
+    }
+
+    /// What the inspection found in it.
+    pub(crate) fn finding(&self) -> Option<&Finding> {
+        self.found.as_deref()
+    }
+
     /// The body as it came.
     #[must_use]
     pub fn body(&self) -> &Body {
@@ -140,6 +153,18 @@ impl ModelRequest {
             headers.remove(name);
         }
         headers
+    }
+
+    /// The same request with another body.
+    ///
+    /// # Errors
+    /// [`Unreadable`].
+    pub(crate) fn with_body(&self, body: &[u8], headers: &HeaderMap) -> Result<Self, Unreadable> {
+        let mut other = Self::read(self.endpoint, body, headers)?;
+        if let Some(id) = self.headers.get(ID) {
+            other.set_id(id.clone());
+        }
+        Ok(other)
     }
 
     /// Names the request for the provider.

@@ -6,11 +6,12 @@ use gate::facts::{Fact, FactId, Facts, Stated};
 use serde_json::{Map, Value};
 use toolkit::options::Setup;
 use toolkit::server::{
-    Answer, Args, Content, Failure, Identity, Outcome, ReplySink, SessionRef, ToolCall, ToolDef,
-    ToolServer, Unfit,
+    Answer, Args, Content, Failure, Identity, Outcome, ReplySink, ResourceAnswer, ResourceCall,
+    ResourceFault, SessionRef, Template, ToolCall, ToolDef, ToolServer, Unfit,
 };
 
 use crate::fault::{Fault, Kind};
+use crate::resources;
 use crate::service::{Context, Service};
 use crate::session::locked;
 use crate::tools::{self, Tool, ToolFault};
@@ -20,7 +21,7 @@ const TEXT_BYTES_MAX: usize = 256 * 1024;
 
 /// The server.
 pub struct Simulation {
-    tools: Vec<ToolDef>,
+    tools: Arc<[ToolDef]>,
     service: Arc<Service>,
 }
 
@@ -32,7 +33,7 @@ impl Simulation {
     pub fn new(setup: Setup) -> Result<Self, ToolFault> {
         crate::options::adapter(&setup.options).map_err(ToolFault::new)?;
         Ok(Self {
-            tools: tools::definitions()?,
+            tools: tools::definitions()?.into(),
             service: Service::new(setup),
         })
     }
@@ -91,7 +92,7 @@ impl ToolServer for Simulation {
             instructions: "Runs pharmacokinetic models (.pkml, SimModel .xml). discover_models lists the files, load_simulation \
                 loads one, list_parameters, get_parameter_value and set_parameter_value read and change it, run_simulation and \
                 run_population_simulation start a job, get_job_status tells when it has ended, get_results and \
-                calculate_pk_parameters read what came out. Tools that change something want confirm: true.",
+                calculate_pk_parameters read what came out; results are also resources under sim://results/. Tools that change something want confirm: true.",
         }
     }
 
@@ -175,5 +176,23 @@ impl ToolServer for Simulation {
             },
             () = waits.cancelled() => Outcome::Cancelled,
         }
+    }
+
+    fn templates(&self) -> &[Template] {
+        resources::TEMPLATES
+    }
+
+    async fn resources(&self, call: ResourceCall) -> Result<ResourceAnswer, ResourceFault> {
+        let (service, tools) = (Arc::clone(&self.service), Arc::clone(&self.tools));
+        // The database blocks, and a picture is computed.
+        let work = tokio::task::spawn_blocking(move || {
+            resources::answer(&service, &tools, call.caller(), call.asked())
+        });
+        work.await.unwrap_or_else(|_| {
+            Err(ResourceFault::Failed(Failure::new(
+                Kind::InternalError.label(),
+                "the result could not be read because of an error of this program",
+            )))
+        })
     }
 }

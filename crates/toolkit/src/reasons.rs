@@ -20,6 +20,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         Reason::DenyRule
         | Reason::NoRule
         | Reason::ProtectedPath
+        | Reason::ArgumentsUnread
         | Reason::Undecidable
         | Reason::ApprovalDenied
         | Reason::ApprovalTimeout
@@ -52,6 +53,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         Reason::DenyRule
         | Reason::NoRule
         | Reason::ProtectedPath
+        | Reason::ArgumentsUnread
         | Reason::Undecidable
         | Reason::ApprovalDenied
         | Reason::ApprovalTimeout

@@ -18,7 +18,7 @@ const PAGE: &str = "docs/seeds.md";
 /// Where the papers lie, beside the repository.
 const PAPERS: &str = "../shared/seeds";
 /// The papers, and the heading of the page's section about each.
-const SECTIONS: [(&str, &str); 2] = [
+const SECTIONS: [(&str, &str); 3] = [
     (
         "access-proxy-performance-method.md",
         "Method of the access proxy",
@@ -26,6 +26,10 @@ const SECTIONS: [(&str, &str); 2] = [
     (
         "access-proxy-performance-results.md",
         "Results of the access proxy",
+    ),
+    (
+        "pbpk-bridge-performance-plan.md",
+        "Plan of the simulation bridge",
     ),
 ];
 /// The file that the papers' calls read: five lines, about 200 bytes.

@@ -16,7 +16,7 @@ pub(super) fn parts(text: &str) -> Vec<String> {
             parts.push(name(&path));
         }
         // The line under the head of a table tells it from other lines with bars.
-        if !fenced && line.starts_with("|-") && before.starts_with('|') {
+        if !fenced && is_rule(line) && before.starts_with('|') {
             tables += 1;
             let behind = match tables {
                 1 => " (table)".to_owned(),
@@ -27,6 +27,11 @@ pub(super) fn parts(text: &str) -> Vec<String> {
         before = line;
     }
     parts
+}
+
+/// Whether a line tells that the one above it is the head of a table.
+fn is_rule(line: &str) -> bool {
+    line.starts_with('|') && line.contains("--") && line.chars().all(|c| "|-: ".contains(c))
 }
 
 fn name(path: &[(usize, String)]) -> String {
@@ -40,7 +45,7 @@ mod tests {
 
     #[test]
     fn headings_by_path_and_tables_by_number() {
-        let text = "# T\n## A\n| x |\n|---|\n| 1 |\n### B\n```\n## no\n```\n| y |\n|--|\n\n| z |\n|--|\n## C\n";
+        let text = "# T\n## A\n| x |\n|---|\n| 1 |\n### B\n```\n## no\n```\n| y |\n|--|\n\n| z |\n| --: |\n| - |\n## C\n";
         assert_eq!(
             parts(text),
             [

@@ -24,6 +24,7 @@ mod ratchet;
 mod sizes;
 mod survey;
 mod tree;
+mod wording;
 mod words;
 
 /// Checks everything, prints every finding in order and returns whether there was none.
@@ -58,6 +59,7 @@ fn check(tree: &tree::Tree, packages: &[metadata::Package]) -> (Vec<Finding>, si
     findings.extend(orphans::check(tree));
     findings.extend(outbound::check(tree));
     findings.extend(panics::check(tree));
+    findings.extend(wording::check(tree));
     findings.extend(words::check(tree));
     findings.extend(tree.unparsed());
     (findings, sizes)

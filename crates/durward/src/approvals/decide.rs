@@ -26,9 +26,19 @@ pub struct DecideArgs {
     json: bool,
 }
 
-/// Arguments of `durward approvals allow` and `once`.
+/// Arguments of `durward approvals allow`.
 #[derive(Debug, Args)]
 pub struct AllowArgs {
+    #[command(flatten)]
+    pub once: OnceArgs,
+    /// Let the same call pass until its session ends, at most 12 hours
+    #[arg(long)]
+    pub session: bool,
+}
+
+/// Arguments of `durward approvals once`.
+#[derive(Debug, Args)]
+pub struct OnceArgs {
     #[command(flatten)]
     pub decide: DecideArgs,
     /// Allow it although part of the call is too long to be shown
@@ -190,6 +200,9 @@ pub fn sentence(choice: Choice, value: &Value) -> String {
     match choice {
         Choice::Deny => format!("{about} denied"),
         Choice::Once => format!("{about} allowed once"),
+        Choice::Session if remembered => {
+            format!("{about} allowed; the same call passes until its session ends")
+        }
         Choice::Allow if remembered => {
             let seconds = text::number(question, "cache_ttl_seconds");
             format!(
@@ -197,7 +210,9 @@ pub fn sentence(choice: Choice, value: &Value) -> String {
                 text::duration(seconds)
             )
         }
-        Choice::Allow => format!("{about} allowed once: {}", why_once(question)),
+        Choice::Allow | Choice::Session => {
+            format!("{about} allowed once: {}", why_once(question))
+        }
     }
 }
 

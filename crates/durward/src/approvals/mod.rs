@@ -1,7 +1,9 @@
 //! `durward approvals`: see which calls wait for a person, and answer them.
 
 mod decide;
+mod feed;
 mod list;
+mod screen;
 mod text;
 mod watch;
 
@@ -26,10 +28,13 @@ A call waits where a hitl rule matches it. Nobody answering within the time (50 
 --approval-timeout` says otherwise) is a no; the first answer stands.
 
   durward approvals list                 what waits, in every running instance of this user
-  durward approvals watch                see calls as they come, and answer with a, o or d
+  durward approvals watch                a live screen of what waits; answer with one key
   durward approvals allow k7f2m9qa       yes, and the same call again without asking for a while
+  durward approvals allow k7f --session  yes, and the same call again until its session ends
   durward approvals once k7f             yes, this once; three letters of an id will do
   durward approvals deny k7f --reason \"not on a Friday\"
+
+The live screen needs a terminal; without one, or with --plain, `watch` prints lines.
 
 Where part of a call is too long to be shown, a yes is taken only with --unseen.
 
@@ -52,7 +57,7 @@ enum Command {
     /// Let a call pass, and the same call for a while
     Allow(decide::AllowArgs),
     /// Let a call pass, this once
-    Once(decide::AllowArgs),
+    Once(decide::OnceArgs),
     /// Refuse a call
     Deny(decide::DenyArgs),
 }
@@ -62,7 +67,13 @@ pub fn run(args: &ApprovalsArgs, places: &Places, out: &mut dyn Write, err: &mut
     let done = match &args.command {
         Command::List(args) => list::run(args, places, out, err),
         Command::Watch(args) => watch::run(args, places, out, err),
-        Command::Allow(args) => allow(args, Choice::Allow, places, out, err),
+        Command::Allow(args) => {
+            let choice = match args.session {
+                true => Choice::Session,
+                false => Choice::Allow,
+            };
+            allow(&args.once, choice, places, out, err)
+        }
         Command::Once(args) => allow(args, Choice::Once, places, out, err),
         Command::Deny(args) => {
             let said = Said {
@@ -85,7 +96,7 @@ pub fn run(args: &ApprovalsArgs, places: &Places, out: &mut dyn Write, err: &mut
 }
 
 fn allow(
-    args: &decide::AllowArgs,
+    args: &decide::OnceArgs,
     choice: Choice,
     places: &Places,
     out: &mut dyn Write,

@@ -108,6 +108,12 @@ pub fn duration(seconds: u64) -> String {
     }
 }
 
+/// A text of a question, safe to show.
+pub fn word(question: &Value, name: &str) -> Option<String> {
+    question.get(name).and_then(Value::as_str).map(shown)
+}
+
+/// A number of a question; 0 where there is none.
 pub fn number(value: &Value, name: &str) -> u64 {
     value.get(name).and_then(Value::as_u64).unwrap_or(0)
 }

@@ -1,7 +1,6 @@
 //! `durward approvals watch`: calls as they begin and end to wait, in every running instance; at a
 //! terminal, answers by one letter.
 
-use std::collections::HashSet;
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -11,20 +10,16 @@ use clap::Args;
 use gate::approval::Choice;
 use serde_json::{Value, json};
 
-use crate::control::Request;
-use crate::control::client::{self, Instance};
+use crate::control::client;
 use crate::places::Places;
 
 use super::decide::{NOT_ALL_SHOWN, Said, Taken, give, sentence};
-use super::{text, warn};
+use super::feed::{EVENTS_MAX, Feed, LOOK_MS, News};
+use super::{screen, text};
 
-/// How often new instances are looked for, in milliseconds.
-const LOOK_MS: u64 = 500;
 /// How long the screen has to have stood still before a call can be answered without its id, in
 /// milliseconds: what is typed is meant for what was read.
-const READ_MS: u64 = 1_000;
-/// Most events that wait to be printed; whoever sends more waits.
-const EVENTS_MAX: usize = 256;
+pub(super) const READ_MS: u64 = 1_000;
 
 /// Arguments of `durward approvals watch`.
 #[derive(Debug, Args)]
@@ -32,6 +27,9 @@ pub struct WatchArgs {
     /// Print one JSON object a line, and read no answers
     #[arg(long)]
     json: bool,
+    /// Print lines instead of the live screen, and read answers as lines
+    #[arg(long, conflicts_with = "json")]
+    plain: bool,
     /// End after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: Option<u64>,
@@ -40,13 +38,17 @@ pub struct WatchArgs {
 /// What a reading thread has to say.
 enum Event {
     /// An instance's news.
-    News(PathBuf, Value),
-    /// An instance ended.
-    Gone(PathBuf),
+    News(News),
     /// A line typed by the person.
     Typed(String),
     /// No more lines will be typed.
     InputEnded,
+}
+
+impl From<News> for Event {
+    fn from(news: News) -> Self {
+        Self::News(news)
+    }
 }
 
 /// What is known while watching.
@@ -54,8 +56,7 @@ struct Watch<'a> {
     places: &'a Places,
     json: bool,
     answering: bool,
-    watched: HashSet<PathBuf>,
-    warned: HashSet<String>,
+    feed: Feed<'a>,
     /// Waiting calls, oldest first: instance and id.
     waiting: Vec<(PathBuf, String)>,
     /// When that last changed.
@@ -69,21 +70,26 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
+    let end = args
+        .timeout
+        .map(|s| Instant::now() + Duration::from_secs(s));
+    if !args.json && !args.plain && screen::is_possible() {
+        return screen::run(places, end);
+    }
     let (send, events) = sync_channel(EVENTS_MAX);
     let answering = !args.json && io::stdin().is_terminal();
     let mut watch = Watch {
         places,
         json: args.json,
         answering,
-        watched: HashSet::new(),
-        warned: HashSet::new(),
+        feed: Feed::new(places),
         waiting: Vec::new(),
         changed: Instant::now(),
     };
     if answering {
         writeln!(
             out,
-            "watching; answer with a (allow), o (once) or d (deny) and the id, which may be left out where only one call waits;\nd ID REASON tells the caller why; q ends\n"
+            "watching; answer with a (allow), s (for this session), o (once) or d (deny) and the id, which may be left out where only one call waits;\nd ID REASON tells the caller why; q ends\n"
         )?;
         let typed = send.clone();
         std::thread::spawn(move || read_lines(&typed));
@@ -94,9 +100,6 @@ pub fn run(
         )?;
     }
     out.flush()?;
-    let end = args
-        .timeout
-        .map(|s| Instant::now() + Duration::from_secs(s));
     watch.follow(&send, &events, end, out, err)
 }
 
@@ -108,24 +111,6 @@ fn read_lines(events: &SyncSender<Event>) {
         }
     }
     let _ = events.send(Event::InputEnded);
-}
-
-fn read_news(mut instance: Instance, events: &SyncSender<Event>) {
-    let socket = instance.socket.clone();
-    let begun = instance
-        .send(&Request::WatchApprovals)
-        .and_then(|()| instance.wait_without_end());
-    if begun.is_ok() {
-        while let Ok(Some(mut line)) = instance.next() {
-            let Some(item) = line.get_mut("item").map(Value::take) else {
-                break;
-            };
-            if events.send(Event::News(socket.clone(), item)).is_err() {
-                return;
-            }
-        }
-    }
-    let _ = events.send(Event::Gone(socket));
 }
 
 impl Watch<'_> {
@@ -144,14 +129,16 @@ impl Watch<'_> {
                 return Ok(0);
             }
             if now >= look {
-                self.look_for_instances(send, err);
+                for warning in self.feed.look(send) {
+                    let _ = writeln!(err, "warning: {warning}");
+                }
                 look = now + Duration::from_millis(LOOK_MS);
             }
             let until = end.map_or(look, |end| end.min(look));
             match events.recv_timeout(until.saturating_duration_since(now)) {
-                Ok(Event::News(socket, news)) => self.news(socket, &news, out)?,
-                Ok(Event::Gone(socket)) => {
-                    self.watched.remove(&socket);
+                Ok(Event::News(News::Of(socket, news))) => self.news(socket, &news, out)?,
+                Ok(Event::News(News::Gone(socket))) => {
+                    self.feed.forget(&socket);
                     self.waiting.retain(|(holder, _)| *holder != socket);
                     self.changed = Instant::now();
                 }
@@ -168,18 +155,6 @@ impl Watch<'_> {
         }
     }
 
-    fn look_for_instances(&mut self, send: &SyncSender<Event>, err: &mut dyn Write) {
-        let mut found = client::instances(self.places);
-        found.warnings.retain(|w| self.warned.insert(w.clone()));
-        warn(&found, err);
-        for instance in found.instances {
-            if self.watched.insert(instance.socket.clone()) {
-                let send = send.clone();
-                std::thread::spawn(move || read_news(instance, &send));
-            }
-        }
-    }
-
     fn news(&mut self, socket: PathBuf, news: &Value, out: &mut dyn Write) -> io::Result<()> {
         if self.json {
             let mut news = news.clone();
@@ -192,7 +167,7 @@ impl Watch<'_> {
             text::question(question, out)?;
             if let Some(id) = question.get("id").and_then(Value::as_str) {
                 if self.answering {
-                    writeln!(out, "    answer    a, o or d {id}")?;
+                    writeln!(out, "    answer    a, s, o or d {id}")?;
                 }
                 self.waiting.push((socket, id.to_owned()));
                 self.changed = Instant::now();
@@ -214,11 +189,12 @@ impl Watch<'_> {
             None => return Ok(true),
             Some("q" | "quit") => return Ok(false),
             Some("a" | "allow") => Choice::Allow,
+            Some("s" | "session") => Choice::Session,
             Some("o" | "once") => Choice::Once,
             Some("d" | "deny") => Choice::Deny,
             Some(other) => {
                 let other = gate::approval::display::text(other, 32);
-                writeln!(out, "{other} is none of a, o, d, q")?;
+                writeln!(out, "{other} is none of a, s, o, d, q")?;
                 return Ok(true);
             }
         };

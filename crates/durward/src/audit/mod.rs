@@ -33,7 +33,7 @@ pub struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check that the journal is what was written, and that all of it is there
+    /// Verify that the journal has not been altered and is complete
     #[command(after_help = verify::EXIT_CODES)]
     Verify(verify::VerifyArgs),
     /// Print the latest records that meet the conditions

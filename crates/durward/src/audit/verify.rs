@@ -9,6 +9,7 @@ use gate::journal::{CHECKPOINT_PUBLIC_FILE, HEAD_FILE, PublicKey};
 use serde::Serialize;
 
 use super::{Context, Failure, OPEN, SOUND, TAMPERED};
+use crate::plural::count;
 
 /// What the exit code says.
 pub(super) const EXIT_CODES: &str = "\
@@ -114,7 +115,10 @@ fn print(report: &VerifyReport, status: Verdict, out: &mut dyn Write) -> Result<
     } = report;
     writeln!(
         out,
-        "{status}: {segments} segments, {records} records, {signatures} signatures"
+        "{status}: {}, {}, {}",
+        count(*segments, "segment"),
+        count(*records, "record"),
+        count(*signatures, "signature")
     )?;
     for finding in &report.findings {
         match finding.line {

@@ -10,9 +10,9 @@ use gate::policy::document::nearest;
 
 use super::expand::Text;
 use super::fault::{Fault, Position};
+use super::rows::Row;
 use super::section::Section;
-use super::server::Server;
-use super::settings::{Origin, Row, Settings, Warning};
+use super::settings::{Origin, Warning};
 use super::values::{Choice, word};
 
 /// Longest name of a rule, in characters.
@@ -62,15 +62,10 @@ impl Inspect {
     }
 }
 
-/// Whether there are rules, and messages that none of them sees.
-pub fn leaves_models_out(settings: &Settings) -> bool {
-    !settings.inspect.rules.is_empty() && !settings.models.providers.is_empty()
-}
-
-/// Reads the section.
+/// Reads the section. `peers` are the names of servers and of providers of models.
 pub fn read(
     top: &Section<'_>,
-    servers: &[Server],
+    peers: &[&str],
     warnings: &mut Vec<Warning>,
 ) -> Result<Inspect, Fault> {
     let sections = top.each("inspect", "inspect.*")?;
@@ -96,11 +91,11 @@ pub fn read(
     }
     for rule in &inspect.rules {
         for server in &rule.servers {
-            if !servers.iter().any(|known| known.name == *server) {
+            if !peers.contains(&server.as_str()) {
                 warnings.push(Warning {
                     line: inspect.at.map(|at| at.line),
                     message: format!(
-                        "inspect.{} is for the server \"{}\", and the file has none of this name",
+                        "inspect.{} is for \"{}\", and the file has neither a server nor a provider of this name",
                         rule.name,
                         server.escape_debug()
                     ),

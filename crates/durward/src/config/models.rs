@@ -7,9 +7,10 @@ use ::models::{Alias, BudgetRule, Most, Per, Price, Rotation};
 
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
+use super::rows::{Row, row};
 use super::section::Section;
 use super::server::check_url;
-use super::settings::{Row, Setting, Warning, row};
+use super::settings::{Setting, Warning};
 use super::values::{Choice, ProviderKind, Span};
 
 /// How long all attempts of a call may take, in milliseconds.

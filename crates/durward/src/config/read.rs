@@ -11,9 +11,10 @@ use super::inspect;
 use super::keys::SERVERS_ALIAS;
 use super::models;
 use super::node::{self, Value};
+use super::notify;
 use super::section::{ELEMENTS_MAX, Reader, Section};
 use super::server::{self, CALL_TIMEOUT_MS, Server};
-use super::settings::{Origin, Setting, Settings, Tls, Warning};
+use super::settings::{Origin, SESSION_IDLE_S_MAX, Setting, Settings, THREADS_MAX, Tls, Warning};
 use super::values::{Listen, Size, Span};
 
 /// Most servers in one file.
@@ -36,14 +37,14 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
         top.read("listen", str::parse::<Listen>)?,
     );
     settings.servers = servers(&top, &mut warnings)?;
+    read_serving(&top, &mut settings)?;
     settings.models = models::read(&top, &mut warnings)?;
-    settings.inspect = inspect::read(&top, &settings.servers, &mut warnings)?;
-    if inspect::leaves_models_out(&settings) {
-        warnings.push(Warning {
-            line: None,
-            message: "inspect looks at MCP alone: prompts and completions of model APIs are not looked at yet".into(),
-        });
-    }
+    let providers = settings.models.providers.iter();
+    let servers = settings.servers.iter().map(|server| server.name.as_str());
+    let peers: Vec<&str> = servers
+        .chain(providers.map(|provider| provider.name.as_str()))
+        .collect();
+    settings.inspect = inspect::read(&top, &peers, &mut warnings)?;
     if let Some(policy) = top.path("policy")? {
         settings.policy = policy.map(Some);
     }
@@ -63,13 +64,9 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
         };
     }
     replace(&mut settings.refusals, top.choice("refusals")?);
-    let breaker = top.section("breaker")?;
-    let span = || Span(BREAKER_OPEN_MS.0)..=Span(BREAKER_OPEN_MS.1);
-    let failures = breaker.number("failures", 1..=BREAKER_FAILURES_MAX)?;
-    replace(&mut settings.breaker.failures, failures);
-    replace(&mut settings.breaker.open, breaker.within("open", span())?);
-    let open_max = breaker.within("open_max", span())?;
-    replace(&mut settings.breaker.open_max, open_max);
+    replace(&mut settings.insecure_http, top.choice("insecure_http")?);
+    replace(&mut settings.watch, top.choice("watch")?);
+    read_breaker(&top, &mut settings)?;
     settings.state_dir = top.path("state_dir")?;
     replace(&mut settings.confine, top.choice("confine")?);
     settings.tls = tls(&top)?;
@@ -154,6 +151,34 @@ fn servers(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Vec<Server>
         .collect()
 }
 
+/// What `durward serve` alone is told. The servers have been read.
+fn read_serving(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> {
+    let serving = &mut settings.serving;
+    if let Some(root) = top.text("root")? {
+        serving.root = root.map(|text| Some(text.value));
+    }
+    replace(&mut serving.require_key, top.choice("require_key")?);
+    replace(&mut serving.share, top.choice("share")?);
+    let idle = Span(1_000)..=Span(SESSION_IDLE_S_MAX * 1_000);
+    let idle = top.within("session_idle", idle)?;
+    replace(&mut serving.session_idle, idle);
+    if let Some(threads) = top.number("threads", 1..=THREADS_MAX)? {
+        serving.threads = threads.map(Some);
+    }
+    Ok(())
+}
+
+fn read_breaker(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> {
+    let breaker = &mut settings.breaker;
+    let section = top.section("breaker")?;
+    let span = || Span(BREAKER_OPEN_MS.0)..=Span(BREAKER_OPEN_MS.1);
+    let failures = section.number("failures", 1..=BREAKER_FAILURES_MAX)?;
+    replace(&mut breaker.failures, failures);
+    replace(&mut breaker.open, section.within("open", span())?);
+    replace(&mut breaker.open_max, section.within("open_max", span())?);
+    Ok(())
+}
+
 fn read_limits(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> {
     let limits = &mut settings.limits;
     let section = top.section("limits")?;
@@ -166,6 +191,10 @@ fn read_limits(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> 
     let window = Span(WINDOW_MS_MIN)..=Span(WINDOW_MS_MAX);
     replace(&mut limits.tool_window, per_tool.within("window", window)?);
     replace(&mut limits.tool_then, per_tool.choice("then")?);
+    let under_way = 1..=UNDER_WAY_MAX.into();
+    if let Some(most) = per_tool.number("concurrency", under_way)? {
+        limits.tool_concurrency = most.map(Some);
+    }
     replace(
         &mut limits.concurrency,
         section.number("concurrency", 1..=UNDER_WAY_MAX.into())?,
@@ -207,6 +236,12 @@ fn read_approval(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault
         &mut approval.per_minute,
         section.number("per_minute", count)?,
     );
+    if let Some(member) = section.member("notify") {
+        approval.notify = Setting {
+            value: notify::read(&section)?,
+            origin: Origin::File(member.node.at),
+        };
+    }
     Ok(())
 }
 

@@ -86,6 +86,8 @@ pub struct Http {
     pub client_cert: Option<PathBuf>,
     pub client_key: Option<PathBuf>,
     pub ca: Option<PathBuf>,
+    /// Whether the URL may be one with http:// that leads to another machine, where it says so itself.
+    pub insecure: Option<bool>,
 }
 
 /// Reads a server.
@@ -257,7 +259,14 @@ fn sandbox(section: &Section<'_>) -> Result<Option<Sandbox>, Fault> {
 
 fn http(section: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Option<Http>, Fault> {
     let Some(url) = section.text("url")? else {
-        for orphan in ["headers", "api_key", "client_cert", "client_key", "ca"] {
+        for orphan in [
+            "headers",
+            "api_key",
+            "client_cert",
+            "client_key",
+            "ca",
+            "insecure_http",
+        ] {
             if section.member(orphan).is_some() {
                 return Err(section.fault(orphan, "is for servers with a url, and there is none"));
             }
@@ -301,6 +310,7 @@ fn http(section: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Option<Htt
         client_cert,
         client_key,
         ca: path("ca")?,
+        insecure: section.choice("insecure_http")?.map(|own| own.value),
     }))
 }
 

@@ -14,8 +14,9 @@ use net::confine::Confine;
 use super::fault::Position;
 use super::inspect::Inspect;
 use super::models::Models;
+use super::notify::Notify;
 use super::server::Server;
-use super::values::{self, Links, Listen, Pin, Size, Span, Sync};
+use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
 use crate::builtin::Configured;
 
 /// Where a value came from, strongest first.
@@ -66,6 +67,8 @@ pub struct Limits {
     pub tool_calls: Setting<u64>,
     pub tool_window: Setting<Span>,
     pub tool_then: Setting<Then>,
+    /// Absent: no bound of its own.
+    pub tool_concurrency: Setting<Option<u64>>,
     pub concurrency: Setting<u64>,
     pub response_bytes: Setting<Size>,
     pub request_bytes: Setting<Size>,
@@ -80,6 +83,7 @@ impl Default for Limits {
             tool_calls: Setting::default(limits.tool_calls_max.into()),
             tool_window: Setting::default(Span(limits.tool_window_ms)),
             tool_then: Setting::default(limits.tool_then),
+            tool_concurrency: Setting::default(limits.tool_under_way_max.map(u64::from)),
             concurrency: Setting::default(limits.under_way_max.into()),
             response_bytes: Setting::default(Size(limits.response_bytes_max)),
             request_bytes: Setting::default(Size(limits.request_bytes_max)),
@@ -98,9 +102,12 @@ impl Limits {
             tool_window_ms: self.tool_window.value.0,
             tool_then: self.tool_then.value,
             under_way_max: calls(&self.concurrency),
+            tool_under_way_max: self
+                .tool_concurrency
+                .value
+                .map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
             response_bytes_max: self.response_bytes.value.0,
             request_bytes_max: self.request_bytes.value.0,
-            ..gate::limits::Limits::default()
         }
     }
 }
@@ -147,6 +154,8 @@ pub struct Approval {
     pub waiting_max: Setting<u64>,
     /// Of one caller.
     pub per_minute: Setting<u64>,
+    /// How a person hears of it.
+    pub notify: Setting<Notify>,
 }
 
 impl Default for Approval {
@@ -159,6 +168,38 @@ impl Default for Approval {
             pending_max: count(default.pending_max),
             waiting_max: count(default.waiting_per_caller_max),
             per_minute: count(default.asked_per_minute_max),
+            notify: Setting::default(Notify::default()),
+        }
+    }
+}
+
+/// Most threads that may be asked for.
+pub const THREADS_MAX: u64 = 64;
+/// Longest time that a session may be unused, in seconds.
+pub const SESSION_IDLE_S_MAX: u64 = 86_400;
+
+/// What `durward serve` alone is told.
+#[derive(Debug, Clone)]
+pub struct Serving {
+    /// The server that answers at `/` and `/mcp` as well.
+    pub root: Setting<Option<String>>,
+    /// Nobody is answered without a key, even where there is none yet.
+    pub require_key: Setting<bool>,
+    pub share: Setting<Share>,
+    pub session_idle: Setting<Span>,
+    /// Absent: what is usual on this machine.
+    pub threads: Setting<Option<u64>>,
+}
+
+impl Default for Serving {
+    fn default() -> Self {
+        let idle_ms = mcp::http::FaceOptions::default().session_idle_ms_max;
+        Self {
+            root: Setting::default(None),
+            require_key: Setting::default(false),
+            share: Setting::default(Share::Session),
+            session_idle: Setting::default(Span(idle_ms)),
+            threads: Setting::default(None),
         }
     }
 }
@@ -178,6 +219,7 @@ pub struct Settings {
     /// SHA-256 of its text, in hex.
     pub checksum: Option<String>,
     pub listen: Setting<Listen>,
+    pub serving: Serving,
     /// In the order of the file.
     pub servers: Vec<Server>,
     pub models: Models,
@@ -192,6 +234,8 @@ pub struct Settings {
     pub call_timeout: Setting<Span>,
     /// What a refused tool call is answered with.
     pub refusals: Setting<Refusals>,
+    /// Whether a URL with http:// may lead to another machine.
+    pub insecure_http: Setting<bool>,
     /// Of single tools, of whichever server.
     pub tool_timeout: Setting<Vec<(String, Span)>>,
     /// Absent: where the environment says.
@@ -207,6 +251,8 @@ pub struct Settings {
     /// Characters; absent: no limit.
     pub description_length_max: Setting<Option<u64>>,
     pub pin: Setting<Pin>,
+    /// Whether changed files are taken up by themselves.
+    pub watch: Setting<bool>,
     /// What is allowed and yet looks like a mistake.
     pub warnings: Vec<Warning>,
 }
@@ -234,6 +280,7 @@ impl Default for Settings {
             file: None,
             checksum: None,
             listen: Setting::default(Listen::Address(SocketAddr::from(([127, 0, 0, 1], 8765)))),
+            serving: Serving::default(),
             servers: Vec::new(),
             models: Models::default(),
             inspect: Inspect::default(),
@@ -245,6 +292,7 @@ impl Default for Settings {
             witness: None,
             call_timeout: Setting::default(Span(300_000)),
             refusals: Setting::default(Refusals::default()),
+            insecure_http: Setting::default(false),
             tool_timeout: Setting::default(Vec::new()),
             state_dir: None,
             confine: Setting::default(Confine::Auto),
@@ -254,18 +302,10 @@ impl Default for Settings {
             links: Setting::default(Links::Keep),
             description_length_max: Setting::default(None),
             pin: Setting::default(Pin::Warn),
+            watch: Setting::default(true),
             warnings: Vec::new(),
         }
     }
-}
-
-/// One line of what applies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    pub key: &'static str,
-    /// Empty where nothing is set.
-    pub value: String,
-    pub origin: Origin,
 }
 
 impl Settings {
@@ -305,6 +345,12 @@ impl Settings {
                 .and_then(|server| server.call_timeout.as_ref())
                 .map_or(self.call_timeout.value, |own| own.value),
         }
+    }
+
+    /// Whether the URL of this server may be one with http:// that leads to another machine.
+    pub fn insecure_http_of(&self, server: Option<&Server>) -> bool {
+        let own = server.and_then(|server| server.http.as_ref()?.insecure);
+        own.unwrap_or(self.insecure_http.value)
     }
 
     /// How many processes of this server there may be at once.
@@ -354,158 +400,5 @@ impl Settings {
             }
         }
         out
-    }
-
-    /// What applies, key by key, without the servers.
-    pub fn rows(&self) -> Vec<Row> {
-        let mut rows = vec![
-            row("listen", &self.listen, ToString::to_string),
-            row("policy", &self.policy, |file| match file {
-                Some(file) => file.display().to_string(),
-                None => "the starter policy".to_owned(),
-            }),
-        ];
-        rows.extend(self.models.rows());
-        rows.extend(self.inspect.row());
-        rows.extend(self.limit_rows());
-        rows.extend(self.approval_rows());
-        rows.extend([
-            row("journal.sync", &self.sync, ToString::to_string),
-            row("call_timeout", &self.call_timeout, ToString::to_string),
-            row("tool_timeout", &self.tool_timeout, |tools| spans(tools)),
-            row("refusals", &self.refusals, |refusals| {
-                values::word(*refusals).to_owned()
-            }),
-            row(
-                "breaker.failures",
-                &self.breaker.failures,
-                ToString::to_string,
-            ),
-            row("breaker.open", &self.breaker.open, ToString::to_string),
-            row(
-                "breaker.open_max",
-                &self.breaker.open_max,
-                ToString::to_string,
-            ),
-        ]);
-        if let Some(witness) = &self.witness {
-            rows.push(row("journal.witness", witness, |file| {
-                file.display().to_string()
-            }));
-        }
-        if let Some(state) = &self.state_dir {
-            rows.push(row("state_dir", state, |dir| dir.display().to_string()));
-        }
-        rows.push(row("confine", &self.confine, |confine| {
-            confine.label().to_owned()
-        }));
-        if let Some(tls) = &self.tls {
-            rows.push(row("tls.cert", &tls.cert, |file| {
-                file.display().to_string()
-            }));
-            rows.push(row("tls.key", &tls.key, |file| file.display().to_string()));
-        }
-        let list = |texts: &Vec<String>| {
-            if texts.is_empty() {
-                "loopback names".to_owned()
-            } else {
-                texts.join(", ")
-            }
-        };
-        rows.extend([
-            row("allowed_hosts", &self.allowed_hosts, list),
-            row("allowed_origins", &self.allowed_origins, list),
-            row("descriptions.links", &self.links, ToString::to_string),
-            row(
-                "descriptions.length_max",
-                &self.description_length_max,
-                |max| max.map_or_else(|| "no limit".to_owned(), |max| max.to_string()),
-            ),
-            row("pin", &self.pin, ToString::to_string),
-        ]);
-        rows
-    }
-
-    fn approval_rows(&self) -> Vec<Row> {
-        vec![
-            row(
-                "approval.timeout",
-                &self.approval.timeout,
-                ToString::to_string,
-            ),
-            row(
-                "approval.remember",
-                &self.approval.remember,
-                ToString::to_string,
-            ),
-            row(
-                "approval.pending_max",
-                &self.approval.pending_max,
-                ToString::to_string,
-            ),
-            row(
-                "approval.waiting_max",
-                &self.approval.waiting_max,
-                ToString::to_string,
-            ),
-            row(
-                "approval.per_minute",
-                &self.approval.per_minute,
-                ToString::to_string,
-            ),
-        ]
-    }
-
-    fn limit_rows(&self) -> Vec<Row> {
-        let limits = &self.limits;
-        vec![
-            row("limits.requests.rate", &limits.rate, ToString::to_string),
-            row("limits.requests.burst", &limits.burst, ToString::to_string),
-            row(
-                "limits.per_tool.calls",
-                &limits.tool_calls,
-                ToString::to_string,
-            ),
-            row(
-                "limits.per_tool.window",
-                &limits.tool_window,
-                ToString::to_string,
-            ),
-            row("limits.per_tool.then", &limits.tool_then, |then| {
-                values::word(*then).to_owned()
-            }),
-            row(
-                "limits.concurrency",
-                &limits.concurrency,
-                ToString::to_string,
-            ),
-            row(
-                "limits.response_bytes",
-                &limits.response_bytes,
-                ToString::to_string,
-            ),
-            row(
-                "limits.request_bytes",
-                &limits.request_bytes,
-                ToString::to_string,
-            ),
-        ]
-    }
-}
-
-/// Times of single tools, as they are shown.
-pub fn spans(tools: &[(String, Span)]) -> String {
-    let one = |(tool, span): &(String, Span)| format!("{} {span}", tool.escape_debug());
-    if tools.is_empty() {
-        return "none".to_owned();
-    }
-    tools.iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn row<T>(key: &'static str, setting: &Setting<T>, show: impl Fn(&T) -> String) -> Row {
-    Row {
-        key,
-        value: show(&setting.value),
-        origin: setting.origin,
     }
 }

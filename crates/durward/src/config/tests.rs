@@ -3,12 +3,15 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::keys::{self, KEYS};
+use super::keys;
 use super::node::CONFIG_BYTES_MAX;
 use super::read;
 use super::section::Reader;
 use super::settings::{Origin, Settings};
 use super::values::Span;
+use everything::EVERYTHING;
+
+mod everything;
 
 fn variable(name: &str) -> Option<OsString> {
     match name {
@@ -60,7 +63,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, servers, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, root, require_key, share, session_idle, threads, servers, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, insecure_http, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin, watch",
         ),
     ]);
 }
@@ -437,134 +440,6 @@ fn nothing_said_is_the_default() {
             "{text:?}"
         );
     }
-}
-
-/// Every key at once, each with another value than its default.
-const EVERYTHING: &str = r#"
-listen: "[::1]:9000"
-servers:
-  files:
-    command: bin/server
-    args: [-y, 8080, no, 012, 1e3, ~/x, "${DIR}/in", null-ish]
-    env: { TOKEN: "${TOKEN}", PLAIN: "1" }
-    cwd: ~/work
-    transport: stdio
-    policy: files.json
-    call_timeout: 2m
-    tool_timeout: { slow: 3m }
-    processes_max: 3
-    sandbox: { read: [~/in, "${DIR}/more"], write: [out], exec: [bin], network: none }
-    pin: enforce
-  docs:
-    type: http
-    url: https://docs.example/mcp
-    headers: { X-Team: "${TOKEN}" }
-    api_key: ${TOKEN}
-    client_cert: c.pem
-    client_key: k.pem
-    ca: ca.pem
-models:
-  providers:
-    far: { kind: openai, base_url: "https://far.example/v1", api_keys: ["${TOKEN}"], ca: ca.pem, models: [big] }
-    near: { kind: mock, latency: 5ms }
-    azure: { kind: azure, base_url: "https://own.openai.azure.com", api_version: 2025-01-01-preview }
-  aliases: { smart: { tiers: [far/big, [near/a, near/b]], rotate: weighted, weights: { near/a: 3 }, deadline: 9s } }
-  prices: { far/big: { input: 1.25, output: 10, cached: 0.125, written: 1.5625, reasoning: 12.000001 } }
-  budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] }, money: { cost: 2.50 } }
-  deadline: 30s
-  stall: 20s
-  stream_max: 2h
-  reserve: 100
-inspect: { keys: { secrets: [aws, jwt], on: requests, servers: [files], action: mask, labels: [private] } }
-policy: ${DIR}/policy.json
-limits:
-  requests: { rate: 90/m, burst: 7 }
-  per_tool: { calls: 3, window: 5s, then: refuse }
-  concurrency: 2
-  response_bytes: 64KiB
-  request_bytes: 1MiB
-approval: { timeout: 30s, remember: 0s, pending_max: 5, waiting_max: 2, per_minute: 9 }
-journal: { sync: every, witness: heads.jsonl }
-call_timeout: 90s
-tool_timeout: { slow: 4m }
-state_dir: ../state
-confine: require
-tls: { cert: /t/c.pem, key: /t/k.pem }
-allowed_hosts: [gate.example, "gate.example:9000"]
-allowed_origins: ["https://app.example"]
-descriptions: { links: strip, length_max: 500 }
-refusals: error
-breaker: { failures: 4, open: 2s, open_max: 1m }
-pin: off
-"#;
-
-#[test]
-fn every_key_of_the_catalogue_is_read() {
-    let read = settings(EVERYTHING).unwrap();
-    let rows = read.rows();
-    for key in KEYS
-        .iter()
-        .filter(|key| !key.path.contains('*') && key.path != "servers")
-    {
-        let row = rows.iter().find(|row| row.key == key.path);
-        let row = row.unwrap_or_else(|| panic!("{} is not shown", key.path));
-        assert!(
-            matches!(row.origin, Origin::File(_)),
-            "{} is not read",
-            key.path
-        );
-        assert_ne!(row.value, key.default, "{}", key.path);
-    }
-    for row in &rows {
-        assert!(
-            KEYS.iter().any(|key| key.path == row.key),
-            "{} is not in the catalogue",
-            row.key
-        );
-    }
-    let shown: Vec<String> = rows.iter().map(|row| row.value.clone()).collect();
-    assert_eq!(
-        shown,
-        [
-            "[::1]:9000",
-            "/srv/data/policy.json",
-            "30s",
-            "20s",
-            "2h",
-            "100",
-            "keys mask",
-            "90/m",
-            "7",
-            "3",
-            "5s",
-            "refuse",
-            "2",
-            "64KiB",
-            "1MiB",
-            "30s",
-            "0s",
-            "5",
-            "2",
-            "9",
-            "every",
-            "90s",
-            "slow 4m",
-            "error",
-            "4",
-            "2s",
-            "60s",
-            "/etc/durward/heads.jsonl",
-            "/etc/durward/../state",
-            "require",
-            "/t/c.pem",
-            "/t/k.pem",
-            "gate.example, gate.example:9000",
-            "https://app.example",
-            "strip",
-            "500",
-            "off",
-        ]
-    );
 }
 
 #[test]

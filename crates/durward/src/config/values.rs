@@ -283,6 +283,32 @@ choice! {
 }
 
 choice! {
+    /// Who shares a server's process.
+    Share {
+        /// Each session has one of its own.
+        Session = "session",
+        /// Each caller has one.
+        Caller = "caller",
+        /// There is one.
+        All = "all",
+    }
+}
+
+impl From<Share> for mcp::upstream::Share {
+    fn from(share: Share) -> Self {
+        match share {
+            Share::Session => Self::Session,
+            Share::Caller => Self::Caller,
+            Share::All => Self::All,
+        }
+    }
+}
+
+impl Choice for bool {
+    const WORDS: &'static [(&'static str, Self)] = &[("true", true), ("false", false)];
+}
+
+choice! {
     /// When journal records are forced to the disk.
     Sync {
         /// Once a second.

@@ -256,7 +256,10 @@ impl Control {
 
     fn decide(&self, id: &str, answer: &str, reason: Option<String>, unseen: bool) -> Value {
         let Some(choice) = Choice::parse(answer) else {
-            return refused("bad_request", "the answer is none of allow, once, deny");
+            return refused(
+                "bad_request",
+                "the answer is none of allow, session, once, deny",
+            );
         };
         let answer = Answer {
             choice,
@@ -267,7 +270,8 @@ impl Control {
         };
         match self.gate.approvals().answer(id, answer) {
             Ok(question) => {
-                let remembered = choice == Choice::Allow && question.can_cache;
+                let remembers = matches!(choice, Choice::Allow | Choice::Session);
+                let remembered = remembers && question.can_cache;
                 ok(&json!({ "question": question, "remembered": remembered }))
             }
             Err(declined) => refused(declined.label(), &declined.to_string()),

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use mocks::client::{Client, Options};
 use serde_json::json;
 
-use super::{Stop, approvals, asked, drop_client, expect_refused, runtime, show, text_at};
+use super::{Stop, answered, drop_client, expect_refused, runtime, text_at};
 
 /// A server that ends with the tour.
 struct Target(Child);
@@ -45,7 +45,7 @@ impl Target {
 }
 
 /// Asks a host for its name, is asked about before a service is restarted, and is refused a secret.
-pub(super) fn tour(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
+pub(super) fn show(number: u32, stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let stage = stage.join("ssh");
     std::fs::create_dir_all(runtime(&stage))?;
     let _target = Target::start(&stage.join("target"), own)?;
@@ -54,19 +54,20 @@ pub(super) fn tour(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), 
     let connected = client.call_tool("ssh_connect", json!({"host": "standard"}))?;
     let session = text_at(connected.result()?, "/structuredContent/session_id");
     let session = session.unwrap_or_default().to_owned();
-    let title =
-        "9. A host over SSH (builtin: ssh, with the shipped rules). The agent asks it for its name";
+    let title = format!(
+        "{number}. A host over SSH (builtin: ssh, with the shipped rules). The agent asks it for its name"
+    );
     let named = client.call_tool("ssh_hostname", json!({"session_id": session}))?;
     let name = text_at(named.result()?, "/structuredContent/hostname");
     if name.is_none_or(str::is_empty) {
         return Err(Stop::Unexpected("the host did not tell its name".into()));
     }
-    show(out, title, "ssh_hostname", &named)?;
+    super::show(out, &title, "ssh_hostname", &named)?;
     restart(&mut client, &stage, &session, own, out)?;
     let secret = json!({"session_id": session, "command": "cat /etc/shadow"});
     let refused = client.call_tool("ssh_run_command", secret)?;
     expect_refused(&refused, "ssh-deny-secrets")?;
-    show(
+    super::show(
         out,
         "   The agent runs cat /etc/shadow",
         "ssh_run_command",
@@ -116,15 +117,7 @@ fn restart(
     let arguments = json!({"session_id": session, "command": command});
     let call = json!({"name": "ssh_run_command", "arguments": arguments});
     let id = client.send_request("tools/call", call)?;
-    let question = asked(stage, own)?;
-    writeln!(out, "   in another terminal: durward approvals list")?;
-    for line in approvals(stage, own, &["list"])?.lines() {
-        writeln!(out, "   | {line}")?;
-    }
-    let name = text_at(&question, "/id").unwrap_or_default();
-    writeln!(out, "   in another terminal: durward approvals deny {name}")?;
-    approvals(stage, own, &["deny", name])?;
-    let refused = client.response(&id)?;
+    let refused = answered(client, &id, (stage, "state"), "deny", own, out)?;
     expect_refused(&refused, "ssh-ask-services")?;
     let said = refused.text().unwrap_or_default();
     writeln!(out, "   ssh_run_command → {said}\n")?;

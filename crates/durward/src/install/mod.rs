@@ -4,7 +4,8 @@
 //! copy of what was there.
 
 pub mod client;
-mod edit;
+pub mod document;
+pub mod entry;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -21,7 +22,8 @@ use crate::flags::Given;
 use crate::places::Places;
 use crate::{names, policy};
 use client::{Client, Location};
-use edit::Edit;
+use document::Format;
+use entry::Front;
 
 pub const HELP: &str = "\
 Examples:
@@ -30,8 +32,9 @@ Examples:
   durward install vscode --project --write --env API_KEY -- my-mcp-server
 
 Without --write the entry is printed, and where it belongs is said. With --write the file is edited: a
-copy FILE.bak-TIME is kept, other servers and everything else stay as they are, and a file that is not
-plain JSON is refused.";
+copy FILE.bak-TIME is kept; other servers, comments and everything else stay as they are.
+
+`durward wrap CLIENT` guards the servers that a client has already.";
 
 /// Largest configuration that is edited, in bytes.
 const CONFIG_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -56,12 +59,8 @@ pub struct InstallArgs {
     /// Replace a server of the same name
     #[arg(long)]
     force: bool,
-    /// Use the file of the project in this directory instead of the user's
-    #[arg(long)]
-    project: bool,
-    /// Use this file
-    #[arg(long, value_name = "FILE", conflicts_with = "project")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    file: FileArgs,
     /// The server's command
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -84,6 +83,24 @@ impl Kept {
             Source::Default => {}
         }
         Self(flags)
+    }
+
+    /// This program and the flags that every entry needs.
+    pub fn front(&self, policy: Option<&Path>, places: &Places) -> Result<Front, String> {
+        let mut flags = Vec::new();
+        for flag in &self.0 {
+            flags.push(text(flag)?);
+        }
+        if let Some(file) = policy {
+            policy::check_file(file, places)?;
+            let file = text(places.absolute(file).as_os_str())?;
+            flags.extend(["--policy".to_owned(), file]);
+        }
+        Ok(Front {
+            program: text(places.own_binary.as_os_str())?,
+            flags,
+            variables: Vec::new(),
+        })
     }
 }
 
@@ -115,16 +132,12 @@ fn install(
         .command
         .split_first()
         .ok_or("no server command was given")?;
-    if let Some(file) = &args.policy {
-        policy::check_file(file, places)?;
-    }
     let name = args
         .name
         .clone()
         .unwrap_or_else(|| names::of_command(program, arguments));
     let entry = entry((args, kept), places, &name, program, arguments)?;
-    let location = location(args, places)?;
-    let section = args.client.section();
+    let location = args.file.location(args.client, places)?;
     if args.write {
         return write(args, &location, &name, &entry, out);
     }
@@ -133,29 +146,39 @@ fn install(
         "add this to {} (or run the same command with --write):",
         location.file.display()
     );
-    let snippet = json!({ section: { name: entry } });
-    writeln!(out, "{snippet:#}").map_err(|error| format!("cannot write: {error}"))
+    let snippet = snippet(args.client, &name, &entry)?;
+    writeln!(out, "{snippet}").map_err(|error| format!("cannot write: {error}"))
 }
 
-fn location(args: &InstallArgs, places: &Places) -> Result<Location, String> {
-    if let Some(file) = &args.file {
-        return Ok(Location {
-            file: places.absolute(file),
-            create_folder: false,
-        });
-    }
-    let found = if args.project {
-        args.client.of_project(places)
-    } else {
-        args.client.of_user(places)
-    };
-    found.ok_or_else(|| {
-        if args.project {
-            "this client has no configuration for a project; leave --project out".to_owned()
-        } else {
-            "there is no home directory to look in; name the file with --file".to_owned()
+/// Which file of a client is meant.
+#[derive(Debug, Args)]
+pub struct FileArgs {
+    /// Use the file of the project in this directory instead of the user's
+    #[arg(long)]
+    project: bool,
+    /// Use this file of the client
+    #[arg(long, value_name = "FILE", conflicts_with = "project")]
+    file: Option<PathBuf>,
+}
+
+impl FileArgs {
+    /// The file: the one that is named, else the project's or the user's.
+    pub fn location(&self, client: Client, places: &Places) -> Result<Location, String> {
+        if let Some(file) = &self.file {
+            return Ok(Location {
+                file: places.absolute(file),
+                create_folder: false,
+            });
         }
-    })
+        let found = match self.project {
+            true => client.of_project(places),
+            false => client.of_user(places),
+        };
+        found.ok_or_else(|| match self.project {
+            true => "this client has no configuration for a project; leave --project out".into(),
+            false => "there is no home directory to look in; name the file with --file".into(),
+        })
+    }
 }
 
 /// The client's entry: this program, with the server's own command behind it.
@@ -166,24 +189,7 @@ fn entry(
     program: &OsStr,
     arguments: &[OsString],
 ) -> Result<Value, String> {
-    let text = |what: &OsStr| {
-        what.to_str().map(str::to_owned).ok_or_else(|| {
-            format!(
-                "\"{}\" is not utf-8, and a JSON file cannot hold it",
-                what.to_string_lossy()
-            )
-        })
-    };
-    let mut line = vec!["run".to_owned(), "--name".to_owned(), name.to_owned()];
-    for flag in &kept.0 {
-        line.push(text(flag)?);
-    }
-    if let Some(file) = &args.policy {
-        line.extend([
-            "--policy".to_owned(),
-            text(places.absolute(file).as_os_str())?,
-        ]);
-    }
+    let mut line = kept.front(args.policy.as_deref(), places)?.line(name);
     let mut values = Map::new();
     for variable in &args.environment {
         let (name, value) = match variable.split_once('=') {
@@ -209,19 +215,28 @@ fn entry(
     for argument in arguments {
         line.push(text(argument)?);
     }
-    let mut entry = Map::new();
-    if args.client.states_type() {
-        entry.insert("type".into(), json!("stdio"));
+    Ok(entry::new(args.client, name, line, values))
+}
+
+/// The entry as a person would paste it.
+fn snippet(client: Client, name: &str, entry: &Value) -> Result<String, String> {
+    if client.format() == Format::Json {
+        let snippet = json!({ client.section(): { name: entry } });
+        return Ok(format!("{snippet:#}"));
     }
-    entry.insert(
-        "command".into(),
-        json!(text(places.own_binary.as_os_str())?),
-    );
-    entry.insert("args".into(), json!(line));
-    if !values.is_empty() {
-        entry.insert("env".into(), Value::Object(values));
-    }
-    Ok(Value::Object(entry))
+    let text = client.format().set("", &[client.section(), name], entry);
+    text.map(|text| text.trim_end().to_owned())
+        .map_err(|error| error.to_string())
+}
+
+/// A word as a configuration file can hold it.
+fn text(what: &OsStr) -> Result<String, String> {
+    what.to_str().map(str::to_owned).ok_or_else(|| {
+        format!(
+            "\"{}\" is not UTF-8, and the client's file cannot hold it",
+            what.to_string_lossy()
+        )
+    })
 }
 
 fn write(
@@ -233,49 +248,73 @@ fn write(
 ) -> Result<(), String> {
     let file = &location.file;
     let shown = file.display();
-    let before = read(file).map_err(|error| format!("{shown}: {error}"))?;
-    let text = before.as_deref().unwrap_or_default();
-    let section = args.client.section();
-    let edited = edit::set(text, section, name, entry, args.force)
-        .map_err(|error| format!("{shown}: {error}"))?;
+    let wrong = |error: &dyn std::fmt::Display| format!("{shown}: {error}");
+    let before = read(file).map_err(|error| wrong(&error))?;
+    let old = before.as_deref().unwrap_or_default();
+    let (format, path) = (args.client.format(), [args.client.section(), name]);
+    let there = format.parse(old).map_err(|error| wrong(&error))?;
+    let there = document::at(&there, &path);
     let mut say = |line: String| writeln!(out, "{line}").map_err(|e| format!("cannot write: {e}"));
-    let (edited, done) = match edited {
-        Edit::Added(text) => (text, "added"),
-        Edit::Replaced(text) => (text, "replaced"),
-        Edit::Nothing => {
+    let done = match there {
+        Some(there) if there == entry => {
             return say(format!(
                 "{shown}: \"{name}\" is there already; nothing was changed"
             ));
         }
+        Some(_) if !args.force => {
+            return Err(format!(
+                "{shown}: a server \"{name}\" is there already, with another command; choose another --name, or replace it with --force"
+            ));
+        }
+        Some(_) => "replaced",
+        None => "added",
     };
-    prepare(location).map_err(|error| format!("{shown}: {error}"))?;
-    let existing = match &before {
-        Some(_) => Existing::Replace,
-        None => Existing::Keep,
-    };
-    let kept = match &before {
-        Some(text) => Some(
-            atomic::backup(file, text)
-                .map_err(|error| format!("{shown}: cannot keep a copy: {error}"))?,
-        ),
-        None => None,
-    };
-    if read(file).map_err(|error| format!("{shown}: {error}"))? != before {
-        return Err(format!(
-            "{shown} has just been changed by another program; try again"
-        ));
-    }
-    atomic::write(file, edited.as_bytes(), existing)
-        .map_err(|error| format!("{shown}: {error}"))?;
+    let edited = format
+        .set(old, &path, entry)
+        .map_err(|error| wrong(&error))?;
+    prepare(location).map_err(|error| wrong(&error))?;
+    let kept = replace(file, before.as_deref(), &edited)?;
     say(format!("{shown}: \"{name}\" {done}"))?;
     if let Some(kept) = kept {
-        say(format!("{}: what was there", kept.display()))?;
+        say(format!("{}: backup of the file as it was", kept.display()))?;
     }
     say(format!("next: {}", args.client.after()))
 }
 
+/// Writes the new text of a configuration, unless another program has changed it since it was `before`; gives the
+/// backup.
+pub fn replace(file: &Path, before: Option<&str>, edited: &str) -> Result<Option<PathBuf>, String> {
+    let shown = file.display();
+    let (existing, kept) = match before {
+        Some(text) => (
+            Existing::Replace,
+            Some(
+                atomic::backup(file, text)
+                    .map_err(|error| format!("{shown}: cannot keep a copy: {error}"))?,
+            ),
+        ),
+        None => (Existing::Keep, None),
+    };
+    ensure_unchanged(file, before)?;
+    atomic::write(file, edited.as_bytes(), existing)
+        .map_err(|error| format!("{shown}: {error}"))?;
+    Ok(kept)
+}
+
+/// Whether a configuration is still what was read of it.
+pub fn ensure_unchanged(file: &Path, before: Option<&str>) -> Result<(), String> {
+    let shown = file.display();
+    let now = read(file).map_err(|error| format!("{shown}: {error}"))?;
+    if now.as_deref() == before {
+        return Ok(());
+    }
+    Err(format!(
+        "{shown} has just been changed by another program; try again"
+    ))
+}
+
 /// The text of a configuration; `None` where there is none.
-fn read(file: &Path) -> io::Result<Option<String>> {
+pub fn read(file: &Path) -> io::Result<Option<String>> {
     let open = match fs::File::open(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other?,

@@ -9,6 +9,7 @@ use gate::policy::lint;
 use super::source::{self, Protected};
 use super::text::Plain;
 use super::{Context, EXIT_FINE, Failure};
+use crate::plural::count;
 
 pub const HELP: &str = "\
 Examples:
@@ -53,7 +54,9 @@ pub fn run(
     let file = file.map_or_else(|| "starter policy".to_owned(), |f| f.display().to_string());
     writeln!(
         out,
-        "{file}: {rules} rules, {found} warnings, digest {}",
+        "{file}: {}, {}, digest {}",
+        count(rules, "rule"),
+        count(found, "warning"),
         policy.digest()
     )?;
     if rules == 0 {
@@ -61,7 +64,8 @@ pub fn run(
     }
     if args.strict && found > 0 {
         return Err(Failure::Configuration(format!(
-            "{file}: {found} warnings, and --strict was given"
+            "{file}: {}, and --strict was given",
+            count(found, "warning")
         )));
     }
     Ok(EXIT_FINE)

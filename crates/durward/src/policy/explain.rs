@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use clap::Args;
 use gate::facts::{Fact, Facts};
-use gate::policy::{DEFAULT_RULE, Judgement, Operation, PROTECTED_RULE, Policy, Reading, Verdict};
+use gate::policy::{
+    DEFAULT_RULE, Judgement, Operation, PROTECTED_RULE, Policy, Reading, UNREAD_RULE, Verdict,
+};
 use serde_json::{Value, json};
 
 use super::question::{GivenFact, Question};
@@ -117,6 +119,9 @@ pub fn because(verdict: &Verdict<'_>) -> String {
         (PROTECTED_RULE, true) => {
             "it may touch a protected place, and a path cannot be resolved".into()
         }
+        (UNREAD_RULE, _) => {
+            "its arguments hold more than is looked through for protected places".into()
+        }
         (_, false) => format!("rule \"{rule}\""),
         (_, true) => format!(
             "rule \"{rule}\" may match, and a path cannot be resolved or its when cannot be judged"
@@ -197,7 +202,7 @@ impl Answer<'_> {
         writeln!(
             out,
             "  {protected:7}  deny   {PROTECTED_RULE}{}",
-            mark(PROTECTED_RULE == decided)
+            mark([PROTECTED_RULE, UNREAD_RULE].contains(&decided))
         )?;
         for reading in &self.readings {
             let rule = reading.rule;

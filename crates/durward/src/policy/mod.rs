@@ -7,7 +7,7 @@ mod cases;
 mod check;
 mod explain;
 mod init;
-mod question;
+pub mod question;
 mod replay;
 mod show;
 pub mod source;

@@ -69,6 +69,18 @@ pub fn budgets(settings: &Settings, places: &Places) -> Result<Option<Budgets>, 
     )))
 }
 
+/// Whether what was used of the budgets can be read. Makes and changes nothing.
+///
+/// # Errors
+/// As [`budgets`].
+pub fn check_budgets(settings: &Settings, places: &Places) -> Result<(), Failure> {
+    if settings.models.budgets.is_empty() {
+        return Ok(());
+    }
+    FileCounter::check(&places.state.join(BUDGETS_FILE))
+        .map_err(|error| Failure::other(format!("the budgets cannot be kept: {error}")))
+}
+
 /// What models cost.
 pub fn prices(settings: &Settings) -> Arc<Prices> {
     let models = &settings.models;

@@ -23,7 +23,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::keys::KEYS;
-use crate::config::settings::Row;
+use crate::config::rows::Row;
 use crate::config::{self, Origin, Settings};
 use crate::flags::ApprovalArgs;
 use crate::limits::LimitArgs;
@@ -490,8 +490,13 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
 }
 
 /// Keys that only `durward serve` looks at.
-const OF_SERVE: [&str; 5] = [
+const OF_SERVE: [&str; 10] = [
     "listen",
+    "root",
+    "require_key",
+    "share",
+    "session_idle",
+    "threads",
     "tls.cert",
     "tls.key",
     "allowed_hosts",

@@ -63,7 +63,11 @@ impl Plan {
         );
         let tool_timeouts_ms = settings.tool_timeouts_of(server, &args.tool_timeout);
         let longest_ms = tool_timeouts_ms.values().copied().max().unwrap_or(0);
-        let reached = reached(&http_flags(args), server, longest_ms.max(call_timeout_ms))?;
+        let reached = reached(
+            &http_flags(args, settings.insecure_http_of(server)),
+            server,
+            longest_ms.max(call_timeout_ms),
+        )?;
         let transport = args.transport.map(Into::into);
         let transport = transport.or(server.map(|server| server.transport));
         let builtin = server.and_then(|server| server.builtin.clone());
@@ -96,10 +100,11 @@ impl Plan {
     }
 }
 
-fn http_flags(args: &RunArgs) -> HttpFlags<'_> {
+/// What flags say of a server over HTTP; `insecure` is what the configuration says of `http://`.
+fn http_flags(args: &RunArgs, insecure: bool) -> HttpFlags<'_> {
     HttpFlags {
         url: args.url.as_deref(),
-        insecure_http: args.insecure_http,
+        insecure_http: args.insecure_http || insecure,
         api_key_env: args.api_key_env.as_deref(),
         ca: args.ca.as_ref(),
         client_cert: args.client_cert.as_ref(),

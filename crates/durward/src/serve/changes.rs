@@ -156,7 +156,9 @@ impl Changes {
 
 impl Beside for Changes {
     fn prepare(self: Arc<Self>, settings: &Settings, places: &Places) -> Result<TakeUp, String> {
-        let plan = Plan::of(&self.args, settings, places).map_err(|failure| failure.message)?;
+        let plan = Plan::of(&self.args, settings, places)
+            .and_then(Plan::with_servers)
+            .map_err(|failure| failure.message)?;
         let settings = settings.clone();
         Ok(Box::new(move || {
             Box::pin(async move { self.take_up(&plan, &settings).await })

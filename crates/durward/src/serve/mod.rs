@@ -7,6 +7,7 @@ mod guests;
 mod metrics;
 mod origin;
 mod plan;
+mod ready;
 mod router;
 mod signals;
 mod threads;
@@ -23,7 +24,8 @@ use mcp::http::Face;
 use net::http::server::{self, Listener};
 use tokio::signal::unix::SignalKind;
 
-use crate::config::values::Listen;
+use crate::config::settings::{SESSION_IDLE_S_MAX, THREADS_MAX};
+use crate::config::values::{self, Listen};
 use crate::config::{self, Settings};
 use crate::control::directory::Socket;
 use crate::control::server as control;
@@ -34,16 +36,19 @@ use crate::flags::{
 use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, SystemClock};
 use crate::names::server_name;
+use crate::notify;
 use crate::places::Places;
-use crate::policy::source::{self, Protected};
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, Reloader};
 
 use changes::Changes;
-pub use plan::Plan;
+pub use plan::NOTHING_TO_SERVE;
+pub use ready::Ready;
 
 use faces::Site;
 use guests::Guests;
+use plan::Plan;
+use ready::Loaded;
 use router::Router;
 use signals::Signals;
 
@@ -65,7 +70,7 @@ const TICK_MS: u64 = 250;
 const SIGXFSZ: i32 = 25;
 
 /// Arguments of `durward serve`.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct ServeArgs {
     /// Where to listen: ADDRESS:PORT, localhost:PORT or unix:PATH [default: 127.0.0.1:8765]
     #[arg(long, value_name = "ADDRESS")]
@@ -84,9 +89,9 @@ pub struct ServeArgs {
     /// Allow servers' URLs with http:// to another machine, where anyone on the way can read and change calls
     #[arg(long)]
     pub insecure_http: bool,
-    /// Who shares a server's process, or the session with a server over HTTP
-    #[arg(long, value_enum, default_value_t = Share::Session)]
-    pub share: Share,
+    /// Who shares a server's process, or the session with a server over HTTP [default: session]
+    #[arg(long, value_enum)]
+    pub share: Option<Share>,
     /// How long a server may take to answer a call, in seconds [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub call_timeout: Option<u64>,
@@ -94,13 +99,13 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TOOL=SECONDS", value_parser = tool_timeout)]
     pub tool_timeout: Vec<(String, u64)>,
     /// How long a session may be unused before it ends, in seconds [default: 1800]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=SESSION_IDLE_S_MAX))]
     pub session_idle: Option<u64>,
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
     /// Threads that serve [default: half of the processors; 16 with --sync every, where each waits for the disk]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=threads::THREADS_MAX))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     pub threads: Option<u64>,
     /// A further value of Host that is answered to; repeatable
     #[arg(long = "allow-host", value_name = "HOST[:PORT]")]
@@ -145,7 +150,7 @@ pub enum Share {
     All,
 }
 
-impl From<Share> for mcp::upstream::Share {
+impl From<Share> for values::Share {
     fn from(share: Share) -> Self {
         match share {
             Share::Session => Self::Session,
@@ -209,10 +214,10 @@ pub fn run(
         files_of_children: files.before,
         ..places.clone()
     };
-    let done = Plan::of(args, &settings, places)
-        .map(|plan| plan.within(files.max, err))
-        .inspect(|plan| warn_of_missing(plan, err))
-        .and_then(|plan| serve((args, given, source), &settings, plan, places, out, err));
+    let done = Ready::of(args, &settings, places)
+        .map(|ready| ready.within(files.max, err))
+        .inspect(|ready| ready.warn(err))
+        .and_then(|ready| serve((args, given, source), &settings, ready, places, out, err));
     match done {
         Ok(code) => code,
         Err(failure) => {
@@ -222,36 +227,24 @@ pub fn run(
     }
 }
 
-/// Tells of servers whose program is not there; the others are served.
-fn warn_of_missing(plan: &Plan, err: &mut dyn Write) {
-    for server in &plan.servers {
-        if let Some(missing) = server.means().missing_program() {
-            // Standard error that is gone keeps nobody from serving.
-            let _ = writeln!(
-                err,
-                "durward: warning: the server \"{}\": {missing}",
-                server.name
-            );
-        }
-    }
-}
-
 fn serve(
     (args, given, source): (&ServeArgs, &Given, config::Source),
     settings: &Settings,
-    mut plan: Plan,
+    ready: Ready,
     places: &Places,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
+    let Ready { mut plan, policies } = ready;
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, _, _) = split_seed(&seed);
-    let policies = policies(&plan, places, err)?;
-    let guests = Guests::open(places, args.require_key)?;
-    need_keys(&plan, &guests)?;
+    let guests = Guests::open(places, plan.require_key)?;
     let sync = sync_policy(args.sync, settings);
-    let runtime = threads::runtime(threads::of(args.threads, sync))?;
+    let runtime = threads::runtime(threads::of(
+        args.threads.or(settings.serving.threads.value),
+        sync,
+    ))?;
     let listener = runtime.block_on(bound(&plan.listen))?;
     let journal = open_journal(sync, places, instance)?;
     // One for all: what one gate has stamped another may compare.
@@ -282,7 +275,7 @@ fn serve(
                 source: source.clone(),
                 limits: args.limits.clone(),
                 approval: args.approval.clone(),
-                watch: true,
+                watch: settings.watch.value,
                 group: Some(of.group.clone()),
                 beside: beside.take(),
             };
@@ -292,6 +285,7 @@ fn serve(
             let handle = reloader.handle();
             listen(&mut of.socket, &of.gate, &of.names, handle, places, told);
             tokio::spawn(reloader.run());
+            notify::begin(&settings.approval.notify.value, &of.gate);
         }
         serving.run(&plan, listener, out).await
     });
@@ -301,27 +295,6 @@ fn serve(
         drop(journal.close(local::now_ms(), "error"));
     })?;
     finish(gates, &journal)
-}
-
-/// Nobody from elsewhere comes in without a key.
-fn need_keys(plan: &Plan, guests: &Guests) -> Result<(), Failure> {
-    if guests.need_keys() {
-        return Ok(());
-    }
-    if plan.listen.is_local() {
-        let is_socket = matches!(plan.listen, Listen::Socket(_));
-        if is_socket || net::http::server::users_can_be_known() {
-            return Ok(());
-        }
-        return Err(Failure::configuration(format!(
-            "without keys only this user's own processes are answered, and this system does not tell whose process connects to {}\n  hint: make a key with durward keys create, or listen at unix:PATH",
-            plan.listen
-        )));
-    }
-    Err(Failure::configuration(format!(
-        "{} can be reached from other machines, and without keys anybody there could call\n  hint: listen at 127.0.0.1, or make a key with durward keys create",
-        plan.listen
-    )))
 }
 
 async fn bound(place: &Listen) -> Result<Listener, Failure> {
@@ -409,27 +382,6 @@ fn models(
     Ok(Some(Arc::new(face)))
 }
 
-/// A policy, and the file that it came from.
-type Loaded = (Option<PathBuf>, gate::policy::Policy);
-
-/// Every policy that the plan names. Everything that can be wrong with the rules is said before the
-/// journal begins a segment.
-fn policies(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<Vec<Loaded>, Failure> {
-    let mut policies = Vec::new();
-    for file in plan.policies() {
-        if file.is_none() {
-            let _ = writeln!(
-                err,
-                "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
-            );
-        }
-        let policy = source::of_file(file.as_deref(), Protected::AsRun, places)
-            .map_err(Failure::configuration)?;
-        policies.push((file, policy));
-    }
-    Ok(policies)
-}
-
 fn finish(gates: Vec<Arc<Gate>>, journal: &Journal) -> Result<u8, Failure> {
     let has_failed = gates.iter().any(|gate| gate.has_failed());
     close_journal(journal, has_failed, "signal")?;
@@ -488,7 +440,7 @@ impl Serving {
         let gates: Vec<Arc<Gate>> = ruled.iter().map(|of| Arc::clone(&of.gate)).collect();
         let first = gates
             .first()
-            .ok_or_else(|| Failure::configuration("there is no server to serve"))?;
+            .ok_or_else(|| Failure::configuration(NOTHING_TO_SERVE))?;
         let face = Arc::new(Face::new(
             Arc::clone(first),
             servers,

@@ -26,6 +26,9 @@ const PEM_BYTES_MAX: u64 = 1024 * 1024;
 /// How much longer than a call's own time the beginning of its answer is waited for, in milliseconds.
 const BEGIN_GRACE_MS: u64 = 2_000;
 
+/// Said where there is neither a server nor a model.
+pub const NOTHING_TO_SERVE: &str = "there is no server to serve\n  hint: name one with --server NAME=COMMAND, or put it under servers: in durward.yaml";
+
 /// Everything that is needed to begin.
 pub struct Plan {
     pub listen: Listen,
@@ -33,6 +36,8 @@ pub struct Plan {
     /// The server that answers at `/` and `/mcp` as well.
     pub root: Option<String>,
     pub share: mcp::upstream::Share,
+    /// Nobody is answered without a key, even where there is none yet.
+    pub require_key: bool,
     pub options: Options,
     pub face: FaceOptions,
     pub descriptions: mcp::descriptions::Options,
@@ -104,16 +109,19 @@ impl Plan {
             )?);
         }
         let models = models(args, settings)?;
-        if servers.is_empty() && models.is_none() {
-            return Err(Failure::configuration(
-                "there is no server to serve\n  hint: name one with --server NAME=COMMAND, or put it under servers: in durward.yaml",
-            ));
-        }
-        if let Some(root) = &args.root
+        let root = args.root.as_ref();
+        let root = root.or(settings.serving.root.value.as_ref());
+        if let Some(root) = root
             && !servers.iter().any(|server| server.name == *root)
         {
+            let given = if args.root.is_some() {
+                "--root"
+            } else {
+                "root"
+            };
             return Err(Failure::configuration(format!(
-                "--root: there is no server called \"{root}\""
+                "{given}: there is no server called \"{}\"",
+                root.escape_debug()
             )));
         }
         let listen = args.listen.clone();
@@ -122,11 +130,15 @@ impl Plan {
         Ok(Self {
             listen,
             servers,
-            root: args.root.clone(),
+            root: root.cloned(),
             models,
-            share: args.share.into(),
+            share: args
+                .share
+                .map_or(settings.serving.share.value, Into::into)
+                .into(),
             options,
-            face: face(args),
+            require_key: args.require_key || settings.serving.require_key.value,
+            face: face(args, settings),
             approval: args.approval.options(&settings.approval),
             inspect: settings.inspect.for_gate(),
             flow: settings.flow(&Arc::default()),
@@ -138,6 +150,22 @@ impl Plan {
                 .over(settings.limits.for_gate())
                 .map_err(Failure::configuration)?,
         })
+    }
+
+    /// The same, where there is anything to serve.
+    ///
+    /// # Errors
+    /// [`NOTHING_TO_SERVE`].
+    pub fn with_servers(self) -> Result<Self, Failure> {
+        match self.is_empty() {
+            true => Err(Failure::configuration(NOTHING_TO_SERVE)),
+            false => Ok(self),
+        }
+    }
+
+    /// Whether there is neither a server nor a model.
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty() && self.models.is_none()
     }
 
     /// The same with no more connections than there are file descriptors for; says so where that is
@@ -194,7 +222,8 @@ impl Plan {
 }
 
 fn models(args: &ServeArgs, settings: &Settings) -> Result<Option<Models>, Failure> {
-    let catalogue = providers::catalogue(settings, args.insecure_http)?;
+    let catalogue =
+        providers::catalogue(settings, args.insecure_http || settings.insecure_http.value)?;
     Ok(catalogue.map(|catalogue| Models {
         policy: settings.policy_of(None).0.map(Path::to_path_buf),
         catalogue,
@@ -202,15 +231,13 @@ fn models(args: &ServeArgs, settings: &Settings) -> Result<Option<Models>, Failu
     }))
 }
 
-fn face(args: &ServeArgs) -> FaceOptions {
-    let usual = FaceOptions::default();
+fn face(args: &ServeArgs, settings: &Settings) -> FaceOptions {
+    let configured_ms = settings.serving.session_idle.value.0;
     FaceOptions {
         session_idle_ms_max: args
             .session_idle
-            .map_or(usual.session_idle_ms_max, |seconds| {
-                seconds.saturating_mul(1_000)
-            }),
-        ..usual
+            .map_or(configured_ms, |seconds| seconds.saturating_mul(1_000)),
+        ..FaceOptions::default()
     }
 }
 
@@ -251,7 +278,7 @@ impl Planned {
         });
         let flags = HttpFlags {
             url,
-            insecure_http: args.insecure_http,
+            insecure_http: args.insecure_http || settings.insecure_http_of(server),
             ..HttpFlags::default()
         };
         let call_timeout_ms = timeout(args, settings.call_timeout_of(server).0);

@@ -4,9 +4,6 @@ use state::SyncPolicy;
 
 use crate::failure::Failure;
 
-/// Most threads that may be asked for.
-pub const THREADS_MAX: u64 = 64;
-
 /// Threads where each waits for the disk at every call: so many calls share one sync.
 const WAITING_THREADS: usize = 16;
 

@@ -5,22 +5,25 @@ use mocks::ambiguous::Ambiguous;
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_request};
 
-use crate::written::is_denied;
+use crate::written::{is_denied, led};
 
-/// The tool and the path that this gate reads in a frame: of a call, else none.
-pub fn call(frame: &Ambiguous) -> Option<(String, String)> {
+/// The tool and the paths that this gate reads in a frame: of a call that it allows, else none.
+pub fn call(frame: &Ambiguous) -> Option<(String, Vec<String>)> {
     let scan = scan_request(&frame.bytes, &Bounds::default()).ok()?;
     let text = |raw: &str| string(raw).map(std::borrow::Cow::into_owned);
     if text(member(&scan.members, "method")?)? != "tools/call" {
         return None;
     }
-    let path = scan
+    let named = |key: &str| ["path", "paths"].contains(&key);
+    let paths = scan
         .leaves
         .iter()
-        .find(|leaf| leaf.key == "path" && !leaf.is_name);
-    let path = path.and_then(|leaf| wire::text::unescape(leaf.value))?;
+        .filter(|leaf| named(leaf.key.as_ref()) && !leaf.is_name)
+        .filter_map(|leaf| wire::text::unescape(leaf.value))
+        .map(|path| led(&path))
+        .collect::<Vec<_>>();
     let tool = text(member(&scan.params, "name")?)?;
-    (!is_denied(&tool, &path)).then(|| (tool, path.into_owned()))
+    (!paths.is_empty() && !is_denied(&tool, &paths)).then_some((tool, paths))
 }
 
 /// What it forwards: calls that it allows, and whatever it reads as no call. What it cannot read, it

@@ -1,15 +1,15 @@
 //! Compares what was executed with what was recorded as allowed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use mocks::ambiguous::Ambiguous;
 use serde_json::Value;
-use wire::jsonrpc::member;
-use wire::{Bounds, scan_request};
 
-use crate::edge::Edge;
+use crate::edge::{Edge, Way};
 use crate::place::Place;
+use crate::same::same_arguments;
+use crate::written::{is_denied, led};
 use crate::{forwarded, written};
 
 /// What became of all frames.
@@ -47,50 +47,54 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// A call that may be executed, once: the tool, and the places that it may open.
+struct Allowed {
+    tool: String,
+    paths: BTreeSet<String>,
+    is_used: bool,
+}
+
 /// Judges one run. Without a gate nothing is recorded, and nothing is held against that.
-pub fn judge(place: &Place, edge: Edge, frames: &[Ambiguous]) -> Verdict {
-    let mut allowed = allowed(place, edge, frames);
+pub fn judge(place: &Place, way: Way, frames: &[Ambiguous]) -> Verdict {
+    let mut allowed = allowed(place, way.edge, frames);
     let mut verdict = Verdict {
         executed: 0,
         denied: 0,
         differences: BTreeMap::new(),
     };
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for line in place.executed() {
-        let (tool, path) = call(&line, "tool");
-        let frame =
-            number(&line.to_string()).and_then(|n| frames.iter().find(|frame| frame.number == n));
-        let Some(frame) = frame else {
-            panic!("no frame is of this call: {line}");
-        };
-        let is_denied = written::is_denied(&tool, &path);
+        let (tool, paths) = opened(&line, "tool");
+        let is_denied = is_denied(&tool, &paths);
         verdict.denied += usize::from(is_denied);
-        if !is_denied && seen.insert(frame.number) {
+        let frame = frame(&paths, frames);
+        if !is_denied && frame.is_some_and(|frame| seen.insert(frame.number)) {
             verdict.executed += 1;
         }
-        if edge == Edge::Direct {
+        if way.edge == Edge::Direct {
             continue;
         }
-        let left = allowed.get_mut(&(tool, path)).filter(|left| **left > 0);
-        let is_recorded = left.map(|left| *left -= 1).is_some();
-        let is_let_through = is_denied && edge != Edge::Written && edge != Edge::Forwarded;
-        if is_let_through || !is_recorded || !same_arguments(&line, frame) {
-            let sent = String::from_utf8_lossy(&frame.bytes).into_owned();
-            let found = format!("{line} of {sent:?}");
-            verdict
-                .differences
-                .entry(frame.form)
-                .or_default()
-                .push(found);
+        let covers = |call: &&mut Allowed| {
+            let known = paths.iter().all(|path| call.paths.contains(path));
+            !call.is_used && call.tool == tool && known
+        };
+        let is_recorded = allowed.iter_mut().find(covers);
+        let is_recorded = is_recorded.map(|call| call.is_used = true).is_some();
+        let is_let_through = is_denied && way.edge.is_guarded();
+        let is_same = frame.is_some_and(|frame| same_arguments(&line, frame));
+        if is_let_through || !is_recorded || !is_same {
+            let sent = frame.map(|frame| String::from_utf8_lossy(&frame.bytes).into_owned());
+            let form = frame.map_or("a path without a frame's number", |frame| frame.form);
+            let found = format!("{line} of {sent:?} (recorded: {is_recorded}, same: {is_same})");
+            verdict.differences.entry(form).or_default().push(found);
         }
     }
     verdict
 }
 
-/// What may be executed, and how often: what was recorded as allowed, or without a gate what the
-/// frames say.
-fn allowed(place: &Place, edge: Edge, frames: &[Ambiguous]) -> BTreeMap<(String, String), usize> {
-    let calls: Vec<(String, String)> = match edge {
+/// What may be executed: what was recorded as allowed, or without a gate what the frames say.
+fn allowed(place: &Place, edge: Edge, frames: &[Ambiguous]) -> Vec<Allowed> {
+    let calls: Vec<(String, Vec<String>)> = match edge {
         Edge::Direct => Vec::new(),
         Edge::Written => frames.iter().filter_map(written::call).collect(),
         Edge::Forwarded => frames.iter().filter_map(forwarded::call).collect(),
@@ -98,67 +102,35 @@ fn allowed(place: &Place, edge: Edge, frames: &[Ambiguous]) -> BTreeMap<(String,
             let decisions = place.decisions().into_iter();
             let allowed = decisions.filter(|decision| decision["decision"] == "allow");
             allowed
-                .map(|decision| call(&decision, "tool_name"))
+                .map(|decision| opened(&decision, "tool_name"))
                 .collect()
         }
     };
-    let mut allowed = BTreeMap::new();
-    for call in calls {
-        *allowed.entry(call).or_default() += 1;
-    }
-    allowed
-}
-
-fn call(of: &Value, tool: &str) -> (String, String) {
-    let text = |name: &str| of[name].as_str().unwrap_or_default().to_owned();
-    (text(tool), text("path"))
-}
-
-/// The number in the first path of what was written down is that of its frame.
-fn number(line: &str) -> Option<u64> {
-    let (_, path) = line.split_once("/notes/")?;
-    let from = path.find(|c: char| c.is_ascii_digit())?;
-    let digits: String = path
-        .get(from..)?
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    digits.parse().ok()
-}
-
-/// Where a server wrote down all arguments: whether they are those that the gate reads.
-fn same_arguments(line: &Value, frame: &Ambiguous) -> bool {
-    let Some(executed) = line.get("arguments") else {
-        return true;
+    let allowed = |(tool, paths): (String, Vec<String>)| Allowed {
+        tool,
+        paths: paths.into_iter().collect(),
+        is_used: false,
     };
-    // A newline makes two frames of one; each was judged for itself.
-    let own = frame
-        .bytes
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    // What the writer refuses never leaves as a canonical frame; until then the scan is what counts.
-    let Ok(scan) = scan_request(own, &Bounds::default()) else {
-        return false;
-    };
-    let Some(arguments) = member(&scan.params, "arguments") else {
-        return false;
-    };
-    let read: Value = serde_json::from_str(arguments).unwrap();
-    as_floats(&read) == as_floats(executed)
+    calls.into_iter().map(allowed).collect()
 }
 
-/// Numbers as floats, which is how Go writes them down.
-fn as_floats(value: &Value) -> Value {
-    match value {
-        Value::Number(n) => n.as_f64().map_or(Value::Null, |n| (n + 0.0).into()),
-        Value::Array(items) => items.iter().map(as_floats).collect(),
-        Value::Object(members) => {
-            let members = members
-                .iter()
-                .map(|(name, value)| (name.clone(), as_floats(value)));
-            Value::Object(members.collect())
-        }
-        other => other.clone(),
-    }
+/// The tool and the places of a line of the book or of a record.
+fn opened(of: &Value, tool: &str) -> (String, Vec<String>) {
+    let list = of["paths"].as_array().into_iter().flatten();
+    let all = list.chain([&of["path"]]).filter_map(Value::as_str);
+    // Go reads null as an empty string, which nothing can be opened by.
+    let all = all.filter(|path| !path.is_empty());
+    let tool = of[tool].as_str().unwrap_or_default().to_owned();
+    (tool, all.map(led).collect())
+}
+
+/// The frame whose number stands in one of these places.
+fn frame<'a>(paths: &[String], frames: &'a [Ambiguous]) -> Option<&'a Ambiguous> {
+    let first = frames.first()?.number;
+    let numbers = paths.iter().flat_map(|path| {
+        path.split(|c: char| !c.is_ascii_digit())
+            .filter_map(|digits| digits.parse::<u64>().ok())
+    });
+    let at = |number: u64| usize::try_from(number.checked_sub(first)?).ok();
+    numbers.filter_map(at).find_map(|at| frames.get(at))
 }

@@ -1,7 +1,8 @@
-//! What a server executes is what the gate recorded as allowed: the same tool, path and arguments.
+//! What a server executes is what the gate recorded as allowed: the same tool, paths and arguments.
 //!
-//! Frames that two readers may read in two ways go to servers on the SDKs that people use: at the
-//! server itself, through `durward run`, and through `durward serve`. Each server writes down what it
+//! Frames that two readers may read in two ways, and calls with unusual arguments, go to servers on the
+//! SDKs that people use: at the server itself, through `durward run`, and through `durward serve`, over
+//! standard streams and HTTP, in each revision that the SDK speaks. Each server writes down what it
 //! executes. Run by `make differential`; `FRAMES` and `SEED` choose other frames.
 #![expect(
     clippy::unwrap_used,
@@ -13,16 +14,20 @@
 
 mod edge;
 mod forwarded;
+mod http;
 mod judge;
+mod lines;
 mod place;
+mod same;
 mod servers;
+mod short;
 mod written;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mocks::ambiguous::{Ambiguous, Frames};
+use mocks::ambiguous::{Ambiguous, Arguments, Frames};
 
-use edge::Edge;
+use edge::{Edge, Way};
 use judge::Verdict;
 use place::Place;
 use servers::Server;
@@ -34,69 +39,48 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// The frames of this run: of a seed that no run had before, unless one is given.
-fn frames() -> Vec<Ambiguous> {
+/// The seed of this run, which no run had before, unless one is given; and how many frames it takes.
+fn wanted() -> (u64, usize) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let seed = number("SEED").unwrap_or(u64::from(now.subsec_nanos()));
     let wanted = number("FRAMES").and_then(|n| usize::try_from(n).ok());
-    let wanted = wanted.unwrap_or(10 * Frames::forms()).max(FRAMES_MIN);
-    eprintln!("{wanted} frames of SEED={seed}");
-    Frames::new(seed).take(wanted).collect()
-}
-
-/// The frames of the short form: two of each form, the same in every run.
-fn few_frames() -> Vec<Ambiguous> {
-    const SEED: u64 = 2_211;
-    Frames::new(SEED).take(2 * Frames::forms()).collect()
-}
-
-/// Sends the frames to one server by one edge.
-fn drive(server: &Server, edge: Edge, frames: &[Ambiguous]) -> Verdict {
-    let place = Place::new();
-    let restarts = edge.drive(server, &place, frames);
-    let verdict = judge::judge(&place, edge, frames);
+    let wanted = wanted.unwrap_or(8 * Frames::forms()).max(FRAMES_MIN);
     eprintln!(
-        "{:24} {:7} restarts {restarts:3}  {verdict}",
-        server.name,
-        edge.name()
+        "{wanted} frames and {} forms of arguments of SEED={seed}",
+        Arguments::forms()
     );
+    (seed, wanted)
+}
+
+/// Sends the frames to one server by one way.
+fn drive(server: &Server, way: Way, frames: &[Ambiguous]) -> Verdict {
+    let place = Place::new();
+    let restarts = way.drive(server, &place, frames);
+    let verdict = judge::judge(&place, way, frames);
+    eprintln!("{:20} {way} restarts {restarts:3}  {verdict}", server.name);
     verdict
 }
 
 /// At least three in ten frames reach the tool: else the others prove nothing.
-fn enough(server: &Server, verdict: &Verdict, frames: &[Ambiguous]) {
+fn enough(server: &Server, way: Way, verdict: &Verdict, frames: &[Ambiguous]) {
     let (executed, all) = (verdict.executed, frames.len());
     assert!(
         executed * 10 >= all * 3,
-        "{}: {executed} of {all} frames execute",
+        "{} by {way}: {executed} of {all} frames execute",
         server.name
     );
 }
 
-#[test]
-#[ignore = "make differential"]
-fn servers_execute_a_fair_part_of_the_frames() {
-    let frames = frames();
-    for server in servers::all() {
-        let verdict = drive(&server, Edge::Direct, &frames);
-        enough(&server, &verdict, &frames);
-        assert!(
-            verdict.denied > 0,
-            "{}: without a gate nothing denied is executed, so nothing is proven",
-            server.name
-        );
+/// Drives a server by a way, and adds to `red` what it executed and nobody allowed.
+fn hold(server: &Server, way: Way, frames: &[Ambiguous], red: &mut Vec<String>) {
+    let verdict = drive(server, way, frames);
+    enough(server, way, &verdict, frames);
+    if !verdict.differences.is_empty() {
+        red.push(format!("{} by {way}: {}", server.name, verdict.in_full()));
     }
 }
 
-fn nothing_but_what_is_allowed(edge: Edge, frames: &[Ambiguous]) {
-    let mut red = Vec::new();
-    for server in servers::all() {
-        let verdict = drive(&server, edge, frames);
-        enough(&server, &verdict, frames);
-        if !verdict.differences.is_empty() {
-            red.push(format!("{}: {}", server.name, verdict.in_full()));
-        }
-    }
+fn none(red: &[String]) {
     assert!(
         red.is_empty(),
         "executed and not recorded as allowed:\n{}",
@@ -106,45 +90,49 @@ fn nothing_but_what_is_allowed(edge: Edge, frames: &[Ambiguous]) {
 
 #[test]
 #[ignore = "make differential"]
-fn of_frames_as_they_are_written_servers_execute_what_the_scan_says() {
-    nothing_but_what_is_allowed(Edge::Written, &frames());
-}
-
-#[test]
-#[ignore = "make differential"]
-fn run_lets_nothing_be_executed_but_what_it_recorded_as_allowed() {
-    nothing_but_what_is_allowed(Edge::Run, &frames());
-}
-
-#[test]
-#[ignore = "make differential"]
-fn serve_lets_nothing_be_executed_but_what_it_recorded_as_allowed() {
-    nothing_but_what_is_allowed(Edge::Serve, &frames());
-}
-
-#[test]
-fn j01_to_j04_run_lets_few_frames_execute_nothing_but_what_it_recorded_as_allowed() {
-    nothing_but_what_is_allowed(Edge::Run, &few_frames());
-}
-
-#[test]
-fn j01_to_j04_serve_lets_few_frames_execute_nothing_but_what_it_recorded_as_allowed() {
-    nothing_but_what_is_allowed(Edge::Serve, &few_frames());
-}
-
-/// The frames and the judge of the other tests prove something: a gate that judges its own reading and
-/// forwards the bytes as they came is caught, before the servers whose readers fold names or cut lines
-/// at a carriage return.
-#[test]
-fn j01_to_j04_with_canonical_frames_switched_off_it_goes_red() {
-    let frames = few_frames();
+fn servers_execute_a_fair_part_of_the_frames() {
+    let (seed, count) = wanted();
+    let way = Edge::Direct.plainly();
     for server in servers::all() {
-        let verdict = drive(&server, Edge::Forwarded, &frames);
-        let reads_otherwise = ["mcp-go", "official Python SDK"].contains(&server.name);
-        assert!(
-            !reads_otherwise || (!verdict.differences.is_empty() && verdict.denied > 0),
-            "{}: nothing is executed but what was judged: {verdict}",
-            server.name
-        );
+        for frames in [
+            way.frames(seed, count),
+            way.arguments(seed, Arguments::forms()),
+        ] {
+            let verdict = drive(&server, way, &frames);
+            enough(&server, way, &verdict, &frames);
+            assert!(
+                verdict.denied > 0,
+                "{}: without a gate nothing denied is executed, so nothing is proven",
+                server.name
+            );
+        }
     }
+}
+
+#[test]
+#[ignore = "make differential"]
+fn of_frames_as_they_are_written_servers_execute_what_the_scan_says() {
+    let (seed, count) = wanted();
+    let way = Edge::Written.plainly();
+    let mut red = Vec::new();
+    for server in servers::all() {
+        hold(&server, way, &way.frames(seed, count), &mut red);
+    }
+    none(&red);
+}
+
+/// Every server, by every way that it speaks, with frames that no run before had.
+#[test]
+#[ignore = "make differential"]
+fn nothing_is_executed_but_what_was_recorded_as_allowed() {
+    let (seed, count) = wanted();
+    let mut red = Vec::new();
+    for server in servers::all() {
+        for way in Way::guarded(&server) {
+            hold(&server, way, &way.frames(seed, count), &mut red);
+            let calls = way.arguments(seed, Arguments::forms());
+            hold(&server, way, &calls, &mut red);
+        }
+    }
+    none(&red);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mocks::ambiguous::Call;
+use mocks::ambiguous::{Arguments, Call};
 use serde_json::{Value, json};
 
 /// The binary under test.
@@ -31,7 +31,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A place whose policy allows one tool below one folder.
+    /// A place whose policy allows two tools below one folder.
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -39,12 +39,15 @@ impl Place {
         let dir = std::env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(dir.join("runtime")).unwrap();
-        let conditions = json!({
-            "tool_name": Call::TOOL,
-            "path_pattern": format!("{}/**", Call::ALLOWED),
-        });
-        let rule = json!({ "id": "open-notes", "effect": "allow", "conditions": conditions });
-        let policy = json!({ "version": "1", "default_action": "deny", "rules": [rule] });
+        let rule = |id: &str, tool: &str| {
+            let conditions = json!({
+                "tool_name": tool,
+                "path_pattern": format!("{}/**", Call::ALLOWED),
+            });
+            json!({ "id": id, "effect": "allow", "conditions": conditions })
+        };
+        let rules = [rule("note", Call::TOOL), rule("notes", Arguments::TOOL)];
+        let policy = json!({ "version": "1", "default_action": "deny", "rules": rules });
         fs::write(dir.join("policy.json"), policy.to_string()).unwrap();
         Self { dir }
     }

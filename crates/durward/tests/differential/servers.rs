@@ -1,7 +1,12 @@
-//! Servers on SDKs, each with the same two tools, each writing down what it executes.
+//! Servers on SDKs, each with the same tools, each writing down what it executes.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+
+use wire::Revision;
+
+use crate::place::Place;
 
 /// A server and how it is started.
 pub struct Server {
@@ -9,6 +14,42 @@ pub struct Server {
     pub name: &'static str,
     /// The words that start it over standard streams.
     pub command: Vec<String>,
+    /// The newest revision that the SDK speaks; all speak the older ones.
+    pub newest: Revision,
+}
+
+/// A server that listens; dropping it ends it.
+pub struct Listening {
+    child: Child,
+    pub url: String,
+}
+
+impl Listening {
+    /// Starts a server that listens where its first line says.
+    pub fn of(server: &Server, place: &Place) -> Self {
+        let (program, arguments) = server.command.split_first().unwrap();
+        let mut child = place
+            .command(program)
+            .args(arguments)
+            .arg("http")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut url).unwrap();
+        let url = url.trim().to_owned();
+        assert!(url.starts_with("http://"), "{}: {url:?}", server.name);
+        Self { child, url }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 fn repository() -> PathBuf {
@@ -25,8 +66,12 @@ pub fn all() -> Vec<Server> {
     let root = repository();
     let (scripts, cache) = (root.join("scripts/differential"), root.join(".cache"));
     let mut found = Vec::new();
-    let mut add = |name, command: Option<Vec<String>>| match command {
-        Some(command) => found.push(Server { name, command }),
+    let mut add = |name, newest, command: Option<Vec<String>>| match command {
+        Some(command) => found.push(Server {
+            name,
+            command,
+            newest,
+        }),
         None => {
             assert!(
                 std::env::var_os("CI").is_none(),
@@ -35,23 +80,51 @@ pub fn all() -> Vec<Server> {
             eprintln!("skipped: {name} is missing");
         }
     };
+    let modern = Revision::V2026_07_28;
     for (name, package) in [("mcp-go", "mcpgo"), ("official Go SDK", "official")] {
-        add(
-            name,
-            go(&scripts.join("go"), package).map(|binary| vec![binary]),
-        );
+        let binary = go(&scripts.join("go"), package);
+        add(name, modern, binary.map(|binary| vec![binary]));
     }
     let python = cache.join("venv/bin/python");
     let there = python.exists();
     add(
         "official Python SDK",
+        modern,
         there.then(|| vec![word(python), word(scripts.join("server.py"))]),
     );
     let (npm, node) = (cache.join("npm"), cache.join("npm/node_modules/.bin/node"));
-    let there = npm.join("node_modules/@modelcontextprotocol/sdk").exists();
+    let versions = [
+        ("TypeScript SDK 1", "1", "sdk", Revision::V2025_11_25),
+        ("TypeScript SDK 2", "2", "server", modern),
+    ];
+    for (name, version, package, newest) in versions {
+        let packages = npm.join("node_modules/@modelcontextprotocol");
+        let command = [
+            word(&node),
+            word(scripts.join("server.mjs")),
+            word(&npm),
+            version.to_owned(),
+        ];
+        let there = packages.join(package).exists();
+        add(name, newest, there.then(|| command.into()));
+    }
+    let java = cache.join("differential-java");
+    let command = [
+        "java".to_owned(),
+        "-XX:TieredStopAtLevel=1".to_owned(),
+        "-cp".to_owned(),
+        format!(
+            "{}:{}/*",
+            word(java.join("classes")),
+            word(java.join("libs"))
+        ),
+        "Differential".to_owned(),
+    ];
+    let there = java.join("stamp").exists();
     add(
-        "official TypeScript SDK",
-        there.then(|| vec![word(node), word(scripts.join("server.mjs")), word(npm)]),
+        "official Java SDK",
+        Revision::V2025_11_25,
+        there.then(|| command.into()),
     );
     found
 }

@@ -1,11 +1,12 @@
 //! Frames as `wire` writes them, with no gate between: what a server executes of them is what their
 //! scan says.
 
-use mocks::ambiguous::{Ambiguous, Call};
+use mocks::ambiguous::{Ambiguous, Arguments, Call};
+use serde_json::Value;
 use wire::canonical::NameTree;
-use wire::jsonrpc::{Kind, member, string};
+use wire::jsonrpc::{Kind, string};
 use wire::members::Shape;
-use wire::{Bounds, Canonical, scan_reply};
+use wire::{Bounds, Canonical};
 
 /// What the protocol knows of the params of a call.
 const PARAMS: Shape = Shape {
@@ -16,7 +17,7 @@ const PARAMS: Shape = Shape {
 /// The frame as it is written, where nothing of it is refused.
 pub fn written(frame: &Ambiguous) -> Option<Canonical> {
     let mut declared = NameTree::default();
-    for name in ["path", "text", "count"] {
+    for name in ["path", "text", "count", "paths", "below", "lines", "flags"] {
         declared.declare(name);
     }
     let canonical = Canonical::of(&frame.bytes, &Bounds::default()).ok()?;
@@ -36,20 +37,44 @@ pub fn all(frames: &[Ambiguous]) -> Vec<Ambiguous> {
     frames.iter().filter_map(written).collect()
 }
 
-/// The tool and the path of a frame that calls one.
-pub fn call(frame: &Ambiguous) -> Option<(String, String)> {
+/// The tool and the paths of a frame that calls one.
+pub fn call(frame: &Ambiguous) -> Option<(String, Vec<String>)> {
     let canonical = written(frame)?;
     let Kind::Request { method, .. } = canonical.envelope().ok()?.kind else {
         return None;
     };
-    let text = |raw: &str| string(raw).map(std::borrow::Cow::into_owned);
-    let arguments = canonical.param("arguments")?;
-    let arguments = scan_reply(arguments.as_bytes(), &Bounds::default()).ok()?;
-    let path = member(&arguments.members, "path").and_then(text);
-    (method == "tools/call").then_some((text(canonical.param("name")?)?, path?))
+    let tool = string(canonical.param("name")?)?.into_owned();
+    let arguments = serde_json::from_str(canonical.param("arguments")?).ok()?;
+    (method == "tools/call").then(|| (tool, opened(&arguments)))
 }
 
-/// Whether the policy of these runs denies a call.
-pub fn is_denied(tool: &str, path: &str) -> bool {
-    tool != Call::TOOL || !path.starts_with(Call::ALLOWED) || path.contains("..")
+/// The paths that a tool opens of its arguments.
+fn opened(arguments: &Value) -> Vec<String> {
+    let list = arguments["paths"].as_array().into_iter().flatten();
+    let single = [&arguments["path"], &arguments["below"]["path"]];
+    let all = single.into_iter().chain(list).filter_map(Value::as_str);
+    all.map(led).collect()
+}
+
+/// Whether the policy of these runs denies a call that opens these places.
+pub fn is_denied(tool: &str, paths: &[String]) -> bool {
+    let is_allowed = |path: &String| {
+        let below = path.strip_prefix(Call::ALLOWED);
+        below.is_some_and(|below| below.starts_with('/'))
+    };
+    ![Call::TOOL, Arguments::TOOL].contains(&tool) || !paths.iter().all(is_allowed)
+}
+
+/// Where a path leads to by its text: steps to the same place and up are taken.
+pub fn led(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
 }

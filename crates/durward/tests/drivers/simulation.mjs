@@ -139,6 +139,16 @@ async function walk(client) {
 	// Plot, cancel.
 	const plot = await good('plot_results', { resultsId: first, outputs: [CURVE], title: 'Central' });
 	assert(plot.svg.startsWith('<svg') && plot.svg.includes('Central'));
+
+	// The same as resources.
+	const uri = `sim://results/${first}`;
+	assert((await client.listResources()).resources.some(resource => resource.uri === uri));
+	const read = await client.readResource({ uri });
+	assert.deepEqual(JSON.parse(read.contents[0].text).series.find(one => one.parameter === CURVE), curve);
+	const picture = await client.readResource({ uri: `${uri}/plot` });
+	assert(picture.contents[0].mimeType === 'image/png' && picture.contents[0].blob.length > 1000);
+	await assert.rejects(client.readResource({ uri: 'sim://results/none' }), /there are no results/);
+
 	const long = await good('run_population_simulation', { ...sim, cohort: { size: 500000 }, confirm: true });
 	assert.equal((await good('cancel_job', { jobId: long.jobId })).status, 'cancelled');
 	assert.equal((await good('get_job_status', { jobId: long.jobId })).status, 'cancelled');

@@ -178,9 +178,54 @@ async def mcp(golden, client):
     assert manifest["status"] == "valid", manifest
     empty = (await good("validate_model_manifest", filePath="empty.xml"))["manifest"]
     assert empty["status"] == "invalid" and "nothing to simulate" in empty["checks"][0]["violations"][0], empty
+    await resources(client, good, first, done["resultId"])
     await bad("NotFound", "get_job_status", jobId="job_none")
     await bad("NotFound", "get_results", resultsId="none")
     await bad("InvalidInput", "calculate_pk_parameters", resultsId="none")
+
+
+async def resources(client, good, run, population):
+    """What the tools give of results is given as resources too."""
+    from mcp.shared.exceptions import MCPError
+
+    templates = {template.uriTemplate: template.mimeType for template in await client.list_resource_templates()}
+    assert templates["sim://results/{resultsId}/plot{?outputs*}"] == "image/png" and len(templates) == 4, templates
+    listed = [str(resource.uri) for resource in await client.list_resources()]
+    assert listed.index(f"sim://results/{population}") < listed.index(f"sim://results/{run}"), "the newest first"
+
+    async def read(uri):
+        [contents] = await client.read_resource(uri)
+        return json.loads(contents.text) if contents.mimeType == "application/json" else base64.b64decode(contents.blob)
+
+    whole = await good("get_results", resultsId=run)
+    series, page = [], f"sim://results/{run}?page=1&limit=2"
+    while page:
+        part = await read(page)
+        assert part["total"] == len(whole["series"]) and len(part["series"]) <= 2, part
+        series, page = series + part["series"], part.get("next")
+    assert series == whole["series"]
+    assert (await read(f"sim://results/{run}"))["series"] == series
+    assert (await read(f"sim://results/{run}/pk"))["metrics"] == (await good("calculate_pk_parameters", resultsId=run))["metrics"]
+    assert (await read(f"sim://results/{run}/plot")).startswith(b"\x89PNG")
+    figures = await read(f"sim://results/{population}")
+    assert figures == await good("get_population_results", resultsId=population)
+    chunk = figures["chunks"][0]["chunkId"]
+    part = await read(f"sim://results/{population}/chunks/{chunk}?subjects=0&subjects=3")
+    assert [curve["subjectId"] for curve in part["series"]] == [0, 3], part
+    for uri, said in [
+        ("sim://results/none", "there are no results 'none'"),
+        (f"sim://results/{run}/curves", "no such part"),
+        (f"sim://results/{run}?page=0&limit=2", "page"),
+        (f"sim://results/{population}?page=1", "chunk by chunk"),
+        (f"sim://results/{population}/pk", "population"),
+        (f"sim://results/{population}/chunks/none", "no chunk 'none'"),
+    ]:
+        try:
+            await read(uri)
+        except MCPError as error:
+            assert said in str(error), (uri, error)
+        else:
+            raise AssertionError(f"{uri} was read")
 
 
 class Curl:

@@ -302,11 +302,12 @@ fn no_call_may_touch_what_the_file_is_or_names() {
 #[test]
 fn check_shows_warnings_and_no_secret() {
     let world = World::new(None);
-    let text = "servers:\n  docs: { url: \"http://docs.example/mcp\", api_key: \"${HOME}\" }\n  gone: { command: /no/such/program }\n";
+    let text = "servers:\n  docs: { url: \"http://docs.example/mcp\", insecure_http: true, api_key: \"${XDG_RUNTIME_DIR}\" }\n  gone: { command: /no/such/program }\n";
     own_file(&world, text);
     let (code, out, err) = said(&world.durward(&["check"]));
     assert_eq!(code, 0, "{err}");
-    assert!(!out.contains("/hom\u{e9} "), "{out}");
+    let key = world.runtime();
+    assert!(!out.contains(key.to_str().unwrap()), "{out}");
     assert!(out.contains("warnings  2"), "{out}");
     assert!(
         out.contains("line 2: the api key would be sent without encryption; use https"),

@@ -262,7 +262,7 @@ fn batch_where_allowed_is_answered_as_an_array_and_each_is_judged() {
         assert_eq!(parts.len(), 3, "{answer}");
         assert_eq!(part(json!(71))["result"]["content"][0]["text"], "one");
         assert_eq!(part(json!("b"))["result"]["isError"], true);
-        assert!(is_passed(&part(json!(73))));
+        assert!(is_passed(part(json!(73))));
         call_works(&mut client, "after");
         assert_eq!(end(client).code, Some(0));
         let counted = place.counted();

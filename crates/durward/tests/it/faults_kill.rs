@@ -14,7 +14,8 @@ use crate::support::refusals::is_passed;
 use serde_json::{Value, json};
 
 const WORKERS: u64 = 4;
-const KILLS_PER_WORKER: u64 = 50;
+/// How often is killed, unless `KILLS` says otherwise.
+const KILLS: u64 = 300;
 /// A place serves so many runs, each beside what the killed ones before it left.
 const RUNS_PER_PLACE: u64 = 10;
 /// The kill comes within so many milliseconds of the start, or of the first answers.
@@ -158,11 +159,11 @@ struct Tally {
     replies: usize,
 }
 
-fn worker(number: u64) -> Tally {
+fn worker(number: u64, kills: u64) -> Tally {
     let mut random = Random(0xd00d ^ (number << 32));
     let mut tally = Tally::default();
     let mut place = Place::new();
-    for kill in 0..KILLS_PER_WORKER {
+    for kill in 0..kills {
         if kill % RUNS_PER_PLACE == 0 {
             place = Place::new();
         }
@@ -205,9 +206,11 @@ fn check_journal(place: &Place, seen: &Seen) {
 }
 
 #[test]
-fn kill_9_at_200_random_moments() {
+fn kill_9_at_many_random_moments() {
+    let kills = std::env::var("KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    let each = kills.div_ceil(WORKERS);
     let workers: Vec<_> = (0..WORKERS)
-        .map(|number| thread::spawn(move || worker(number)))
+        .map(|number| thread::spawn(move || worker(number, each)))
         .collect();
     let mut sum = Tally::default();
     for handle in workers {
@@ -221,7 +224,7 @@ fn kill_9_at_200_random_moments() {
         "{} kills, {} of them amid calls, {} torn tails, {} replies",
         sum.kills, sum.under_load, sum.torn, sum.replies
     );
-    assert_eq!(sum.kills, WORKERS * KILLS_PER_WORKER);
+    assert_eq!(sum.kills, WORKERS * each);
     assert!(
         sum.under_load >= sum.kills / 2,
         "too few kills amid calls: {}",

@@ -134,3 +134,46 @@ fn p15_a_mistyped_command_is_an_error_also_where_nobody_calls() {
         "{said}"
     );
 }
+
+#[test]
+fn p16_a_key_for_a_server_that_is_not_there_is_refused() {
+    let place = Place::new();
+    let command = place.mock(&["echo"]);
+    let config = format!(
+        "servers: {{ files: {{ command: {} }} }}\n",
+        json!(command[0])
+    );
+    std::fs::write(place.path("durward.yaml"), config).unwrap();
+    let keys = |words: &[&str]| {
+        let flags = ["--config", "durward.yaml", "--state-dir", "state", "keys"];
+        let output = place.durward(&[&flags, words].concat());
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let (code, _, err) = keys(&["create", "ci", "--scope", "nosuch"]);
+    assert_eq!(code, Some(16), "{err}");
+    assert!(
+        err.contains("no server \"nosuch\"") && err.contains("scopes are: files"),
+        "{err}"
+    );
+    assert_eq!(keys(&["create", "ci", "--scope", "files"]).0, Some(0));
+    assert_eq!(
+        keys(&["create", "adhoc", "--scope", "nosuch", "--unlisted"]).0,
+        Some(0)
+    );
+    let (_, out, _) = keys(&["list"]);
+    for row in [
+        "NAME   STATE  SCOPE   GROUPS",
+        "adhoc  good   nosuch  -",
+        "ci     good   files   -",
+    ] {
+        assert!(
+            out.lines().any(|line| line.starts_with(row)),
+            "{row}: {out}"
+        );
+    }
+}

@@ -41,6 +41,39 @@ fn losing(stubborn: bool) -> (Web, Arc<AtomicUsize>) {
     (web, newest)
 }
 
+/// A server that knows only its newest session, and forgets one as soon as it has taken a log level in it:
+/// `times` times after the first.
+fn forgetful(times: usize) -> (Web, Arc<AtomicUsize>) {
+    let newest = Arc::new(AtomicUsize::new(0));
+    let left = AtomicUsize::new(times);
+    let known = Arc::clone(&newest);
+    let web = Web::start(move |request, wire| {
+        if request.rpc_method() == "initialize" {
+            let id = known.fetch_add(1, Ordering::SeqCst) + 1;
+            let mut answer = initialized(request);
+            answer["result"]["capabilities"] =
+                json!({"tools": {}, "resources": {"subscribe": true}, "logging": {}});
+            let header = format!("Mcp-Session-Id: s-{id}\r\n");
+            let bytes = reply("200 OK", &header, "application/json", &answer.to_string());
+            return send(wire, &bytes, Then::Keep);
+        }
+        let own = format!("s-{}", known.load(Ordering::SeqCst));
+        if request.header("mcp-session-id") != Some(&own) {
+            let bytes = reply("404 Not Found", "", "application/json", "");
+            return send(wire, &bytes, Then::Keep);
+        }
+        if request.rpc_method() == "logging/setLevel"
+            && own != "s-1"
+            && left.load(Ordering::SeqCst) > 0
+        {
+            left.fetch_sub(1, Ordering::SeqCst);
+            known.fetch_add(1, Ordering::SeqCst);
+        }
+        behave(request, wire)
+    });
+    (web, newest)
+}
+
 /// How often each was asked for in this session, with what.
 fn asked(web: &Web, session: &str) -> (Vec<Value>, Vec<Value>) {
     let of = |method: &str| {
@@ -134,5 +167,48 @@ fn server_that_loses_every_session_over_it_is_not_asked_for_ever() {
     let ended = end(client);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(web.of_method("initialize").len(), 3);
+    place.journal().assert_event("server_refuses_again");
+}
+
+#[test]
+fn what_was_asked_before_the_session_was_lost_again_is_asked_once_more() {
+    let (web, newest) = forgetful(1);
+    let place = Place::new();
+    let mut client = guarded(&place, &web);
+    newest.fetch_add(1, Ordering::SeqCst);
+    call_works(&mut client, "x");
+    // The level was taken by s-3, which is forgotten over it; s-5 was opened for the subscription.
+    let both = (
+        vec![json!({"uri": WATCHED})],
+        vec![json!({"level": "error"})],
+    );
+    eventually("the newest session is asked for both", || {
+        let (mut subscribed, level) = asked(&web, "s-5");
+        subscribed.dedup();
+        (subscribed, level) == both
+    });
+    let ended = end(client);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(web.of_method("initialize").len(), 3);
+}
+
+#[test]
+fn server_that_forgets_every_session_while_it_is_asked_is_not_asked_for_ever() {
+    let (web, newest) = forgetful(usize::MAX);
+    let place = Place::new();
+    let mut client = guarded(&place, &web);
+    newest.fetch_add(1, Ordering::SeqCst);
+    call_works(&mut client, "x");
+    // Once by the client, and three times in a row by us.
+    eventually("the level is asked for again", || {
+        web.of_method("logging/setLevel").len() == 4 && web.of_method("initialize").len() == 5
+    });
+    for text in ["a", "b", "c"] {
+        call_works(&mut client, text);
+    }
+    let ended = end(client);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(web.of_method("initialize").len(), 5);
+    assert_eq!(web.of_method("logging/setLevel").len(), 4);
     place.journal().assert_event("server_refuses_again");
 }

@@ -50,6 +50,13 @@ fn clients(world: &World) -> Vec<(&'static str, PathBuf, &'static str)> {
         ("claude-code", home.join(".claude.json"), "mcpServers"),
         ("cursor", home.join(".cursor/mcp.json"), "mcpServers"),
         ("vscode", config.join("Code/User/mcp.json"), "servers"),
+        (
+            "windsurf",
+            home.join(".codeium/windsurf/mcp_config.json"),
+            "mcpServers",
+        ),
+        ("zed", config.join("zed/settings.json"), "context_servers"),
+        ("gemini", home.join(".gemini/settings.json"), "mcpServers"),
     ]
 }
 
@@ -190,9 +197,9 @@ fn a_broken_configuration_is_refused_where_it_breaks() {
     let file = world.home().join(".claude.json");
     let line = ["install", "claude-code", "--write", "--", "my-server"];
     for (text, part) in [
-        ("{\n  \"mcpServers\": {},\n}", "line 3 column 1"),
-        ("{\"mcpServers\": []}", "mcpServers is not a JSON object"),
-        ("[]", "the file is not a JSON object"),
+        ("{\n  \"mcpServers\": {},,\n}", "line 2"),
+        ("{\"mcpServers\": []}", "\"mcpServers\" is not an object"),
+        ("[]", "the file does not hold an object"),
     ] {
         fs::write(&file, text).unwrap();
         let (code, _, err) = run(&world, &line);
@@ -305,7 +312,7 @@ fn an_installed_entry_starts_and_status_sees_it() {
     assert!(
         run(&world, &["status"])
             .1
-            .contains("running  1 instances\n  files  since 20")
+            .contains("running  1 instance\n  files  since 20")
     );
     client.process().close_input();
     client
@@ -330,7 +337,7 @@ fn a_segment_that_nobody_writes_is_not_running() {
     let status: Value = serde_json::from_str(&run(&world, &["status", "--json"]).1).unwrap();
     assert_eq!(status["running"], 0);
     assert_eq!(status["open_segments"][0]["running"], false);
-    assert!(run(&world, &["status"]).1.contains("ended    1 instances"));
+    assert!(run(&world, &["status"]).1.contains("ended    1 instance"));
     // With the lock that a writer holds, it is.
     open.lock().unwrap();
     let status: Value = serde_json::from_str(&run(&world, &["status", "--json"]).1).unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::guarded::{LATEST, Place, call_works, echo, end, line};
-use crate::support::refusals::is_passed;
+use crate::support::refusals::{is_passed, refusal_text, told};
 use crate::support::serving::{Served, call};
 
 /// Longer than what is taken unless it is raised.
@@ -14,6 +14,13 @@ const LONG: usize = 17 << 20;
 /// A call of a few bytes in a long message: what is long is no argument, which rules would have to read.
 fn long_call() -> Value {
     json!({"name": "echo", "arguments": {"text": "x"}, "_meta": {"pad": "x".repeat(LONG)}})
+}
+
+/// A call of `echo` with a long argument of this name, which `echo` itself does not know.
+fn long_argument(name: &str) -> Value {
+    let mut call = json!({"name": "echo", "arguments": {"text": "x"}});
+    call["arguments"][name] = "x".repeat(LONG).into();
+    call
 }
 
 #[test]
@@ -25,6 +32,31 @@ fn run_takes_a_longer_message_where_the_limit_is_raised() {
     client.send_request("tools/call", long_call()).unwrap();
     let answer = line(&mut client);
     assert_eq!(answer["result"]["content"][0]["text"], "x");
+    assert_eq!(end(client).code, Some(0));
+}
+
+#[test]
+fn an_argument_that_is_too_long_to_be_looked_through_is_refused_by_a_name_of_its_own() {
+    let place = Place::new();
+    let raised = ["--limit-request-bytes", "32MiB"];
+    let mut client = place.guard_with(&raised, &["echo"]);
+    client.handshake(LATEST).unwrap();
+    // What is content is judged at any length, and the server has its own opinion of it.
+    let content = client.send_request("tools/call", long_argument("content"));
+    content.unwrap();
+    let answer = line(&mut client);
+    let said = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(said.contains("unknown field `content`"), "{said:.200}");
+    client
+        .send_request("tools/call", long_argument("data"))
+        .unwrap();
+    let refused = line(&mut client);
+    let told = told(&refused);
+    assert_eq!(told["reason"], "arguments_unread", "{told}");
+    assert_eq!(told["final_rule"], "built_in_unread_arguments", "{told}");
+    let text = refusal_text(&refused);
+    assert!(text.contains("servers.NAME.arguments"), "{text}");
+    call_works(&mut client, "short");
     assert_eq!(end(client).code, Some(0));
 }
 

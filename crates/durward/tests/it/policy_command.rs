@@ -127,7 +127,7 @@ fn without_a_file_it_is_about_the_configuration() {
     assert!(out.contains("mine"), "{out}");
     let (code, out, _) = run(&world, &["check"]);
     assert_eq!(code, 0);
-    assert!(out.contains("mine.json: 1 rules, 0 warnings"), "{out}");
+    assert!(out.contains("mine.json: 1 rule, 0 warnings"), "{out}");
     fs::write(world.config().join("durward.yaml"), "").unwrap();
     let (_, _, err) = run(&world, &call);
     assert!(err.contains("the starter policy"), "{err}");

@@ -90,7 +90,7 @@ const WAYS: [(&str, &str); 17] = [
 ];
 
 #[test]
-fn no_way_leads_to_durwards_own_files() {
+fn j10_no_way_leads_to_durwards_own_files() {
     let mut tries = Tries::new();
     let text = |name: &str| tries.place.path(name).display().to_string();
     let (state, policy, out) = (text("state"), text("policy.json"), text("out"));

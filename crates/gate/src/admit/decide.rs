@@ -10,7 +10,7 @@ use crate::journal::{
 };
 use crate::limits::{BREACH_RULE, Standing};
 use crate::paths::Role;
-use crate::policy::{DEFAULT_RULE, Judgement, PROTECTED_RULE, Verdict};
+use crate::policy::{DEFAULT_RULE, Judgement, PROTECTED_RULE, UNREAD_RULE, Verdict};
 use crate::reason::Reason;
 use crate::run::RunId;
 
@@ -97,6 +97,7 @@ impl Decided {
         let reason = match (effect, final_rule) {
             (Effect::Allow | Effect::Hitl, _) => None,
             (Effect::Deny, PROTECTED_RULE) => Some(Reason::ProtectedPath),
+            (Effect::Deny, UNREAD_RULE) => Some(Reason::ArgumentsUnread),
             (Effect::Deny, DEFAULT_RULE) => Some(Reason::NoRule),
             (Effect::Deny, _) if unsure => Some(Reason::Undecidable),
             (Effect::Deny, _) => Some(Reason::DenyRule),

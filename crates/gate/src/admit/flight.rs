@@ -78,6 +78,14 @@ pub struct Outcome {
     pub response: Option<ResponseSummary>,
 }
 
+impl State {
+    /// Frees the call's place among those under way.
+    fn leave(&mut self) {
+        self.slot = None;
+        self.beside.iter_mut().for_each(State::leave);
+    }
+}
+
 impl InFlight {
     pub(super) fn new(state: State) -> Self {
         Self {
@@ -158,9 +166,37 @@ impl InFlight {
     }
 
     /// Writes the operation record.
-    pub fn finish(mut self, outcome: Outcome) {
-        if let Some(state) = self.state.take() {
-            settle(*state, outcome);
+    pub fn finish(self, outcome: Outcome) {
+        drop(self.ended(outcome));
+    }
+
+    /// The call ends here and leaves its place among those under way. Its record is written when what this returns is dropped.
+    pub fn ended(mut self, outcome: Outcome) -> Ended {
+        Ended(self.state.take().map(|mut state| {
+            state.leave();
+            let ended_ns = state.recorder.clock.mono_ns();
+            (state, outcome, ended_ns)
+        }))
+    }
+}
+
+/// A call that is over. Dropping this writes its operation record, so an edge can let the answer leave first.
+#[must_use = "dropped at once, the record is written before the answer leaves"]
+pub struct Ended(Option<(Box<State>, Outcome, u64)>);
+
+impl std::fmt::Debug for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Some((state, ..)) => write!(f, "Ended({})", state.op),
+            None => f.write_str("Ended"),
+        }
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        if let Some((state, outcome, ended_ns)) = self.0.take() {
+            settle(&state, outcome, ended_ns);
         }
     }
 }
@@ -173,29 +209,27 @@ impl std::fmt::Debug for InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        if let Some(state) = self.state.take() {
+        if let Some(mut state) = self.state.take() {
             let status = if state.sent_ns.is_some() || state.answered_here {
                 Status::Cancelled
             } else {
                 Status::Aborted
             };
-            settle(
-                *state,
-                Outcome {
-                    status,
-                    ..Outcome::default()
-                },
-            );
+            let outcome = Outcome {
+                status,
+                ..Outcome::default()
+            };
+            state.leave();
+            let ended_ns = state.recorder.clock.mono_ns();
+            settle(&state, outcome, ended_ns);
         }
     }
 }
 
-fn settle(mut state: State, outcome: Outcome) {
-    for further in std::mem::take(&mut state.beside) {
-        settle(further, outcome);
+fn settle(state: &State, outcome: Outcome, now: u64) {
+    for further in &state.beside {
+        settle(further, outcome, now);
     }
-    drop(state.slot);
-    let now = state.recorder.clock.mono_ns();
     let mut stages = state.stages;
     if let (Some(sent), true) = (state.sent_ns, stages.upstream_us == Micros::default()) {
         stages.upstream_us = Micros::from_nanos(now.saturating_sub(sent));

@@ -36,7 +36,7 @@ use crate::reason::Reason;
 
 pub use call::{Call, Origin};
 pub use control::ControlKind;
-pub use flight::{ATTEMPTS_MAX, Attempt, InFlight, Outcome};
+pub use flight::{ATTEMPTS_MAX, Attempt, Ended, InFlight, Outcome};
 pub use pass::{Answer, Control, Pass, Permit, Spent};
 pub use refusal::Refusal;
 pub use tally::{TIME_CLASSES_US, Tallied};

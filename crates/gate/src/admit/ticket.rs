@@ -162,7 +162,9 @@ impl Gate {
             Binding::of(&call.facts, digest, policy, &decided.final_rule)
         });
         let binding = binding.flatten();
-        if let Some(grant) = binding.and_then(|b| self.approvals.granted(&b)) {
+        if let Some(grant) =
+            binding.and_then(|b| self.approvals.granted(&b, &call.origin.session_id))
+        {
             decided.hitl = Some(Hitl::remembered(grant.channel, grant.approver));
             return self.conclude(call, decided, world, stages, self.mono_ns());
         }
@@ -264,8 +266,9 @@ impl Gate {
         let same = world.judges_like(&held.world) && is_same(&held.call.facts, &now);
         match answer {
             Some(answer) if same => {
-                if let (Choice::Allow, Some(binding)) = (answer.choice, held.binding) {
-                    self.approvals.grant(binding, &answer);
+                if let Some(binding) = held.binding {
+                    let session = &held.call.origin.session_id;
+                    self.approvals.grant(binding, session, &answer);
                 }
                 held.decided.hitl = Some(Hitl::answered("user_allowed", &answer, waited));
                 self.note_approved(&held.world, &held.call, &held.decided);

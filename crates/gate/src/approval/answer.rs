@@ -9,6 +9,8 @@ use crate::channel::Channel;
 pub enum Choice {
     /// Yes, and the same again without asking for a while, where the call can be remembered.
     Allow,
+    /// Yes, and the same again without asking until the session ends, where the call can be remembered.
+    Session,
     /// Yes, this once.
     Once,
     /// No.
@@ -17,13 +19,14 @@ pub enum Choice {
 
 impl Choice {
     /// All, in the order of the reference.
-    pub const ALL: [Self; 3] = [Self::Allow, Self::Once, Self::Deny];
+    pub const ALL: [Self; 4] = [Self::Allow, Self::Session, Self::Once, Self::Deny];
 
     /// The word used on the control socket.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Allow => "allow",
+            Self::Session => "session",
             Self::Once => "once",
             Self::Deny => "deny",
         }
@@ -74,6 +77,7 @@ impl fmt::Display for Outcome {
             Self::Answered(answer) => {
                 let did = match answer.choice {
                     Choice::Allow => "allowed",
+                    Choice::Session => "allowed for the session",
                     Choice::Once => "allowed once",
                     Choice::Deny => "denied",
                 };

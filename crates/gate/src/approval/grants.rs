@@ -55,6 +55,15 @@ impl Binding {
         put(&arguments.map_or_else(String::new, |digest| digest.to_string()));
         Some(Self(*hasher.finalize().as_bytes()))
     }
+
+    /// The same in one session alone.
+    pub fn in_session(&self, session_id: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"durward grant in session 1");
+        hasher.update(&self.0);
+        hasher.update(session_id.as_bytes());
+        Self(*hasher.finalize().as_bytes())
+    }
 }
 
 /// A yes that still holds.
@@ -168,6 +177,14 @@ mod tests {
                 "{effects:?} {rules:?}"
             );
         }
+    }
+
+    #[test]
+    fn sessions_have_bindings_of_their_own() {
+        let binding = Binding([1; 32]);
+        assert_eq!(binding.in_session("a"), binding.in_session("a"));
+        assert_ne!(binding.in_session("a"), binding.in_session("b"));
+        assert_ne!(binding.in_session(""), binding);
     }
 
     #[test]

@@ -38,6 +38,8 @@ use question::ID_BITS;
 const ENDED_MAX: usize = 1_000;
 /// Fewest letters of a question's name that stand for it.
 pub const ID_LETTERS_MIN: usize = 3;
+/// How long a yes for a session holds at most, in milliseconds.
+const SESSION_MS_MAX: u64 = 12 * 60 * 60 * 1_000;
 /// Most callers that are counted apart.
 const CALLERS_MAX: usize = 10_000;
 /// Most tasks that wait for news of the queue; beyond, all of them look again.
@@ -306,14 +308,18 @@ impl Approvals {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Remembers a yes.
-    pub(crate) fn grant(&self, binding: Binding, answer: &Answer) {
+    /// Remembers a yes that says so: for a while, or in this session.
+    pub(crate) fn grant(&self, binding: Binding, session_id: &str, answer: &Answer) {
         let now_ns = self.clock.mono_ns();
         let mut inner = self.lock();
-        if inner.options.remember_ms == 0 {
-            return;
-        }
-        let held_ns = inner.options.remember_ms.saturating_mul(1_000_000);
+        let remember_ms = inner.options.remember_ms;
+        let (binding, held_ms) = match answer.choice {
+            _ if remember_ms == 0 => return,
+            Choice::Allow => (binding, remember_ms),
+            Choice::Session => (binding.in_session(session_id), SESSION_MS_MAX),
+            Choice::Once | Choice::Deny => return,
+        };
+        let held_ns = held_ms.saturating_mul(1_000_000);
         let grant = Grant {
             expires_ns: now_ns.saturating_add(held_ns),
             channel: answer.channel,
@@ -323,9 +329,13 @@ impl Approvals {
     }
 
     /// A yes that was given before and still holds.
-    pub(crate) fn granted(&self, binding: &Binding) -> Option<Grant> {
+    pub(crate) fn granted(&self, binding: &Binding, session_id: &str) -> Option<Grant> {
         let now_ns = self.clock.mono_ns();
-        self.lock().grants.get(binding, now_ns)
+        let grants = &mut self.lock().grants;
+        let in_session = binding.in_session(session_id);
+        grants
+            .get(binding, now_ns)
+            .or_else(|| grants.get(&in_session, now_ns))
     }
 
     /// A number that grows with every change of the queue.

@@ -168,6 +168,18 @@ impl KeyRing {
         })
     }
 
+    /// Whether keys are in use in `directory`. Unlike [`KeyRing::open`] it makes nothing.
+    ///
+    /// # Errors
+    /// Any [`RingError`] of reading.
+    pub fn in_use(directory: &Path) -> Result<bool, RingError> {
+        if !directory.exists() {
+            return Ok(false);
+        }
+        directory::check_private(directory)?;
+        read(&directory.join(KEY_RING_FILE)).map(|entries| !entries.is_empty())
+    }
+
     /// Whether the file is still the one that was read.
     #[must_use]
     pub fn is_current(&self) -> bool {

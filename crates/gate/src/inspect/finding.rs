@@ -35,6 +35,26 @@ impl Finding {
         }
     }
 
+    /// Adds what was found in another part of the same message.
+    pub fn join(&mut self, other: &Self) {
+        for (name, count) in &other.found {
+            match self.found.iter_mut().find(|(known, _)| known == name) {
+                Some((_, known)) => *known += count,
+                None => self.found.push((Arc::clone(name), *count)),
+            }
+        }
+        for (own, its) in [
+            (&mut self.denied_by, &other.denied_by),
+            (&mut self.asked_by, &other.asked_by),
+        ] {
+            if own.is_none() {
+                own.clone_from(its);
+            }
+        }
+        self.labels = self.labels.with(other.labels);
+        self.masked += other.masked;
+    }
+
     fn deny(&mut self, rule: &Rule) {
         let _ = self.denied_by.get_or_insert_with(|| Arc::clone(&rule.name));
     }

@@ -6,6 +6,7 @@
 
 mod finding;
 mod json;
+mod pieces;
 mod rule;
 pub mod secrets;
 
@@ -13,6 +14,7 @@ use std::borrow::Cow;
 
 pub use finding::Finding;
 pub use json::Inspected;
+pub use pieces::{HELD_BYTES, Pieces};
 pub use rule::{
     Action, Finds, PATTERN_BYTES_MAX, PATTERNS_MAX, RULES_MAX, Rule, RuleFault, Way, pattern,
 };
@@ -54,6 +56,17 @@ impl Inspection {
     #[must_use]
     pub fn looks_at(&self, way: Way, server: &str) -> bool {
         self.rules.iter().any(|rule| rule.looks_at(way, server))
+    }
+
+    /// The rules that look at what goes this way to or from any of these servers, whichever it is.
+    #[must_use]
+    pub fn for_any(&self, way: Way, servers: &[&str]) -> Self {
+        let looks = |rule: &&Rule| servers.iter().any(|server| rule.looks_at(way, server));
+        let ours = self.rules.iter().filter(looks).map(|rule| Rule {
+            servers: Vec::new(),
+            ..rule.clone()
+        });
+        Self::new(ours.collect())
     }
 
     /// Looks at a JSON value. Members of the value itself that are called as one of `apart` are left alone.

@@ -12,6 +12,8 @@ use super::tri::Tri;
 pub const DEFAULT_RULE: &str = "default";
 /// Names the decision where a protected path was touched.
 pub const PROTECTED_RULE: &str = "built_in_protected_path";
+/// Names the decision where the arguments hold more than is looked through for protected paths.
+pub const UNREAD_RULE: &str = "built_in_unread_arguments";
 
 /// Most rules that a record names beside the one that decided: a call that hundreds of rules match is no
 /// better explained by all of their names, and each has to be written before the call goes on.
@@ -22,6 +24,8 @@ pub const NAMED_MAX: usize = 16;
 pub struct Judgement<'p> {
     policy: &'p Policy,
     protected: Tri,
+    /// The arguments hold more than was looked through.
+    unread: bool,
     /// Rules that match, and rules of which nobody can say.
     matched: Vec<u32>,
     unsure: Vec<u32>,
@@ -36,7 +40,7 @@ pub struct Judgement<'p> {
 pub struct Verdict<'p> {
     /// Allow, deny or ask.
     pub effect: Effect,
-    /// The rule that decided, or [`DEFAULT_RULE`] or [`PROTECTED_RULE`].
+    /// The rule that decided, or [`DEFAULT_RULE`], [`PROTECTED_RULE`] or [`UNREAD_RULE`].
     pub final_rule: &'p str,
     /// The decision was taken on the safe side, because a fact could not be known.
     pub unsure: bool,
@@ -63,6 +67,7 @@ impl Policy {
         Judgement {
             policy: self,
             protected: self.touches_protected(&seen),
+            unread: facts.reach.unread,
             matched,
             unsure,
             operation: seen.operation(),
@@ -133,7 +138,10 @@ impl<'p> Judgement<'p> {
             Tri::Unknown => {
                 return Verdict {
                     effect: Effect::Deny,
-                    final_rule: PROTECTED_RULE,
+                    final_rule: match self.unread {
+                        true => UNREAD_RULE,
+                        false => PROTECTED_RULE,
+                    },
                     unsure: true,
                 };
             }

@@ -34,7 +34,8 @@ pub const STARTER_POLICY: &str = r#"{
       "id": "starter-ask-tools",
       "description": "any other tool waits for a person",
       "effect": "hitl",
-      "conditions": { "tool_name": "*", "reads_only": "no" }
+      "conditions": { "tool_name": "*", "reads_only": "no" },
+      "cache_side_effects": ["fs_read", "fs_write"]
     },
     {
       "id": "starter-ask-sampling",

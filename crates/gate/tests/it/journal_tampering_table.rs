@@ -567,7 +567,7 @@ fn put_back(of: &Scene) {
 }
 
 #[test]
-fn every_kind_of_tampering_is_found() {
+fn j15_every_kind_of_tampering_is_found() {
     let whole = Scene::whole();
     fs::write(whole.root.join("fresh"), first_head(&whole)).unwrap();
     for witness in [false, true] {

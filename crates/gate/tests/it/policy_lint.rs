@@ -50,7 +50,7 @@ fn rules_that_can_never_match_are_named() {
 
 /// Denies that look as if they held, with what to write instead.
 #[test]
-fn denies_that_never_hold_are_named_with_what_to_write() {
+fn j20_denies_that_never_hold_are_named_with_what_to_write() {
     let cases = [
         (r#""path_pattern":"*.pem""#, "never matches", "**/*.pem"),
         (

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gate::Outcome;
 use gate::journal::{ResponseSummary, Status};
 use gate::labels::Labels;
+use gate::{Ended, Outcome};
 
 use toolkit::server::Found;
 
@@ -44,6 +44,8 @@ pub(crate) struct Run {
     pub(super) guard: Option<CallGuard>,
     /// What a person let pass while the call went on; made with the server's first question.
     late: Option<Late>,
+    /// What its server has answered is still to be recorded.
+    over: Option<Ended>,
     /// What it is to hear of besides what its server says.
     listens: Option<Listens>,
 }
@@ -79,8 +81,14 @@ impl Run {
             names,
             guard,
             late: None,
+            over: None,
             listens: None,
         }
+    }
+
+    /// What is still to be recorded once the answer has left.
+    pub fn take_over(&mut self) -> Option<Ended> {
+        self.over.take()
     }
 
     /// What there is for the client next. Nothing after [`Said::Done`] or [`Said::Gone`].
@@ -276,7 +284,8 @@ impl Run {
             Some(After::Call(mut flight)) => {
                 flight.reply_arrived();
                 let gate = &self.asker.server.gate;
-                flight.finish(reply::outcome(gate, &reply.frame, false, payload));
+                let outcome = reply::outcome(gate, &reply.frame, false, payload);
+                self.over = Some(flight.ended(outcome));
                 None
             }
             None => None,
@@ -290,7 +299,7 @@ impl Run {
     }
 
     /// The server has answered with an error.
-    fn refused_by_server(&self, reply: Reply, after: Option<After>) -> Said {
+    fn refused_by_server(&mut self, reply: Reply, after: Option<After>) -> Said {
         let payload = reply.payload();
         let code = frames::error_code(payload).unwrap_or_default();
         let asked = match &after {
@@ -301,7 +310,8 @@ impl Run {
         if let Some(After::Call(mut flight)) = after {
             flight.reply_arrived();
             let gate = &self.asker.server.gate;
-            flight.finish(reply::outcome(gate, &reply.frame, true, payload));
+            let outcome = reply::outcome(gate, &reply.frame, true, payload);
+            self.over = Some(flight.ended(outcome));
         }
         if let Some(era) = self.asker.era
             && era::is_mismatch(era, asked, payload)

@@ -20,6 +20,7 @@ use wire::text::unescape;
 
 mod completion;
 mod names;
+mod nested;
 mod outputs;
 mod roles;
 use completion::Completion;
@@ -415,9 +416,24 @@ fn path_of_uri(uri: &str, view: Option<&dyn PathView>) -> PathArgument {
 
 /// Every path-like string of the arguments: by its name, by the schema, or by its looks.
 fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathArgument> {
+    paths_within(tool, leaves, context, nested::DEPTH_MAX)
+}
+
+/// The same; so many strings with JSON within one another are read.
+fn paths_within(
+    tool: &str,
+    leaves: &[Leaf<'_>],
+    context: &Context<'_>,
+    depth: usize,
+) -> Vec<PathArgument> {
     let mut out = Vec::new();
     for leaf in leaves {
         let named = role_of(tool, leaf, context);
+        let is_content = is_content(named, leaf, tool, context);
+        if named.is_none() && !is_content && !leaf.is_name && nested::may_hold_json(leaf.value) {
+            let text = unescape(leaf.value).unwrap_or_default();
+            nested::paths_in(&text, tool, context, depth, &mut out);
+        }
         if named.is_none() && leaf.value.len() > 6 * gate::paths::SHAPE_BYTES_MAX {
             // Even fully escaped it would be longer than a path by its looks may be.
             continue;
@@ -433,7 +449,7 @@ fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathA
         }
         out.push(PathArgument {
             role,
-            content: is_content(named, leaf, tool, context),
+            content: is_content,
             meaning: meanings(&text, context.view),
             text: text.into_owned(),
         });

@@ -19,9 +19,6 @@ pub(super) static NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub(super) static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// When a client may ask again that met a bound on what there may be at once, in seconds.
-const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("5");
-
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
@@ -88,7 +85,9 @@ pub(super) fn body_fault(fault: BodyFault) -> Response {
 /// As many as there may be are there already; it is worth while to ask again.
 pub(super) fn full(frame: Vec<u8>) -> Response {
     let mut response = json(StatusCode::SERVICE_UNAVAILABLE, frame);
-    response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_S);
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, frames::RETRY_AFTER_S.into());
     response
 }
 

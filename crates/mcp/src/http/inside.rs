@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderValue};
-use gate::Caller;
 use serde_json::{Value, json};
+use toolkit::face::Behalf;
 
 use super::post::{Came, Message};
 use super::{Face, answer};
@@ -16,12 +16,12 @@ use crate::message::shapes;
 const REVISION: &str = "2026-07-28";
 
 impl Face {
-    /// Makes a request of the server of this name on a caller's behalf; gives the whole answer, as JSON-RPC has it. `None`
+    /// Makes a request of the server of this name on somebody's behalf, within the run that they name; gives the whole answer, as JSON-RPC has it. `None`
     /// where no such server is served. Dropping the future cancels the request.
     pub async fn ask(
         self: &Arc<Self>,
         server: &str,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         method: &str,
         mut params: Value,
     ) -> Option<Value> {
@@ -35,7 +35,10 @@ impl Face {
             members.insert("_meta".into(), meta());
         }
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let headers = headers(method, name.as_deref())?;
+        let mut headers = headers(method, name.as_deref())?;
+        if let Some(carried) = &behalf.trace.headers {
+            headers.extend(carried.as_ref().clone());
+        }
         let canonical = shapes::of_client(request.to_string().as_bytes()).ok()?;
         let (canonical, finding) = server.inspected(canonical).ok()?;
         let came = Came {
@@ -43,7 +46,7 @@ impl Face {
             finding: finding.as_ref(),
             received_ns,
         };
-        let message = self.read(&server, caller, &headers, &came);
+        let message = self.read(&server, behalf.caller, &headers, &came);
         let Message::Request(asker, asked, _) = message else {
             return None;
         };

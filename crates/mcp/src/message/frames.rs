@@ -254,11 +254,33 @@ pub fn cancel(id: &str, reason: &str) -> Vec<u8> {
     .into_bytes()
 }
 
+/// After how many seconds it is worth while to ask again for a place that was not free.
+pub const RETRY_AFTER_S: u64 = 5;
+
 /// The answer to a call that its server did not answer.
 #[must_use]
 pub fn upstream_fault(id: &str, fault: UpstreamFault) -> Vec<u8> {
-    let data = json!({ "reason": fault.label(), "retryable": fault.is_retryable() });
-    error(id, UPSTREAM_CODE, fault.sentence(), Some(&data))
+    error(
+        id,
+        UPSTREAM_CODE,
+        fault.sentence(),
+        Some(&data_of(fault, None)),
+    )
+}
+
+/// What a program reads of a fault. When to try again stands here too: a batch, or a stream that has begun, has no
+/// status of its own for it.
+fn data_of(fault: UpstreamFault, detail: Option<&str>) -> serde_json::Value {
+    let mut data = serde_json::Map::new();
+    data.insert("reason".into(), fault.label().into());
+    data.insert("retryable".into(), fault.is_retryable().into());
+    if fault == UpstreamFault::NoPlace {
+        data.insert("retry_after_ms".into(), (RETRY_AFTER_S * 1_000).into());
+    }
+    if let Some(detail) = detail {
+        data.insert("detail".into(), detail.into());
+    }
+    data.into()
 }
 
 /// As [`upstream_fault`], with what is known beyond the kind of fault.
@@ -268,8 +290,7 @@ pub fn upstream_failure(id: &str, failure: &Failure) -> Vec<u8> {
     let Some(detail) = &failure.detail else {
         return upstream_fault(id, fault);
     };
-    let data =
-        json!({ "reason": fault.label(), "retryable": fault.is_retryable(), "detail": detail });
+    let data = data_of(fault, Some(detail));
     let message = format!("{}: {detail}", fault.sentence());
     error(id, UPSTREAM_CODE, &message, Some(&data))
 }

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_folding_reader_reads_otherwise_is_refused() {
+    fn j01_j02_j03_j11_what_a_folding_reader_reads_otherwise_is_refused() {
         let client = [
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call","params":{"name":"delete_all"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}"#,

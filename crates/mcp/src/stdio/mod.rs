@@ -382,6 +382,7 @@ impl Call {
             outbox,
         } = self;
         let id = asked.id().to_owned();
+        let mut over = None;
         let answer = match asker.begin(frame, asked, Some(guard)).await {
             Begun::Answered(answer) | Begun::Full(answer) => answer,
             Begun::EraMismatch => frames::upstream_fault(&id, UpstreamFault::EraMismatch),
@@ -389,7 +390,10 @@ impl Call {
             Begun::Running(mut run) => loop {
                 match run.next().await {
                     Said::Emit(frame) => outbox.post(frame),
-                    Said::Done(answer, _) => break answer,
+                    Said::Done(answer, _) => {
+                        over = run.take_over();
+                        break answer;
+                    }
                     Said::Gone => return,
                 }
             },
@@ -397,6 +401,9 @@ impl Call {
         match part {
             None => outbox.post(answer),
             Some(part) => part.answer(answer),
+        }
+        if let Some(over) = over {
+            outbox.end(over);
         }
     }
 }

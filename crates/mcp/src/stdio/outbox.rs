@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gate::Gate;
+use gate::{Ended, Gate};
 
 use crate::call::{Client, Work};
 use crate::notes::{Noted, Notes};
@@ -23,6 +23,7 @@ pub(super) struct Outbox {
 struct Kept {
     frames: Vec<Vec<u8>>,
     work: Vec<Work>,
+    over: Vec<Ended>,
 }
 
 impl Outbox {
@@ -38,6 +39,16 @@ impl Outbox {
     /// What is to be carried on with.
     pub fn work(&self) -> Vec<Work> {
         std::mem::take(&mut self.kept().work)
+    }
+
+    /// A call is over: it is recorded once its answer has left.
+    pub fn end(&self, over: Ended) {
+        self.kept().over.push(over);
+    }
+
+    /// What is to be recorded now that the answers have left.
+    pub fn over(&self) -> Vec<Ended> {
+        std::mem::take(&mut self.kept().over)
     }
 
     /// Whether the client reads so slowly that it can do without some news.

@@ -279,6 +279,8 @@ impl Stdio {
             driver.release();
         }
         self.client_gone |= self.writer.release().is_err();
+        // Nobody waits for these any more.
+        drop(self.outbox().over());
     }
 
     /// Takes what was read from the client. Where the server takes no more meanwhile, the rest waits;

@@ -10,6 +10,9 @@ use super::link::Link;
 use super::slot::Slot;
 use crate::notes::Note;
 
+/// Most times in a row that a server is asked again which loses its session while it is asked.
+const ASKS_MAX: u8 = 3;
+
 /// Something heard from a server.
 #[derive(Debug)]
 pub enum Heard {
@@ -25,8 +28,10 @@ pub struct Hearing {
     link: Arc<Link>,
     /// How often the server had opened its session when that was last looked at; 0 before the first time.
     epoch: u64,
-    /// Asks the server again, while it is under way.
-    asking: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Asks the server again, while it is under way; gives whether it could be asked.
+    asking: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
+    /// How often in a row it has been asked.
+    asks: u8,
 }
 
 impl Hearing {
@@ -38,6 +43,7 @@ impl Hearing {
             link: Arc::clone(link),
             epoch: link.epoch(),
             asking: None,
+            asks: 0,
         }
     }
 
@@ -46,11 +52,12 @@ impl Hearing {
         loop {
             let is_asking = self.asking.is_some();
             tokio::select! {
-                () = settled(&mut self.asking) => {
+                was_asked = settled(&mut self.asking) => {
                     self.asking = None;
-                    // What was lost while it was asked is seen by the next request of a client: a server
-                    // that loses every session is not asked for ever.
-                    self.epoch = self.link.epoch();
+                    if self.is_lost_again(was_asked) {
+                        self.asking = Some(self.again());
+                        return Heard::Reopened;
+                    }
                 }
                 epoch = self.link.reopened(self.epoch), if !is_asking => {
                     let is_first = self.epoch == 0;
@@ -59,6 +66,7 @@ impl Hearing {
                         continue;
                     }
                     self.link.note(Note::ServerSessionReopened.into());
+                    self.asks = 1;
                     self.asking = Some(self.again());
                     return Heard::Reopened;
                 }
@@ -67,20 +75,38 @@ impl Hearing {
         }
     }
 
-    fn again(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    /// Whether the session was lost and opened again while the server was asked, so that it may have forgotten
+    /// what it was asked first. A server that refuses, or loses every session over it, is not asked for ever.
+    fn is_lost_again(&mut self, was_asked: bool) -> bool {
+        let epoch = self.link.epoch();
+        let is_lost = was_asked && epoch != self.epoch;
+        self.epoch = epoch;
+        if is_lost && self.asks >= ASKS_MAX {
+            self.link.note(Note::ServerRefusesAgain.with(format!(
+                "the server lost its session {ASKS_MAX} times in a row while it was asked again for a log level or subscription; it may have forgotten them"
+            )));
+            return false;
+        }
+        self.asks += u8::from(is_lost);
+        is_lost
+    }
+
+    fn again(&self) -> Pin<Box<dyn Future<Output = bool> + Send>> {
         let (slot, link) = (Arc::clone(&self.slot), Arc::clone(&self.link));
         Box::pin(async move {
-            if let Err(failure) = slot.ask_again(&link).await {
+            let asked = slot.ask_again(&link).await;
+            if let Err(failure) = &asked {
                 let fault = failure.fault.sentence();
                 link.note(Note::ServerRefusesAgain.with(format!(
                     "the server that opened its session again could not be asked for a log level or subscription that it had taken before: {fault}"
                 )));
             }
+            asked.is_ok()
         })
     }
 }
 
-async fn settled(asking: &mut Option<Pin<Box<dyn Future<Output = ()> + Send>>>) {
+async fn settled(asking: &mut Option<Pin<Box<dyn Future<Output = bool> + Send>>>) -> bool {
     match asking {
         Some(asking) => asking.await,
         None => std::future::pending().await,

@@ -6,10 +6,12 @@
 //!
 //! The same seed gives the same frames, so that a difference can be looked at again.
 
+mod arguments;
 mod dress;
 mod forms;
 mod random;
 
+pub use arguments::Arguments;
 pub use forms::Call;
 use forms::{FORMS, Form};
 use random::Random;
@@ -25,11 +27,30 @@ pub struct Ambiguous {
     pub bytes: Vec<u8>,
 }
 
+/// What `_meta` must hold in every request of the revision 2026-07-28.
+pub const MODERN_META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"differential","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}"#;
+
+/// The frame as a client of 2026-07-28 sends it: with [`MODERN_META`] in its `params`.
+fn modern(bytes: Vec<u8>) -> Vec<u8> {
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        return bytes;
+    };
+    let meta = "\"_meta\":{";
+    if text.contains(meta) {
+        text.replace(meta, &format!("{meta}{MODERN_META},"))
+    } else {
+        let params = "\"params\":{";
+        text.replace(params, &format!("{params}{meta}{MODERN_META}}},"))
+    }
+    .into_bytes()
+}
+
 /// An endless stream of frames.
 #[derive(Debug)]
 pub struct Frames {
     random: Random,
     number: u64,
+    is_modern: bool,
 }
 
 impl Frames {
@@ -39,6 +60,16 @@ impl Frames {
         Self {
             random: Random::new(seed),
             number: 1000,
+            is_modern: false,
+        }
+    }
+
+    /// The same frames, as a client of 2026-07-28 sends them.
+    #[must_use]
+    pub fn modern(self) -> Self {
+        Self {
+            is_modern: true,
+            ..self
         }
     }
 
@@ -71,6 +102,9 @@ impl Iterator for Frames {
         let (form, make) = self.form(turn)?;
         let call = Call::new(number);
         let mut bytes = make(&call, &mut self.random);
+        if self.is_modern {
+            bytes = modern(bytes);
+        }
         if self.random.below(3) == 0
             && let Ok(text) = std::str::from_utf8(&bytes)
         {
@@ -94,6 +128,29 @@ mod tests {
             |seed| -> Vec<Vec<u8>> { Frames::new(seed).take(300).map(|f| f.bytes).collect() };
         assert_eq!(take(7), take(7));
         assert_ne!(take(7), take(8));
+    }
+
+    #[test]
+    fn frames_of_2026_07_28_carry_what_their_requests_must() {
+        let plain = Frames::new(3).modern().take(400);
+        let plain = plain.filter(|frame| frame.form == "plain");
+        let carries = |frame: Ambiguous| {
+            let text = String::from_utf8(frame.bytes).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            value["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
+        };
+        assert!(plain.map(carries).all(|carries| carries));
+    }
+
+    #[test]
+    fn every_form_of_arguments_comes_before_any_comes_again() {
+        let forms = Arguments::forms();
+        assert!(forms >= 150, "{forms} forms");
+        let seen: std::collections::BTreeSet<_> = Arguments::new(5)
+            .take(forms)
+            .map(|frame| frame.form)
+            .collect();
+        assert_eq!(seen.len(), forms);
     }
 
     #[test]

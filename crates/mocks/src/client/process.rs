@@ -38,6 +38,8 @@ pub struct Options {
     pub cwd: Option<PathBuf>,
     /// Whether standard error is read (and its end kept); else nobody reads it.
     pub drain_stderr: bool,
+    /// Whether standard error is the parent's own instead.
+    pub inherit_stderr: bool,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
             env: Vec::new(),
             cwd: None,
             drain_stderr: true,
+            inherit_stderr: false,
         }
     }
 }
@@ -86,7 +89,10 @@ impl Process {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .stderr(match options.inherit_stderr {
+                true => Stdio::inherit(),
+                false => Stdio::piped(),
+            });
         if let Some(cwd) = &options.cwd {
             command.current_dir(cwd);
         }

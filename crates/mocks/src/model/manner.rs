@@ -11,6 +11,8 @@ pub enum Manner {
     ParallelTools,
     /// Says back the last message.
     Echo,
+    /// Says back the last message, each character in an event of its own.
+    Spell,
     /// Answers 429 and asks for a wait of one second.
     RateLimited,
     /// Answers 500.
@@ -38,6 +40,7 @@ const TABLE: &[(&str, Manner)] = &[
     ("plain", Manner::Plain),
     ("parallel-tools", Manner::ParallelTools),
     ("echo", Manner::Echo),
+    ("spell", Manner::Spell),
     ("fault-429", Manner::RateLimited),
     ("fault-500", Manner::Failing),
     ("fault-401", Manner::Locked),
@@ -118,6 +121,7 @@ impl Manner {
             Self::Plain
             | Self::ParallelTools
             | Self::Echo
+            | Self::Spell
             | Self::Unmetered
             | Self::RateLimited
             | Self::Failing

@@ -69,6 +69,9 @@ pub(super) fn write(api: Api, request: &Value, manner: Manner, number: u64) -> S
         vec!["The tool said: ".to_owned(), result]
     } else if manner == Manner::Echo {
         vec![last_text(request).unwrap_or_default()]
+    } else if manner == Manner::Spell {
+        let text = last_text(request).unwrap_or_default();
+        text.chars().map(String::from).collect()
     } else {
         TOKENS.map(str::to_owned).to_vec()
     };

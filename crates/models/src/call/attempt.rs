@@ -10,8 +10,10 @@ use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
 
 use super::whole::{Whole, read};
-use super::{Relay, Terms, Trail, Unserved, describe};
+use super::{Relay, Terms, Trail, Unserved, describe, usage};
+use crate::budget::settle;
 use crate::catalogue::{Leg, Route};
+use crate::inspect;
 use crate::provider::{Address, Fault, Remedy, Reply, Sent, Trouble};
 use crate::request::ModelRequest;
 
@@ -182,7 +184,8 @@ impl<'t> Tries<'t> {
             Sent::Unserved(spent, fault) => (spent, fault),
             Sent::Reply(mut reply) if reply.spent.request().streams() => {
                 self.trail.left_out = std::mem::take(&mut reply.left_out);
-                match Relay::begin(self.terms, reply, self.until).await {
+                let provider = leg.target.provider().peer().name();
+                match Relay::begin(self.terms, reply, provider, self.until).await {
                     Ok(mut relay) => {
                         leg.load.took(began.elapsed());
                         let peer = leg.target.provider().peer().clone();
@@ -213,9 +216,21 @@ impl<'t> Tries<'t> {
                 match read(self.terms, said, body.as_mut(), self.until).await {
                     Ok((body, tokens)) => {
                         leg.load.took(began.elapsed());
-                        self.noted(leg, Status::Success, None, began);
                         let peer = leg.target.provider().peer();
                         self.terms.tally.used(peer.name(), tokens);
+                        let gate = &self.terms.gate;
+                        let body = inspect::reply(gate, peer.name(), body, &mut self.flight);
+                        let body = match body {
+                            Ok(body) => body,
+                            Err(fault) => {
+                                let cost = self.terms.prices.cost(&leg.target, tokens);
+                                settle(self.reservation.take(), tokens, cost);
+                                self.flight.used(usage(tokens, cost));
+                                self.trail.cost = cost;
+                                return Err(self.failed(leg, spent, (fault, began, pass)));
+                            }
+                        };
+                        self.noted(leg, Status::Success, None, began);
                         pass.settle(Verdict::Success, self.terms.gate.mono_ns());
                         let whole = Whole { body, headers };
                         let cost = self.terms.prices.cost(&leg.target, tokens);
@@ -229,10 +244,19 @@ impl<'t> Tries<'t> {
                 }
             }
         };
+        Err(self.failed(leg, spent, (fault, began, pass)))
+    }
+
+    fn failed(
+        mut self,
+        leg: &Leg,
+        spent: Spent<ModelRequest>,
+        (fault, began, pass): (Fault, Instant, BreakerPass),
+    ) -> Failed<'t> {
         self.note(leg, fault.trouble, began);
         let verdict = fault.trouble.verdict();
         pass.settle(verdict, self.terms.gate.mono_ns());
-        Err(Box::new((self, spent, fault)))
+        Box::new((self, spent, fault))
     }
 
     fn give_up(self, fault: Fault) -> Unserved {

@@ -28,6 +28,9 @@ pub(crate) fn describe(
     let stated =
         state(&mut facts, request).and_then(|()| facts.set(FactId::EstimatedPrice, price.into()));
     debug_assert_eq!(stated, Ok(()));
+    if let Some(finding) = request.finding() {
+        facts.state_finding(finding);
+    }
     facts
 }
 

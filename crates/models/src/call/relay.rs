@@ -26,6 +26,7 @@ use super::reader::Reader;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;
 use crate::catalogue::Answering;
+use crate::inspect::{self, Held};
 use crate::prices::Price;
 use crate::provider::{Reply, ReplyBody, Trouble};
 use crate::request::ModelRequest;
@@ -44,6 +45,8 @@ pub(crate) struct Relay {
     body: Option<Box<dyn ReplyBody>>,
     parser: SseParser,
     watch: Reader,
+    /// What is looked for in it, and held back for that.
+    held: Option<Held>,
     /// What is ready to be passed on.
     ready: Vec<u8>,
     /// How the stream has ended: well, or with some trouble.
@@ -78,6 +81,7 @@ impl Relay {
     pub async fn begin(
         terms: &Terms,
         reply: Reply,
+        provider: &str,
         until: Instant,
     ) -> Result<Box<Self>, (Spent<ModelRequest>, Trouble)> {
         let Reply {
@@ -89,6 +93,8 @@ impl Relay {
         } = reply;
         let request = spent.request();
         let over_at = Instant::now() + Duration::from_millis(terms.stream_ms_max);
+        let (gate, bytes_max) = (&terms.gate, terms.reply_bytes_max);
+        let held = Held::of(gate, provider, request.endpoint(), bytes_max);
         let mut relay = Box::new(Self {
             gate: Arc::clone(&terms.gate),
             tally: Arc::clone(&terms.tally),
@@ -99,6 +105,7 @@ impl Relay {
             body: Some(body),
             parser: SseParser::new(terms.reply_bytes_max),
             watch: Reader::new(terms, request, format),
+            held,
             ready: Vec::new(),
             end: None,
             has_said: false,
@@ -110,7 +117,7 @@ impl Relay {
             open: None,
         });
         relay.wind();
-        let first = timeout_at(until, poll_fn(|cx| relay.poll_ready(cx)));
+        let first = timeout_at(until, poll_fn(|cx| relay.poll_begun(cx)));
         let trouble = match first.await {
             Err(_) => Trouble::TooSlow,
             Ok(()) => match relay.end {
@@ -158,9 +165,21 @@ impl Relay {
         self.late = late;
     }
 
+    /// Ready when the provider has said something, or the stream has ended.
+    fn poll_begun(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll_until(cx, |relay| {
+            let is_waiting = relay.held.as_ref().is_some_and(Held::is_waiting);
+            is_waiting || !relay.ready.is_empty()
+        })
+    }
+
     /// Ready when something can be passed on, or the stream has ended.
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while self.ready.is_empty() && self.end.is_none() {
+        self.poll_until(cx, |relay| !relay.ready.is_empty())
+    }
+
+    fn poll_until(&mut self, cx: &mut Context<'_>, is_done: impl Fn(&Self) -> bool) -> Poll<()> {
+        while !is_done(self) && self.end.is_none() {
             let Some(body) = &mut self.body else {
                 self.end = Some(Err(Trouble::Cut));
                 break;
@@ -188,11 +207,34 @@ impl Relay {
     /// The body has ended without its mark. Where the model has said why it stopped, only that is missing.
     fn ended_early(&mut self) {
         self.end = Some(if self.watch.has_finished() {
-            self.watch.end(&mut self.ready);
-            Ok(())
+            let mut mark = Vec::new();
+            self.watch.end(&mut mark);
+            self.pass(&mark)
         } else {
             Err(Trouble::Cut)
         });
+    }
+
+    /// Makes ready what goes to the caller of these events.
+    fn pass(&mut self, events: &[u8]) -> Result<(), Trouble> {
+        match &mut self.held {
+            Some(held) => held.pass(events, &mut self.ready),
+            None => {
+                self.ready.extend_from_slice(events);
+                Ok(())
+            }
+        }
+    }
+
+    /// The stream ends: what is held back goes before its end, whichever that is.
+    fn let_go(&mut self) {
+        if let Some(held) = &mut self.held
+            && self.end != Some(Err(Trouble::Withheld))
+            && let Err(trouble) = held.end(&mut self.ready)
+        {
+            self.end = Some(Err(trouble));
+            self.has_said = false;
+        }
     }
 
     /// Takes bytes of the provider's, and makes ready what is passed on.
@@ -207,7 +249,19 @@ impl Relay {
                     return;
                 }
             };
-            let said = self.watch.see(&event, self.wants_usage, &mut self.ready);
+            let wants_usage = self.wants_usage;
+            let (said, passed) = match &mut self.held {
+                None => (self.watch.see(&event, wants_usage, &mut self.ready), Ok(())),
+                Some(held) => {
+                    let mut events = Vec::new();
+                    let said = self.watch.see(&event, wants_usage, &mut events);
+                    (said, held.pass(&events, &mut self.ready))
+                }
+            };
+            if let Err(trouble) = passed {
+                self.end = Some(Err(trouble));
+                return;
+            }
             match said {
                 Said::Malformed => self.end = Some(Err(Trouble::Malformed)),
                 Said::Failed => self.end = Some(Err(Trouble::Failed)),
@@ -247,6 +301,9 @@ impl Relay {
             return;
         };
         flight.reply_arrived();
+        if let Some(finding) = self.held.as_ref().and_then(Held::finding) {
+            inspect::note(&mut flight, finding);
+        }
         let tokens = self.watch.used();
         let cost = price.map(|price| price.of(tokens));
         settle(reservation, tokens, cost);
@@ -290,6 +347,9 @@ impl Parts for Relay {
             self.end = Some(Err(Trouble::Expelled));
         }
         std::task::ready!(self.poll_ready(cx));
+        if self.end.is_some() {
+            self.let_go();
+        }
         if let (Some(Err(trouble)), false) = (self.end, self.has_said) {
             self.say_trouble(trouble);
         }

@@ -4,13 +4,14 @@ mod answer;
 mod list;
 mod paths;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gate::facts::Facts;
 use gate::identity::IdentityFault;
 use gate::{Caller, Gate, Origin, Reason, Refusal};
-use http::{Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use net::http::server::{Request, Response};
 use state::Reservation;
 use state::counter::Stop;
@@ -21,8 +22,9 @@ use wire::model::{Dialect, Endpoint};
 use crate::budget::Budgets;
 use crate::call::{self, Admitted, Served, Terms};
 use crate::catalogue::{Catalogue, Route, Target};
+use crate::inspect;
 use crate::prices::Prices;
-use crate::request::ModelRequest;
+use crate::request::{ModelRequest, Unreadable};
 use crate::tally::{Counted, Tally};
 use answer::{Answer, Told};
 use paths::Place;
@@ -187,6 +189,19 @@ impl Face {
                 Err(refusal) => answer.refused(&refusal),
             };
         };
+        let asked = match self.inspected(asked, &route, headers) {
+            Ok(asked) => asked,
+            Err(fault) => {
+                let message = fault.to_string();
+                return answer.error(
+                    StatusCode::BAD_REQUEST,
+                    Told::new("request_unreadable", &message),
+                );
+            }
+        };
+        if asked.finding().is_some() {
+            origin.arguments_digest = Some(gate.digest(asked.body().as_str().as_bytes()));
+        }
         let reserved = self.reserve(&caller, &route, &asked, &origin);
         let reservation = match reserved {
             Ok(reservation) => reservation,
@@ -210,6 +225,35 @@ impl Face {
 }
 
 impl Face {
+    /// A request as the rules of `inspect:` leave it.
+    fn inspected(
+        &self,
+        asked: ModelRequest,
+        route: &Route,
+        headers: &HeaderMap,
+    ) -> Result<ModelRequest, Unreadable> {
+        let Some(inspection) = self.terms.gate.inspection() else {
+            return Ok(asked);
+        };
+        let mut providers: Vec<&str> = route
+            .targets()
+            .map(|target| target.provider().peer().name())
+            .collect();
+        providers.sort_unstable();
+        providers.dedup();
+        let text = asked.body().as_str();
+        let (text, finding) = inspect::request(&inspection, &providers, text);
+        let Some(finding) = finding else {
+            return Ok(asked);
+        };
+        let mut left = match text {
+            Cow::Borrowed(_) => asked,
+            Cow::Owned(text) => asked.with_body(text.as_bytes(), headers)?,
+        };
+        left.set_finding(finding);
+        Ok(left)
+    }
+
     /// Reserves what the call may use, where that is bounded.
     fn reserve(
         &self,

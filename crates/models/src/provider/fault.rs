@@ -42,6 +42,8 @@ pub enum Trouble {
     Spared,
     /// The rules do not let the call go to this target.
     Denied,
+    /// A rule of `inspect:` does not let the reply pass, or what it holds back of a stream is too long.
+    Withheld,
     /// The target does not speak this endpoint.
     NotSpoken,
     /// The target speaks another dialect, in which the request cannot be said.
@@ -54,7 +56,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Unreachable,
         Self::Busy,
         Self::TooSlow,
@@ -71,6 +73,7 @@ impl Trouble {
         Self::Refused,
         Self::Spared,
         Self::Denied,
+        Self::Withheld,
         Self::NotSpoken,
         Self::Inexpressible,
         Self::ClientGone,
@@ -97,6 +100,7 @@ impl Trouble {
             Self::Refused => "provider_refused",
             Self::Spared => "circuit_open",
             Self::Denied => "target_denied",
+            Self::Withheld => "reply_withheld",
             Self::NotSpoken => "endpoint_not_spoken",
             Self::Inexpressible => "not_expressible",
             Self::ClientGone => "client_gone",
@@ -126,6 +130,7 @@ impl Trouble {
             Self::Refused => "the model provider says that the request is wrong",
             Self::Spared => "the model provider failed too often and is spared for a while",
             Self::Denied => "the policy lets this call go to no further target",
+            Self::Withheld => "a rule of inspect: does not let the model provider's answer pass",
             Self::NotSpoken => "the model provider does not serve this endpoint",
             Self::Inexpressible => {
                 "the request cannot be expressed in the dialect of this model's provider"
@@ -144,7 +149,7 @@ impl Trouble {
             Self::Busy | Self::Spared => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoModel | Self::NotSpoken => StatusCode::NOT_FOUND,
             Self::Refused | Self::Inexpressible | Self::ClientGone => StatusCode::BAD_REQUEST,
-            Self::Denied => StatusCode::FORBIDDEN,
+            Self::Denied | Self::Withheld => StatusCode::FORBIDDEN,
             Self::Expelled => StatusCode::UNAUTHORIZED,
             Self::Unreachable
             | Self::Cut
@@ -176,9 +181,12 @@ impl Trouble {
             | Self::Denied
             | Self::NotSpoken
             | Self::Inexpressible => Verdict::ClientFault,
-            Self::RateLimited | Self::Busy | Self::Spared | Self::ClientGone | Self::Expelled => {
-                Verdict::Cancelled
-            }
+            Self::RateLimited
+            | Self::Busy
+            | Self::Spared
+            | Self::Withheld
+            | Self::ClientGone
+            | Self::Expelled => Verdict::Cancelled,
         }
     }
 }

@@ -102,7 +102,7 @@ impl Keeper {
             },
             ..OutputBounds::default()
         };
-        let index = Index::open(&store.1)?;
+        let index = Index::open(&store.1, settings.kept_ms)?;
         Ok(Self {
             jobs: Jobs::open(Arc::clone(&store.0), bounds, now_ms)?.0,
             outputs: Outputs::open(&store.0, outputs)?,

@@ -5,6 +5,7 @@ use net::http::server::Request;
 use serde_json::{Map, Value};
 
 use crate::fault::{Fault, Kind};
+use crate::percent::decoded;
 
 /// The words by which a header confirms.
 const YES: [&str; 5] = ["true", "1", "yes", "y", "confirmed"];
@@ -47,31 +48,6 @@ pub(super) fn query(head: &Parts) -> Value {
 /// One value of the query.
 pub(super) fn asked(head: &Parts, name: &str) -> Option<String> {
     query(head).get(name)?.as_str().map(str::to_owned)
-}
-
-/// `%20` and `+` as blanks. What is not spelled right stays as it is.
-pub(super) fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        let byte = hex.and_then(|two| u8::from_str_radix(two, 16).ok());
-        rest = match (first, byte) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                after.get(2..).unwrap_or_default()
-            }
-            (b'+', _) => {
-                bytes.push(b' ');
-                after
-            }
-            (other, _) => {
-                bytes.push(*other);
-                after
-            }
-        };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 /// A header that is text.

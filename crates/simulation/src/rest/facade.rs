@@ -3,9 +3,9 @@
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use gate::Caller;
 use net::http::server::{Request, Response};
 use serde_json::{Value, json};
+use toolkit::face::Behalf;
 
 use super::answer::Answering;
 use super::{Rest, body, result};
@@ -16,6 +16,8 @@ pub(super) const CAPABILITIES: &str = "/mcp/capabilities";
 pub(super) const LIST_TOOLS: &str = "/mcp/list_tools";
 pub(super) const CALL_TOOL: &str = "/mcp/call_tool";
 
+/// Longest idempotency key, in characters, as the tools that start jobs take it.
+pub(super) const KEY_CHARS_MAX: usize = 256;
 /// Longest body of a request, in kilobytes.
 const PAYLOAD_KB_MAX: usize = 4 * 1024;
 
@@ -70,12 +72,12 @@ impl Rest {
 
     pub(super) async fn list_tools(
         &self,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         answering: &Answering,
     ) -> Result<Response, Fault> {
         let answer = self
             .calls
-            .ask(&self.server, caller, "tools/list", json!({}))
+            .ask(&self.server, behalf, "tools/list", json!({}))
             .await;
         let gone = || Fault::new(Kind::InteropError, "the server is not there");
         let listed = answer.ok_or_else(gone)?;
@@ -104,7 +106,7 @@ impl Rest {
 
     pub(super) async fn call_tool(
         &self,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         request: &mut Request,
         answering: &Answering,
     ) -> Result<Response, Fault> {
@@ -132,9 +134,13 @@ impl Rest {
         };
         let key = match asked.get("idempotencyKey") {
             None | Some(Value::Null) => None,
-            Some(Value::String(key)) => Some(key.as_str()),
+            // Checked here: a tool that starts no job passes the key over.
+            Some(Value::String(key)) if (1..=KEY_CHARS_MAX).contains(&key.chars().count()) => {
+                Some(key.as_str())
+            }
             Some(_) => {
-                let wrong = "idempotencyKey has to be a text";
+                let wrong =
+                    format!("idempotencyKey has to be a text of 1 to {KEY_CHARS_MAX} characters");
                 return Err(Fault::input("idempotencyKey", wrong).code("value_error"));
             }
         };
@@ -142,7 +148,7 @@ impl Rest {
             members.insert("idempotencyKey".into(), key.into());
         }
         let confirmed = body::confirmed(&asked, "critical", &request.head);
-        let structured = self.call(tool, caller, arguments, confirmed).await?;
+        let structured = self.call(tool, behalf, arguments, confirmed).await?;
         let mut annotations = annotations(tool);
         if let (Some(members), Some(key)) = (annotations.as_object_mut(), key) {
             members.insert("idempotencyKey".into(), key.into());
@@ -164,13 +170,13 @@ impl Rest {
     pub(super) async fn judged(
         &self,
         name: &'static str,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         arguments: Value,
     ) -> Result<Value, Fault> {
         let params = json!({"name": name, "arguments": arguments});
         result(
             self.calls
-                .ask(&self.server, caller, "tools/call", params)
+                .ask(&self.server, behalf, "tools/call", params)
                 .await,
         )
     }

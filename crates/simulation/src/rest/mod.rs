@@ -15,7 +15,8 @@ use gate::identity::IdentityFault;
 use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
 use serde_json::{Value, json};
-use toolkit::face::{Face, Route, Scope};
+use toolkit::Trace;
+use toolkit::face::{Behalf, Face, Route, Scope};
 use toolkit::mcp::{META_FAILURE, META_REFUSAL};
 use toolkit::server::BoxFuture;
 
@@ -26,12 +27,12 @@ use paths::Path;
 
 /// How this face reaches the tools.
 pub trait Calls: Send + Sync {
-    /// Makes a request of a server on a caller's behalf, through the gate; the whole answer as JSON-RPC has it. `None` where
+    /// Makes a request of a server on somebody's behalf, through the gate; the whole answer as JSON-RPC has it. `None` where
     /// the server is not there.
     fn ask<'a>(
         &'a self,
         server: &'a str,
-        caller: &'a Caller,
+        behalf: Behalf<'a>,
         method: &'a str,
         params: Value,
     ) -> BoxFuture<'a, Option<Value>>;
@@ -96,23 +97,25 @@ impl Rest {
             Ok(caller) => caller,
             Err(fault) => return answering.unknown(fault),
         };
+        let trace = Trace::of(&request.head.headers);
+        let behalf = Behalf {
+            caller: &caller,
+            trace: &trace,
+        };
         let done = match path.as_str() {
-            facade::LIST_TOOLS if method == Method::GET => {
-                self.list_tools(&caller, answering).await
-            }
+            facade::LIST_TOOLS if method == Method::GET => self.list_tools(behalf, answering).await,
             facade::CALL_TOOL if method == Method::POST => {
-                self.call_tool(&caller, &mut request, answering).await
+                self.call_tool(behalf, &mut request, answering).await
             }
             facade::LIST_TOOLS => return answering.not_allowed("GET"),
             facade::CALL_TOOL => return answering.not_allowed("POST"),
             other => match paths::ALL.iter().find(|known| known.path == other) {
                 Some(known) if known.method == method => {
-                    self.tool_path(known, &caller, &mut request, answering)
-                        .await
+                    self.tool_path(known, behalf, &mut request, answering).await
                 }
                 Some(known) => return answering.not_allowed(known.method.as_str()),
                 None if method == Method::GET => {
-                    self.stream(other, &caller, &request, answering).await
+                    self.stream(other, behalf, &request, answering).await
                 }
                 None => return answering.not_allowed("GET"),
             },
@@ -124,7 +127,7 @@ impl Rest {
     async fn tool_path(
         &self,
         path: &Path,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         request: &mut Request,
         answering: &Answering,
     ) -> Result<Response, Fault> {
@@ -150,7 +153,7 @@ impl Rest {
         ) {
             members.insert("idempotencyKey".into(), key.into());
         }
-        let told = self.call(tool, caller, arguments, confirmed).await;
+        let told = self.call(tool, behalf, arguments, confirmed).await;
         match (told, unread) {
             (Err(fault), Some(unread))
                 if matches!(fault.kind, Kind::InvalidInput | Kind::ConfirmationRequired) =>
@@ -167,12 +170,14 @@ impl Rest {
     async fn call(
         &self,
         tool: &Tool,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         mut arguments: Value,
         confirmed: bool,
     ) -> Result<Value, Fault> {
         if let Some(members) = arguments.as_object_mut() {
-            members.remove("confirm");
+            // What the tool does not know is passed over, as the bridge does. A name that can be read as one that it knows
+            // stays, and is refused by the gate.
+            members.retain(|name, _| name != "confirm" && tool.may_mean(name));
             if tool.critical && confirmed {
                 members.insert("confirm".into(), true.into());
             }
@@ -180,7 +185,7 @@ impl Rest {
         let params = json!({"name": tool.name, "arguments": arguments});
         let answer = self
             .calls
-            .ask(&self.server, caller, "tools/call", params)
+            .ask(&self.server, behalf, "tools/call", params)
             .await;
         match result(answer) {
             Err(fault) if fault.kind == Kind::InvalidInput && tool.critical && !confirmed => {

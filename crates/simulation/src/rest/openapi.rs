@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::paths::{ALL, Path};
+use super::streams::{ID_CHARS_MAX, JOB_CHARS_MAX};
 use super::{facade, streams};
 use crate::fault::Kind;
 use crate::population::CONTENT_TYPE as COLUMNS;
@@ -229,8 +230,9 @@ fn query(input: &Value) -> Value {
     properties.into_iter().flatten().map(one).collect()
 }
 
-fn in_path(name: &str) -> Value {
-    let id = json!({"type": "string", "minLength": 1, "maxLength": streams::ID_CHARS_MAX, "pattern": NO_CONTROLS});
+fn in_path(name: &str, chars_max: usize) -> Value {
+    let id =
+        json!({"type": "string", "minLength": 1, "maxLength": chars_max, "pattern": NO_CONTROLS});
     json!({"name": name, "in": "path", "required": true, "schema": id})
 }
 
@@ -272,7 +274,7 @@ fn call_tool() -> Value {
         let mut asked = json!({"type": "object", "required": ["tool"], "properties": {
             "tool": {"const": tool.name},
             "arguments": input,
-            "idempotencyKey": {"type": ["string", "null"], "minLength": 1, "maxLength": 256},
+            "idempotencyKey": {"type": ["string", "null"], "minLength": 1, "maxLength": facade::KEY_CHARS_MAX},
         }});
         if has_required
             && let Some(required) = asked.get_mut("required").and_then(Value::as_array_mut)
@@ -299,7 +301,7 @@ fn events() -> Value {
     json!({"get": {
         "operationId": "job_events",
         "summary": "One event for each change of a job's state, and events named progress between them, until it has ended",
-        "parameters": [in_path("jobId")], "responses": answers(200, "The events", stream),
+        "parameters": [in_path("jobId", JOB_CHARS_MAX)], "responses": answers(200, "The events", stream),
     }})
 }
 
@@ -324,7 +326,7 @@ fn chunk() -> Result<Value, ToolFault> {
     let format = json!({"name": "format", "in": "query", "schema": {"type": "string", "enum": ["json", "csv", "columns"]}});
     Ok(json!({"get": {
         "operationId": "chunk", "summary": found.title,
-        "parameters": [in_path("resultsId"), in_path("chunkId"), format], "responses": answers,
+        "parameters": [in_path("resultsId", ID_CHARS_MAX), in_path("chunkId", ID_CHARS_MAX), format], "responses": answers,
     }}))
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gate::Caller;
 use http::header::{
     ACCEPT, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE,
     CONTENT_TYPE, RANGE,
@@ -13,6 +12,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use net::http::server::{Request, Response, ResponseBody, stream};
 use serde_json::{Value, json};
+use toolkit::face::Behalf;
 use toolkit::jobs::{Job, JobId};
 use toolkit::outputs::OutputReader;
 use toolkit::results::{ByteRange, Ranges};
@@ -21,6 +21,7 @@ use super::answer::Answering;
 use super::{Rest, body};
 use crate::fault::{Fault, Kind};
 use crate::jobs::Keeper;
+use crate::percent::decoded;
 use crate::population::{CONTENT_TYPE as COLUMNS, Chunk};
 use crate::results::Columns;
 use crate::tools::{chunk_series, find_chunk, progress};
@@ -42,6 +43,8 @@ const ALIVE: Duration = Duration::from_secs(15);
 const PROGRESS: Duration = Duration::from_millis(250);
 /// Longest id of a result or chunk, in characters.
 pub(super) const ID_CHARS_MAX: usize = 192;
+/// Longest id of a job, in characters, as `get_job_status` takes it.
+pub(super) const JOB_CHARS_MAX: usize = 64;
 
 static DIGEST: HeaderName = HeaderName::from_static("x-content-sha256");
 
@@ -58,16 +61,16 @@ impl Rest {
     pub(super) async fn stream(
         &self,
         path: &str,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         request: &Request,
         answering: &Answering,
     ) -> Result<Response, Fault> {
-        let parts: Vec<String> = path.split('/').skip(1).map(body::decoded).collect();
+        let parts: Vec<String> = path.split('/').skip(1).map(decoded).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         match parts.as_slice() {
-            ["jobs", job, "events"] => self.events(job, caller, answering).await,
+            ["jobs", job, "events"] => self.events(job, behalf, answering).await,
             ["population_results", results, "chunks", chunk] => {
-                self.chunk((results, chunk), caller, &request.head, answering)
+                self.chunk((results, chunk), behalf, &request.head, answering)
                     .await
             }
             _ => Err(Fault::new(Kind::NotFound, "nothing is here")),
@@ -85,13 +88,13 @@ impl Rest {
     async fn events(
         &self,
         job: &str,
-        caller: &Caller,
+        behalf: Behalf<'_>,
         answering: &Answering,
     ) -> Result<Response, Fault> {
-        self.judged("get_job_status", caller, json!({"jobId": job}))
+        self.judged("get_job_status", behalf, json!({"jobId": job}))
             .await?;
         let keeper = self.keeper()?;
-        let (id, caller) = (JobId::of(job), Arc::clone(&caller.subject));
+        let (id, caller) = (JobId::of(job), Arc::clone(&behalf.caller.subject));
         let mut watch = keeper.jobs.watch(&caller, &id)?;
         let (sender, answer) = stream(EVENTS_MAX);
         tokio::spawn(async move {
@@ -142,7 +145,7 @@ impl Rest {
     async fn chunk(
         &self,
         (results, chunk): (&str, &str),
-        caller: &Caller,
+        behalf: Behalf<'_>,
         head: &Parts,
         answering: &Answering,
     ) -> Result<Response, Fault> {
@@ -157,8 +160,8 @@ impl Rest {
         let form = form(head)?;
         let asked = json!({"resultsId": results, "chunkId": chunk, "subjects": []});
         // Judged and recorded, and told whether there is such a chunk; its numbers are sent from here.
-        self.judged("get_population_chunk", caller, asked).await?;
-        let (keeper, subject) = (self.keeper()?, Arc::clone(&caller.subject));
+        self.judged("get_population_chunk", behalf, asked).await?;
+        let (keeper, subject) = (self.keeper()?, Arc::clone(&behalf.caller.subject));
         let (results, chunk) = (results.to_owned(), chunk.to_owned());
         let opened =
             tokio::task::spawn_blocking(move || open(&keeper, &subject, &results, &chunk, form))

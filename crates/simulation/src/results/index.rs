@@ -5,14 +5,20 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use state::kv::{Durability, Kv, KvError, Table, View as _};
+use state::kv::{Durability, Entry, Kv, KvError, Table, View as _};
+
+use crate::models::hex;
 
 /// By caller and results id: [`Kept`].
 const RESULTS: Table = Table("results");
+/// By caller, time and results id, the newest first: the results id.
+const RECENT: Table = Table("recent");
 /// By caller, simulation and snapshot id: [`Snapshot`].
 const SNAPSHOTS: Table = Table("snapshots");
 /// Most results or snapshots of one caller; the oldest of the same simulation makes room for a snapshot.
 const ENTRIES_MAX: usize = 1_000;
+/// Most names that are forgotten, because their time is over, when one is kept.
+const FORGOTTEN_MAX: usize = 16;
 
 /// A result, and where its numbers are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,10 +55,66 @@ pub struct Snapshot {
     pub state: Value,
 }
 
+/// Results of a caller, the newest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recent {
+    /// Some of them.
+    pub results: Vec<Kept>,
+    /// Where the next ones begin, where there are more.
+    pub next: Option<Place>,
+}
+
+/// A place in the list of a caller's results. Under another caller it leads to nothing of the first one's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    made_ms: i64,
+    name: [u8; 32],
+}
+
 /// The database of names.
 #[derive(Debug)]
 pub struct Index {
     kv: Kv,
+    kept_ms: i64,
+}
+
+impl Place {
+    fn of(made_ms: i64, results_id: &str) -> Self {
+        Self {
+            made_ms,
+            name: *blake3::hash(results_id.as_bytes()).as_bytes(),
+        }
+    }
+
+    /// As a text for clients.
+    #[must_use]
+    pub fn written(&self) -> String {
+        format!("{:x}-{}", self.made_ms, hex(&self.name))
+    }
+
+    /// From such a text.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let (made, name) = text.split_once('-')?;
+        let name = blake3::Hash::from_hex(name).ok()?;
+        Some(Self {
+            made_ms: i64::from_str_radix(made, 16).ok().filter(|ms| *ms >= 0)?,
+            name: *name.as_bytes(),
+        })
+    }
+
+    /// Its key among those of a caller: what is newer comes first.
+    fn key(&self, caller: &str) -> Vec<u8> {
+        let mut at = key(caller, &[]);
+        at.extend_from_slice(&newest_first(self.made_ms));
+        at.extend_from_slice(&self.name);
+        at
+    }
+}
+
+/// A time so that later ones come first in order of bytes.
+fn newest_first(ms: i64) -> [u8; 8] {
+    (u64::MAX - u64::try_from(ms).unwrap_or_default()).to_be_bytes()
 }
 
 fn key(caller: &str, parts: &[&str]) -> Vec<u8> {
@@ -64,21 +126,88 @@ fn key(caller: &str, parts: &[&str]) -> Vec<u8> {
 }
 
 impl Index {
-    /// Opens the names of this directory.
+    /// Opens the names of this directory, which are kept for so long.
     ///
     /// # Errors
     /// [`KvError`].
-    pub fn open(directory: &Path) -> Result<Self, KvError> {
+    pub fn open(directory: &Path, kept_ms: u64) -> Result<Self, KvError> {
         let kv = Kv::open(&directory.join("index.redb"))?;
-        Ok(Self { kv })
+        let kept_ms = i64::try_from(kept_ms).unwrap_or(i64::MAX);
+        Ok(Self { kv, kept_ms })
     }
 
-    /// Keeps a result under its name, in place of an earlier one.
+    /// Keeps a result under its name, in place of an earlier one, and forgets some whose time is over.
     ///
     /// # Errors
     /// [`KvError`].
     pub fn put(&self, caller: &str, kept: &Kept) -> Result<(), KvError> {
-        self.store(RESULTS, &key(caller, &[&kept.results_id]), kept)
+        let at = key(caller, &[&kept.results_id]);
+        let before = self.result(caller, &kept.results_id)?;
+        let place = Place::of(kept.generated_ms, &kept.results_id);
+        let over = self.over(caller, kept.generated_ms)?;
+        let bytes = serde_json::to_vec(kept).unwrap_or_default();
+        self.kv.write(Durability::Synced, |t| {
+            for (recent, name) in &over {
+                t.remove(RECENT, recent)?;
+                t.remove(RESULTS, &key(caller, &[&String::from_utf8_lossy(name)]))?;
+            }
+            if let Some(before) = before {
+                let earlier = Place::of(before.generated_ms, &before.results_id);
+                t.remove(RECENT, &earlier.key(caller))?;
+            }
+            t.put(RECENT, &place.key(caller), kept.results_id.as_bytes())?;
+            t.put(RESULTS, &at, &bytes)
+        })
+    }
+
+    /// The key behind which the results of a caller are too old, and the one behind the last.
+    fn ends(&self, caller: &str, now_ms: i64) -> (Vec<u8>, Vec<u8>) {
+        let oldest = now_ms.saturating_sub(self.kept_ms).max(0);
+        let mut over = key(caller, &[]);
+        over.extend_from_slice(&newest_first(oldest));
+        let mut end = key(caller, &[]);
+        end.extend_from_slice(&[u8::MAX; 41]);
+        (over, end)
+    }
+
+    /// Some entries of a caller whose time is over.
+    fn over(&self, caller: &str, now_ms: i64) -> Result<Vec<Entry>, KvError> {
+        let (over, end) = self.ends(caller, now_ms);
+        // The oldest moment itself is not over.
+        let over = [over, vec![u8::MAX; 33]].concat();
+        self.kv
+            .read(|view| view.scan(RECENT, &over, Some(&end), FORGOTTEN_MAX))
+    }
+
+    /// At most so many of a caller's results, the newest first, behind this place.
+    ///
+    /// # Errors
+    /// [`KvError`].
+    pub fn recent(
+        &self,
+        caller: &str,
+        after: Option<Place>,
+        now_ms: i64,
+        most: usize,
+    ) -> Result<Recent, KvError> {
+        let from = match after {
+            // Behind the place itself.
+            Some(place) => [place.key(caller), vec![0]].concat(),
+            None => key(caller, &[]),
+        };
+        let (over, _) = self.ends(caller, now_ms);
+        let end = [over, vec![u8::MAX; 33]].concat();
+        let found = self
+            .kv
+            .read(|view| view.scan(RECENT, &from, Some(&end), most + 1))?;
+        let mut results = Vec::new();
+        for (_, name) in found.iter().take(most) {
+            let name = String::from_utf8_lossy(name);
+            results.extend(self.result(caller, &name)?);
+        }
+        let last = results.last().filter(|_| found.len() > most);
+        let next = last.map(|kept: &Kept| Place::of(kept.generated_ms, &kept.results_id));
+        Ok(Recent { results, next })
     }
 
     /// A caller's result.
@@ -126,14 +255,107 @@ impl Index {
             .filter_map(|(_, bytes)| read(bytes))
             .collect())
     }
-
-    fn store(&self, table: Table, key: &[u8], value: &impl Serialize) -> Result<(), KvError> {
-        let bytes = serde_json::to_vec(value).unwrap_or_default();
-        self.kv
-            .write(Durability::Synced, |t| t.put(table, key, &bytes))
-    }
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    struct Folder(PathBuf);
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            drop(std::fs::remove_dir_all(&self.0));
+        }
+    }
+
+    fn index(name: &str) -> (Folder, Index) {
+        let folder = std::env::temp_dir().join(format!("index-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let index = Index::open(&folder, 1_000).unwrap();
+        (Folder(folder), index)
+    }
+
+    fn kept(results_id: &str, generated_ms: i64) -> Kept {
+        Kept {
+            results_id: results_id.to_owned(),
+            handles: Vec::new(),
+            job_id: "job".to_owned(),
+            simulation_id: "sim".to_owned(),
+            generated_ms,
+            metadata: Value::Null,
+            population: Value::Null,
+        }
+    }
+
+    fn names(recent: &Recent) -> Vec<&str> {
+        recent
+            .results
+            .iter()
+            .map(|kept| kept.results_id.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn results_are_listed_newest_first_and_page_by_page() {
+        let (_folder, index) = index("pages");
+        for (name, at) in [("a", 10), ("b", 30), ("c", 20), ("d", 20), ("a", 40)] {
+            index.put("ada", &kept(name, at)).unwrap();
+        }
+        index.put("bob", &kept("other", 35)).unwrap();
+        let mut seen = Vec::new();
+        let mut after = None;
+        loop {
+            let page = index.recent("ada", after, 50, 1).unwrap();
+            seen.extend(names(&page).iter().map(|name| (*name).to_owned()));
+            let Some(next) = page.next else { break };
+            after = Some(Place::read(&next.written()).unwrap());
+        }
+        // Two of one moment stand in some order, each once; the second run named a replaced the first.
+        seen[2..].sort();
+        assert_eq!(seen, ["a", "b", "c", "d"]);
+        assert_eq!(names(&index.recent("bob", None, 50, 9).unwrap()), ["other"]);
+        let from_ada = Some(Place::of(40, "a"));
+        assert_eq!(
+            names(&index.recent("bob", from_ada, 50, 9).unwrap()),
+            ["other"]
+        );
+        assert_eq!(names(&index.recent("eve", None, 50, 9).unwrap()), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_too_old_is_not_listed_and_then_forgotten() {
+        let (_folder, index) = index("old");
+        index.put("ada", &kept("old", 100)).unwrap();
+        index.put("ada", &kept("young", 900)).unwrap();
+        let at = |now| index.recent("ada", None, now, 9).unwrap();
+        assert_eq!(names(&at(1_100)), ["young", "old"], "its last moment");
+        assert_eq!(names(&at(1_101)), ["young"]);
+        assert!(index.result("ada", "old").unwrap().is_some());
+        index.put("ada", &kept("new", 1_500)).unwrap();
+        assert_eq!(index.result("ada", "old").unwrap(), None);
+        assert!(index.result("ada", "young").unwrap().is_some());
+    }
+
+    #[test]
+    fn a_place_is_read_only_as_it_was_written() {
+        let place = Place::of(1_234, "x");
+        assert_eq!(Place::read(&place.written()), Some(place));
+        for text in [
+            "",
+            "1",
+            "1-",
+            "x-00",
+            "-1-00",
+            "1-zz",
+            &format!("-{}", place.written()),
+        ] {
+            assert_eq!(Place::read(text), None, "{text}");
+        }
+    }
 }

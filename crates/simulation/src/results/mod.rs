@@ -5,5 +5,5 @@ mod index;
 mod told;
 
 pub use columns::{Column, Columns};
-pub use index::{Index, Kept, Snapshot};
+pub use index::{Index, Kept, Place, Snapshot};
 pub use told::{metrics, series};

@@ -19,6 +19,7 @@ mod snapshots;
 mod table;
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use gate::facts::Operation;
 use serde_json::Value;
@@ -146,6 +147,19 @@ impl Tool {
             properties.insert("confirm".into(), inputs::confirm());
         }
         input
+    }
+
+    /// Whether it has an argument of this name, or of one that differs in the case of its letters only.
+    #[must_use]
+    pub fn may_mean(&self, name: &str) -> bool {
+        static KNOWN: LazyLock<Vec<(&str, Value)>> = LazyLock::new(|| {
+            let all = TOOLS.iter();
+            all.map(|tool| (tool.name, tool.input_schema())).collect()
+        });
+        let own = KNOWN.iter().find(|(tool, _)| *tool == self.name);
+        let known = own.and_then(|(_, schema)| schema.get("properties")?.as_object());
+        let mut known = known.into_iter().flat_map(|known| known.keys());
+        known.any(|known| known.eq_ignore_ascii_case(name))
     }
 
     /// Who may call it, as the bridge says it.

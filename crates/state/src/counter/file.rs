@@ -108,6 +108,14 @@ impl FileCounter {
             kept: Mutex::new(kept),
         })))
     }
+
+    /// Whether the file can be read, or is not there yet. Makes and locks nothing.
+    ///
+    /// # Errors
+    /// [`CounterError`], as [`FileCounter::open`] gives it.
+    pub fn check(path: &Path) -> Result<(), CounterError> {
+        read(path, &mut Ledger::default())
+    }
 }
 
 fn read(path: &Path, ledger: &mut Ledger) -> Result<(), CounterError> {

@@ -11,7 +11,17 @@ use gate::Caller;
 use gate::identity::IdentityFault;
 
 use crate::server::BoxFuture;
+use crate::trace::Trace;
 pub use route::{Clash, ROUTES_MAX, Route, Routes};
+
+/// On whose behalf a face makes a request of its own, and the run that it belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct Behalf<'a> {
+    /// Who asked the face.
+    pub caller: &'a Caller,
+    /// What the headers of that request said about its run.
+    pub trace: &'a Trace,
+}
 
 /// Who may ask at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use tokio::time::Sleep;
 use wire::id::IdKey;
 
 use super::results;
-use super::{Builtin, Dialect, Open};
+use super::{Builtin, Open};
 use crate::cancel::Cancel;
-use crate::server::{BoxFuture, Found, News, Outcome, Progress};
+use crate::server::{BoxFuture, Found, News, Progress};
 
 /// How long a cancelled call may take to end by itself before its future is dropped, in milliseconds.
 pub const CANCEL_WAIT_MS_MAX: u64 = 2_000;
@@ -91,14 +91,10 @@ enum Work {
     Over,
 }
 
-/// A tool at work.
+/// A server at work.
 pub(super) struct Calling {
-    pub(super) builtin: Arc<Builtin>,
-    pub(super) tool: &'static str,
-    pub(super) id: String,
-    pub(super) dialect: Dialect,
     pub(super) progress_token: Option<String>,
-    pub(super) outcome: BoxFuture<'static, Outcome>,
+    pub(super) reply: BoxFuture<'static, Reply>,
     pub(super) news: News,
     pub(super) cancel: Cancel,
     pub(super) giving_up: Option<Pin<Box<Sleep>>>,
@@ -197,12 +193,11 @@ impl Calling {
                 ready.push_back(Arrival::Found(found));
                 false
             }
-            outcome = &mut self.outcome => {
+            reply = &mut self.reply => {
                 while let Ok(progress) = self.news.progress.try_recv() {
                     self.tell(&progress, ready);
                 }
                 if !self.cancel.is_cancelled() {
-                    let reply = results::called(&self.builtin, self.tool, &self.id, self.dialect, outcome);
                     ready.push_back(Arrival::Reply(reply));
                 }
                 true

@@ -5,12 +5,13 @@ use wire::{Revision, WireError};
 
 use super::Dialect;
 use super::exchange::Reply;
+use crate::server::ResourceFault;
 
 /// The revision of the Modern era that is spoken.
 pub(super) const MODERN: Revision = Revision::V2026_07_28;
 
 /// What is wrong with a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Fault {
     Unreadable(WireError),
     NotOpened,
@@ -18,6 +19,8 @@ pub(super) enum Fault {
     UnknownTool(String),
     Params(String),
     Revision(String),
+    /// A resource, by its URI, that could not be listed or read.
+    Resource(ResourceFault, String),
 }
 
 impl Fault {
@@ -29,6 +32,8 @@ impl Fault {
             Self::UnknownMethod(_) => -32_601,
             Self::UnknownTool(_) | Self::Params(_) => -32_602,
             Self::Revision(_) => -32_022,
+            Self::Resource(ResourceFault::Missing(_) | ResourceFault::Unfit(_), _) => -32_602,
+            Self::Resource(ResourceFault::Failed(_), _) => -32_603,
         }
     }
 
@@ -45,17 +50,42 @@ impl Fault {
                     MODERN.name()
                 )
             }
+            Self::Resource(ResourceFault::Missing(wrong) | ResourceFault::Unfit(wrong), _) => {
+                wrong.clone()
+            }
+            Self::Resource(ResourceFault::Failed(failure), _) => failure.message.clone(),
+        }
+    }
+
+    /// The whole error response to a request in this dialect: a resource that is not there has a code of its own in the
+    /// Legacy era, and that of wrong parameters since 2026-07-28 (SEP-2164).
+    pub(super) fn frame_for(&self, id: &str, dialect: Dialect) -> Reply {
+        let code = match self {
+            Self::Resource(ResourceFault::Missing(_), _) if !dialect.is_modern() => -32_002,
+            _ => self.code(),
+        };
+        let mut error = json!({"code": code, "message": self.message()});
+        if let Some(members) = error.as_object_mut() {
+            members.extend(self.data().map(|data| ("data".to_owned(), data)));
+        }
+        Reply::new(id, "error", &error)
+    }
+
+    /// What programs read of it beside its code.
+    fn data(&self) -> Option<Value> {
+        match self {
+            Self::Revision(asked) => {
+                Some(json!({"supported": [MODERN.name()], "requested": asked}))
+            }
+            Self::Resource(ResourceFault::Failed(failure), _) => Some(failure.json()),
+            Self::Resource(_, uri) if !uri.is_empty() => Some(json!({"uri": uri})),
+            _ => None,
         }
     }
 
     /// The whole error response; `id` is raw JSON.
     pub(super) fn frame(&self, id: &str) -> Reply {
-        let mut error = json!({"code": self.code(), "message": self.message()});
-        if let (Self::Revision(asked), Some(members)) = (self, error.as_object_mut()) {
-            let data = json!({"supported": [MODERN.name()], "requested": asked});
-            members.insert("data".into(), data);
-        }
-        Reply::new(id, "error", &error)
+        self.frame_for(id, Dialect(MODERN))
     }
 }
 

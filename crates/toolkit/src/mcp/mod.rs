@@ -20,8 +20,8 @@ use wire::{Revision, id::IdKey};
 
 use crate::cancel::Cancel;
 use crate::server::{
-    Args, DefinitionFault, DynToolServer, Failure, Identity, Outcome, ReplySink, SessionRef,
-    ToolCall, ToolDef, Unfit, check_tools,
+    Args, DefinitionFault, DynToolServer, Failure, Identity, Outcome, ReplySink, ResourceAsked,
+    ResourceCall, SessionRef, ToolCall, ToolDef, Unfit, check_tools,
 };
 pub use exchange::{Arrival, CANCEL_WAIT_MS_MAX, Exchange, Reply};
 use exchange::{Calling, Place};
@@ -129,6 +129,12 @@ impl Builtin {
     #[must_use]
     pub fn tools(&self) -> &[ToolDef] {
         self.server.tools()
+    }
+
+    /// Whether it answers requests about resources.
+    #[must_use]
+    pub fn has_resources(&self) -> bool {
+        !self.server.templates().is_empty()
     }
 
     /// States what the definition of a tool says of every call of it, where there is such a tool.
@@ -288,6 +294,7 @@ impl BuiltinSession {
                 let last = results::empty(builtin, &id, dialect);
                 return Exchange::listening(results::listening(&id, tools), last, place);
             }
+            (Wanted::ListTemplates, _) => results::templates(builtin, &id, dialect),
             (Wanted::Call(call), Some(place)) => {
                 let asked = Asked {
                     id,
@@ -298,8 +305,18 @@ impl BuiltinSession {
                 };
                 return self.call(call, asked, place);
             }
+            (Wanted::Resources(asked), Some(place)) => {
+                let call = ResourceCall {
+                    asked,
+                    session: by,
+                    op,
+                };
+                return self.resources(call, id, dialect, place);
+            }
             // What stays under way has got its place before.
-            (Wanted::Listen(_) | Wanted::Call(_), None) => return Exchange::silent(),
+            (Wanted::Listen(_) | Wanted::Call(_) | Wanted::Resources(_), None) => {
+                return Exchange::silent();
+            }
         };
         Exchange::answered(reply)
     }
@@ -322,13 +339,40 @@ impl BuiltinSession {
             session: asked.by,
             op: asked.op,
         };
+        let (id, dialect, of) = (asked.id, asked.dialect, Arc::clone(builtin));
+        let tool = call.tool;
+        let outcome = Arc::clone(&builtin.server).call_boxed(made, sink);
+        let reply = async move { results::called(&of, tool, &id, dialect, outcome.await) };
         let calling = Calling {
-            builtin: Arc::clone(builtin),
-            tool: call.tool,
-            id: asked.id,
-            dialect: asked.dialect,
             progress_token: asked.progress_token,
-            outcome: Arc::clone(&builtin.server).call_boxed(made, sink),
+            reply: Box::pin(reply),
+            news,
+            cancel,
+            giving_up: None,
+        };
+        Exchange::calling(calling, place)
+    }
+
+    fn resources(
+        &self,
+        call: ResourceCall,
+        id: String,
+        dialect: Dialect,
+        place: Place,
+    ) -> Exchange {
+        let cancel = place.cancel.clone();
+        // Nothing is told on the way.
+        let (_, news) = ReplySink::new(false, cancel.clone());
+        let builtin = Arc::clone(&self.builtin);
+        let uri = match call.asked() {
+            ResourceAsked::Read { uri } => uri.clone(),
+            ResourceAsked::List { .. } => String::new(),
+        };
+        let answer = Arc::clone(&builtin.server).resources_boxed(call);
+        let reply = async move { results::resources(&builtin, &uri, &id, dialect, answer.await) };
+        let calling = Calling {
+            progress_token: None,
+            reply: Box::pin(reply),
             news,
             cancel,
             giving_up: None,

@@ -8,7 +8,7 @@ use wire::{Bounds, Id, Revision, Scan, WireError, id::IdKey, scan_request};
 
 use super::fault::{Fault, MODERN};
 use super::{Builtin, Dialect};
-use crate::server::{SessionRef, ToolDef, Unfit, read_arguments};
+use crate::server::{ResourceAsked, SessionRef, ToolDef, Unfit, read_arguments};
 
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -55,6 +55,8 @@ enum Asked {
         continues: bool,
         call: Result<ToolAsked, Fault>,
     },
+    ListTemplates(Result<(), Fault>),
+    Resources(Result<ResourceAsked, Fault>),
     Other(String),
 }
 
@@ -76,6 +78,8 @@ pub(super) enum Wanted {
     /// To hear of changes; whether of those of the tools.
     Listen(bool),
     Call(ToolAsked),
+    ListTemplates,
+    Resources(ResourceAsked),
 }
 
 #[derive(Deserialize)]
@@ -92,7 +96,7 @@ impl Builtin {
             Err(error) => Content::Unreadable(error),
             Ok(envelope) => match envelope.kind {
                 Kind::Request { id, method } => {
-                    Content::Request(Box::new(Request::of(id, &method, scan, self.tools())))
+                    Content::Request(Box::new(Request::of(id, &method, scan, self)))
                 }
                 Kind::Notification { method } if method == "notifications/cancelled" => envelope
                     .payload
@@ -134,7 +138,9 @@ impl Message {
     pub(super) fn stays(&self) -> Option<&IdKey> {
         match &self.content {
             Content::Request(request) => match &request.asked {
-                Asked::Call { call: Ok(_), .. } | Asked::Listen(Ok(_)) => Some(&request.key),
+                Asked::Call { call: Ok(_), .. }
+                | Asked::Listen(Ok(_))
+                | Asked::Resources(Ok(_)) => Some(&request.key),
                 _ => None,
             },
             _ => None,
@@ -143,12 +149,12 @@ impl Message {
 }
 
 impl Request {
-    fn of(id: Id<'_>, method: &str, scan: &Scan<'_>, tools: &[ToolDef]) -> Self {
+    fn of(id: Id<'_>, method: &str, scan: &Scan<'_>, builtin: &Builtin) -> Self {
         Self {
             id: id.raw().to_owned(),
             key: id.key(),
             meta: Meta::of(scan),
-            asked: asked(method, scan, tools),
+            asked: asked(method, scan, builtin),
         }
     }
 
@@ -182,6 +188,8 @@ impl Request {
                     "params.requestState was not issued here".into(),
                 )),
                 Asked::Call { call, .. } => call.map(Wanted::Call),
+                Asked::ListTemplates(fit) => fit.map(|()| Wanted::ListTemplates),
+                Asked::Resources(asked) => asked.map(Wanted::Resources),
                 Asked::Other(method) => unknown(&method),
             };
         }
@@ -193,9 +201,18 @@ impl Request {
             Asked::Ping => Ok(Wanted::Ping),
             Asked::Discover => unknown("server/discover"),
             Asked::Listen(_) => unknown("subscriptions/listen"),
-            Asked::ListTools(_) | Asked::Call { .. } if settled.is_none() => Err(Fault::NotOpened),
+            Asked::ListTools(_)
+            | Asked::Call { .. }
+            | Asked::ListTemplates(_)
+            | Asked::Resources(_)
+                if settled.is_none() =>
+            {
+                Err(Fault::NotOpened)
+            }
             Asked::ListTools(fit) => fit.map(|()| Wanted::ListTools),
             Asked::Call { call, .. } => call.map(Wanted::Call),
+            Asked::ListTemplates(fit) => fit.map(|()| Wanted::ListTemplates),
+            Asked::Resources(asked) => asked.map(Wanted::Resources),
             Asked::Other(method) => unknown(&method),
         }
     }
@@ -237,9 +254,14 @@ impl Meta {
     }
 }
 
-fn asked(method: &str, scan: &Scan<'_>, tools: &[ToolDef]) -> Asked {
+fn asked(method: &str, scan: &Scan<'_>, builtin: &Builtin) -> Asked {
     let get = |name| member(&scan.params, name);
     let wrong = |what: &str| Fault::Params(what.to_owned());
+    // There is one page, so no cursor was ever given out.
+    let one_page = || match get("cursor") {
+        Some(cursor) if cursor != "null" => Err(wrong("params.cursor was not issued here")),
+        _ => Ok(()),
+    };
     match method {
         "initialize" => {
             let version = get("protocolVersion").and_then(string);
@@ -255,15 +277,29 @@ fn asked(method: &str, scan: &Scan<'_>, tools: &[ToolDef]) -> Asked {
                 .is_ok_and(|wanted| wanted.get("toolsListChanged") == Some(&Value::Bool(true)))),
             _ => Err(wrong("params.notifications is missing")),
         }),
-        "tools/list" => Asked::ListTools(match get("cursor") {
-            // There is one page, so no cursor was ever given out.
-            Some(cursor) if cursor != "null" => Err(wrong("params.cursor was not issued here")),
-            _ => Ok(()),
-        }),
+        "tools/list" => Asked::ListTools(one_page()),
         "tools/call" => Asked::Call {
             continues: get("requestState").is_some(),
-            call: call(scan, tools),
+            call: call(scan, builtin.tools()),
         },
+        "resources/templates/list" if builtin.has_resources() => Asked::ListTemplates(one_page()),
+        "resources/list" if builtin.has_resources() => Asked::Resources(match get("cursor") {
+            None | Some("null") => Ok(ResourceAsked::List { cursor: None }),
+            Some(raw) => {
+                let cursor = string(raw).map(std::borrow::Cow::into_owned);
+                let listed = cursor.map(|cursor| ResourceAsked::List {
+                    cursor: Some(cursor),
+                });
+                listed.ok_or_else(|| wrong("params.cursor is not a string"))
+            }
+        }),
+        "resources/read" if builtin.has_resources() => {
+            let uri = get("uri").and_then(string);
+            let read = uri.map(|uri| ResourceAsked::Read {
+                uri: uri.into_owned(),
+            });
+            Asked::Resources(read.ok_or_else(|| wrong("params.uri is not a string")))
+        }
         other => Asked::Other(other.to_owned()),
     }
 }

@@ -4,9 +4,11 @@ use serde_json::{Map, Value, json};
 use wire::Revision;
 
 use super::exchange::Reply;
-use super::fault::{self, MODERN};
+use super::fault::{self, Fault, MODERN};
 use super::{Builtin, Dialect};
-use crate::server::{Answer, Content, Failure, Identity, Outcome, Progress};
+use crate::server::{
+    Answer, Content, Failure, Identity, Outcome, Progress, ResourceAnswer, ResourceFault,
+};
 
 /// Longest result of a call, in bytes; what is longer is fetched by handle, in parts.
 pub const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -29,18 +31,34 @@ fn server_info(identity: Identity, titled: bool) -> Value {
     info
 }
 
+/// How long a client of the Modern era may keep a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cached {
+    /// Nothing is said: the kind of result has no such members.
+    Unsaid,
+    /// It is the same for everybody, as long as the process lasts.
+    Public,
+    /// It belongs to its caller and may change at any time.
+    Never,
+}
+
 /// A result with what the Modern era wants beside its members.
 fn dressed(
     builtin: &Builtin,
     dialect: Dialect,
     mut members: Map<String, Value>,
-    cached: bool,
+    cached: Cached,
 ) -> Value {
     if dialect.is_modern() {
         members.insert("resultType".into(), "complete".into());
-        if cached {
-            members.insert("ttlMs".into(), LIST_TTL_MS.into());
-            members.insert("cacheScope".into(), "public".into());
+        let said = match cached {
+            Cached::Unsaid => None,
+            Cached::Public => Some((LIST_TTL_MS, "public")),
+            Cached::Never => Some((0, "private")),
+        };
+        if let Some((ttl_ms, scope)) = said {
+            members.insert("ttlMs".into(), ttl_ms.into());
+            members.insert("cacheScope".into(), scope.into());
         }
         let meta = members.entry("_meta").or_insert_with(|| json!({}));
         if let Some(meta) = meta.as_object_mut() {
@@ -57,16 +75,20 @@ fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
         .collect()
 }
 
-/// The tools stay the same, but the rules before them may let others be listed after a reload.
-fn capabilities() -> Value {
-    json!({"tools": {"listChanged": true}})
+/// The tools stay the same, but the rules before them may let others be listed after a reload. Resources come and go
+/// without a word.
+fn capabilities(builtin: &Builtin) -> Value {
+    match builtin.has_resources() {
+        true => json!({"tools": {"listChanged": true}, "resources": {"listChanged": false}}),
+        false => json!({"tools": {"listChanged": true}}),
+    }
 }
 
 pub(super) fn initialized(builtin: &Builtin, id: &str, revision: Revision) -> Reply {
     let identity = builtin.identity();
     let mut members = object([
         ("protocolVersion", revision.name().into()),
-        ("capabilities", capabilities()),
+        ("capabilities", capabilities(builtin)),
         (
             "serverInfo",
             server_info(identity, Dialect(revision).is_structured()),
@@ -81,13 +103,16 @@ pub(super) fn initialized(builtin: &Builtin, id: &str, revision: Revision) -> Re
 pub(super) fn discovered(builtin: &Builtin, id: &str) -> Reply {
     let mut members = object([
         ("supportedVersions", json!([MODERN.name()])),
-        ("capabilities", capabilities()),
+        ("capabilities", capabilities(builtin)),
     ]);
     if !builtin.identity().instructions.is_empty() {
         let instructions = builtin.identity().instructions;
         members.insert("instructions".into(), instructions.into());
     }
-    fault::result(id, &dressed(builtin, Dialect(MODERN), members, true))
+    fault::result(
+        id,
+        &dressed(builtin, Dialect(MODERN), members, Cached::Public),
+    )
 }
 
 pub(super) fn listed(builtin: &Builtin, id: &str, dialect: Dialect) -> Reply {
@@ -96,12 +121,55 @@ pub(super) fn listed(builtin: &Builtin, id: &str, dialect: Dialect) -> Reply {
         .map(|tool| tool.listed(dialect.is_structured(), dialect.is_annotated()))
         .collect();
     let members = object([("tools", tools.into())]);
-    fault::result(id, &dressed(builtin, dialect, members, true))
+    fault::result(id, &dressed(builtin, dialect, members, Cached::Public))
+}
+
+pub(super) fn templates(builtin: &Builtin, id: &str, dialect: Dialect) -> Reply {
+    let templates = builtin.server.templates().iter();
+    let listed: Vec<Value> = templates
+        .map(|template| template.listed(dialect.is_structured()))
+        .collect();
+    let members = object([("resourceTemplates", listed.into())]);
+    fault::result(id, &dressed(builtin, dialect, members, Cached::Public))
+}
+
+/// The answer to a request about resources; `uri` is the one that was read.
+pub(super) fn resources(
+    builtin: &Builtin,
+    uri: &str,
+    id: &str,
+    dialect: Dialect,
+    answer: Result<ResourceAnswer, ResourceFault>,
+) -> Reply {
+    let members = match answer {
+        Ok(ResourceAnswer::Page { resources, next }) => {
+            let listed: Vec<Value> = resources
+                .iter()
+                .map(|resource| resource.listed(dialect.is_structured()))
+                .collect();
+            let mut members = object([("resources", listed.into())]);
+            members.extend(next.map(|next| ("nextCursor".to_owned(), next.into())));
+            members
+        }
+        Ok(ResourceAnswer::Contents(contents)) => {
+            object([("contents", json!([contents.json(uri)]))])
+        }
+        Err(wrong) => return Fault::Resource(wrong, uri.to_owned()).frame_for(id, dialect),
+    };
+    let frame = fault::result(id, &dressed(builtin, dialect, members, Cached::Never));
+    if frame.bytes.len() > RESULT_BYTES_MAX {
+        let wrong = format!(
+            "the resource has {} bytes, at most {RESULT_BYTES_MAX} are sent at a time; read a part of it",
+            frame.bytes.len()
+        );
+        return Fault::Params(wrong).frame(id);
+    }
+    frame
 }
 
 /// A result without members.
 pub(super) fn empty(builtin: &Builtin, id: &str, dialect: Dialect) -> Reply {
-    fault::result(id, &dressed(builtin, dialect, Map::new(), false))
+    fault::result(id, &dressed(builtin, dialect, Map::new(), Cached::Unsaid))
 }
 
 /// The acknowledgement of a request to hear of changes: of those of the tools, where that is wanted.
@@ -151,7 +219,7 @@ pub(super) fn called(
             if let (true, Some(structured)) = (dialect.is_structured(), answer.structured) {
                 members.insert("structuredContent".into(), structured.into());
             }
-            fault::result(id, &dressed(builtin, dialect, members, false))
+            fault::result(id, &dressed(builtin, dialect, members, Cached::Unsaid))
         }
         Err(failure) => return failed(builtin, id, dialect, &failure),
     };
@@ -178,7 +246,7 @@ fn failed(builtin: &Builtin, id: &str, dialect: Dialect, failure: &Failure) -> R
         // Not `structuredContent`: clients hold that against the output schema, also of an error.
         ("_meta", json!({META_FAILURE: failure.json()})),
     ]);
-    fault::result(id, &dressed(builtin, dialect, members, false))
+    fault::result(id, &dressed(builtin, dialect, members, Cached::Unsaid))
 }
 
 fn content(content: &[Content]) -> Value {

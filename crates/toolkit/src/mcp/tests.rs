@@ -1,3 +1,5 @@
+mod resources;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 

@@ -4,6 +4,7 @@ mod arguments;
 mod call;
 mod definition;
 mod reply;
+mod resource;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,6 +20,9 @@ pub use definition::{
 };
 pub use reply::{
     Answer, Content, Failure, Found, NEWS_CHARS_MAX, NEWS_MAX, News, Outcome, Progress, ReplySink,
+};
+pub use resource::{
+    Body, Contents, Resource, ResourceAnswer, ResourceAsked, ResourceCall, ResourceFault, Template,
 };
 
 /// Who a server says it is.
@@ -62,6 +66,21 @@ pub trait ToolServer: Send + Sync {
     /// or blocks goes elsewhere. It is dropped where nobody waits any more.
     fn call(&self, call: ToolCall, reply: ReplySink) -> impl Future<Output = Outcome> + Send;
 
+    /// The kinds of resources that it has, always the same. A server without any answers no request about resources.
+    fn templates(&self) -> &[Template] {
+        &[]
+    }
+
+    /// Answers a judged request about resources; polled and dropped as [`Self::call`] is.
+    fn resources(
+        &self,
+        call: ResourceCall,
+    ) -> impl Future<Output = Result<ResourceAnswer, ResourceFault>> + Send {
+        drop(call);
+        let none = "this server has no resources".to_owned();
+        std::future::ready(Err(ResourceFault::Missing(none)))
+    }
+
     /// A session has ended; what was kept for it goes.
     fn session_ended(&self, session: &SessionRef) {
         let _ = session;
@@ -99,6 +118,13 @@ pub trait DynToolServer: Send + Sync {
         call: ToolCall,
         reply: ReplySink,
     ) -> BoxFuture<'static, Outcome>;
+    /// As [`ToolServer::templates`].
+    fn templates(&self) -> &[Template];
+    /// As [`ToolServer::resources`].
+    fn resources_boxed(
+        self: std::sync::Arc<Self>,
+        call: ResourceCall,
+    ) -> BoxFuture<'static, Result<ResourceAnswer, ResourceFault>>;
     /// As [`ToolServer::session_ended`].
     fn session_ended(&self, session: &SessionRef);
     /// As [`ToolServer::measures`].
@@ -130,6 +156,17 @@ impl<S: ToolServer + 'static> DynToolServer for S {
         reply: ReplySink,
     ) -> BoxFuture<'static, Outcome> {
         Box::pin(async move { self.call(call, reply).await })
+    }
+
+    fn templates(&self) -> &[Template] {
+        ToolServer::templates(self)
+    }
+
+    fn resources_boxed(
+        self: std::sync::Arc<Self>,
+        call: ResourceCall,
+    ) -> BoxFuture<'static, Result<ResourceAnswer, ResourceFault>> {
+        Box::pin(async move { self.resources(call).await })
     }
 
     fn session_ended(&self, session: &SessionRef) {

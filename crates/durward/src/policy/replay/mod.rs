@@ -23,7 +23,7 @@ Examples:
   durward policy replay --journal DIR --policy new.json --json
   durward policy replay --policy new.json --check      exit code 1 if anything would change
 
-Each recorded decision is held against the policy: the same, changed, or undecidable where the journal
+Each recorded decision is compared with the policy: the same, changed, or undecidable where the journal
 does not hold a fact that decides (what stood in contents is never written). Refusals that no policy
 was asked about are left out; a touched protected place stays refused under any policy. Links in the
 policy's patterns are resolved as they are now. The journal is read, not verified: durward audit verify.";

@@ -10,7 +10,7 @@ use gate::limits::BREACH_RULE;
 use gate::paths::canonical::Meaning;
 use gate::paths::reach::reads_below;
 use gate::paths::{PathArgument, Reach, Role};
-use gate::policy::{Effect, Operation, PROTECTED_RULE};
+use gate::policy::{Effect, Operation, PROTECTED_RULE, UNREAD_RULE};
 use mcp::message::method::{self, Class};
 use serde::Deserialize;
 use serde_json::Value;
@@ -128,7 +128,7 @@ impl<'a> Recorded<'a> {
         if rule.is_some() && rule == self.reason.as_deref() || rule == Some(BREACH_RULE) {
             return Judged::NotByPolicy;
         }
-        if rule == Some(PROTECTED_RULE) {
+        if rule.is_some_and(|rule| [PROTECTED_RULE, UNREAD_RULE].contains(&rule)) {
             return Judged::Protected;
         }
         let Some(was) = self.effect() else {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use gate::Caller;
 use serde_json::Value;
 use simulation::{Calls, Rest};
+use toolkit::face::Behalf;
 use toolkit::server::BoxFuture;
 
 use super::super::router::HttpFace;
@@ -16,11 +16,11 @@ impl Calls for ThroughTheGate {
     fn ask<'a>(
         &'a self,
         server: &'a str,
-        caller: &'a Caller,
+        behalf: Behalf<'a>,
         method: &'a str,
         params: Value,
     ) -> BoxFuture<'a, Option<Value>> {
-        Box::pin(self.0.ask(server, caller, method, params))
+        Box::pin(self.0.ask(server, behalf, method, params))
     }
 }
 

@@ -8,6 +8,7 @@ mod configured;
 mod explained;
 mod foreign;
 mod gone;
+mod inspected;
 mod prices;
 mod provider_faults;
 mod records;

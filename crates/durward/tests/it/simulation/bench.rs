@@ -11,10 +11,14 @@ use crate::support::components::{self, repository};
 use crate::support::guarded::{Place, binary};
 
 fn script(place: &Place, args: &[&str]) -> Option<Output> {
+    python(place, "bench_simulation.py", args)
+}
+
+fn python(place: &Place, script: &str, args: &[&str]) -> Option<Output> {
     let python = components::fastmcp_python()?;
     let mut command = Command::new(python);
     command
-        .arg(repository().join("scripts/bench_simulation.py"))
+        .arg(repository().join("scripts").join(script))
         .args(args)
         .current_dir(&place.dir);
     Some(command.output().unwrap())
@@ -66,8 +70,24 @@ fn defects_04_and_26_a_measurement_says_what_was_solved_and_a_slower_one_fails()
         "set_parameter_value",
         "submission_to_running",
         "run_to_results",
+        "cancelled_to_rest",
+        "timed_out_to_rest",
     ] {
         assert_eq!(told["steps"][step]["count"], 2, "{step}: {told}");
+    }
+    assert_eq!(
+        told["phases"]["cold"],
+        json!(["cold_load_simulation_0_05mb"])
+    );
+    // A page of what there is; what says nothing of what it solved is left out, and named.
+    let folder = file.parent().unwrap();
+    fs::write(folder.join("x.json"), r#"{"scenario": "smoke"}"#).unwrap();
+    let report = ["--folder", folder.to_str().unwrap(), "--out", "page.md"];
+    let reported = python(&place, "bench_report.py", &report).unwrap();
+    assert!(reported.status.success(), "{reported:?}");
+    let page = fs::read_to_string(place.path("page.md")).unwrap();
+    for part in ["| run_to_results |", "**steady**", "x.json: engine.name"] {
+        assert!(page.contains(part), "{part}: {page}");
     }
     let file = file.to_str().unwrap();
     let check = |changed: &dyn Fn(&mut Value)| {
@@ -130,4 +150,42 @@ fn defect_05_the_larger_scenarios_exist_and_run_at_a_reduced_size() {
     }
     assert_eq!(stress["population"]["individuals"], 8);
     assert!(stress["chunks"]["bytes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn the_models_to_measure_on_are_no_placeholders_and_give_the_exact_curves() {
+    let place = place();
+    let only = ["--folder", "models", "--only", "chain-100kb.xml"];
+    let verify = [&["verify", "--durward", binary()], &only[..]].concat();
+    let Some(verified) = python(&place, "bench_models.py", &verify) else {
+        return;
+    };
+    assert!(verified.status.success(), "{verified:?}");
+    // Another number in the manifest is another expectation.
+    let manifest = fs::read_to_string(repository().join("workloads/models.json")).unwrap();
+    let mut told: Value = serde_json::from_str(&manifest).unwrap();
+    let auc = &mut told["models"][0]["expected"]["Bench|Chain|A10"]["auc"];
+    *auc = json!(auc.as_f64().unwrap() * 1.01);
+    fs::write(place.path("other.json"), told.to_string()).unwrap();
+    let other = [&verify[..], &["--manifest", "other.json"]].concat();
+    let wrong = python(&place, "bench_models.py", &other).unwrap();
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(
+        wrong.status.code() == Some(1) && said.contains("auc of Bench|Chain|A10"),
+        "{said}"
+    );
+    // So is a file that is not the model.
+    let make = [&["make"], &only[..]].concat();
+    for (content, said) in [
+        ("x".repeat(200_000), "SHA-256"),
+        ("27 bytes".to_owned(), "placeholder"),
+    ] {
+        fs::write(place.path("models/chain-100kb.xml"), content).unwrap();
+        let wrong = python(&place, "bench_models.py", &make).unwrap();
+        let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
+        assert!(
+            wrong.status.code() == Some(1) && told.contains(said),
+            "{told}"
+        );
+    }
 }

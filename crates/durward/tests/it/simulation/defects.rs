@@ -1,6 +1,5 @@
-//! What was wrong with the bridge, one test each; the numbers are those of its list of defects. Others stand elsewhere: 2, 27
-//! in the tests of `pbpk`; 12 in `jobs`; 14, 18, 20, 29 in the walk over REST; 16, 25 in `protocol`; 19, 28 in those of the
-//! journal. 30 said that the bridge's own tests failed: these run in every build.
+//! What was wrong with the bridge, one test each; the numbers are those of its list of defects. `defects_rest` says where the
+//! test of each one stands.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -37,7 +37,7 @@ fn half_done(client: &mut Client, job: &Value) -> bool {
 }
 
 #[test]
-fn a_population_goes_on_after_a_kill_and_gives_the_same_numbers() {
+fn defect_12_a_population_goes_on_after_a_kill_and_gives_the_same_numbers() {
     let place = place();
     let asked = |size: u64| {
         let cohort = json!({
@@ -156,7 +156,7 @@ fn workers(pid: u32) -> Vec<u32> {
 }
 
 #[test]
-fn a_worker_that_is_killed_ends_its_own_run_and_no_other() {
+fn defect_15_a_worker_that_is_killed_ends_its_own_run_and_no_other() {
     let place = place();
     let mut client = client(&place);
     call(&mut client, "load_simulation", load());

@@ -3,11 +3,16 @@
 mod bench;
 mod curves;
 mod defects;
+mod defects_rest;
 mod faults;
 mod jobs;
+mod openapi;
 mod protocol;
+mod resources;
 mod rules;
+mod runs;
 mod setup;
+mod tour;
 mod walks;
 
 use std::fs;
@@ -30,6 +35,11 @@ fn place() -> Place {
     let model = repository().join("crates/pbpk/examples/two_compartment.xml");
     fs::copy(model, place.path("models/two_compartment.xml")).unwrap();
     fs::write(place.path("models/empty.xml"), EMPTY).unwrap();
+    place.write_policy(
+        r#"{"version":"1","default_action":"deny","rules":[
+            {"id":"tools","effect":"allow","conditions":{"tool_name":"*"}},
+            {"id":"results","effect":"allow","conditions":{"resource_type":["resource"],"scheme":["sim"]}}]}"#,
+    );
     fs::write(
         place.path("durward.yaml"),
         "servers: { pbpk: { builtin: simulation, models: [models] } }\n",

@@ -61,6 +61,11 @@ pub fn aimock() -> Option<PathBuf> {
     component("foreign-npm/node_modules/@copilotkit/aimock/dist/cli.js")
 }
 
+/// The generator of requests from an OpenAPI document.
+pub fn schemathesis() -> Option<PathBuf> {
+    component("schemathesis-venv/bin/schemathesis")
+}
+
 /// The folder of the TypeScript libraries of model APIs.
 pub fn models_packages() -> Option<PathBuf> {
     component("models-npm/node_modules/openai")?;

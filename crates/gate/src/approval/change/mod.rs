@@ -4,7 +4,7 @@
 //! Files are read by the view of the server's side alone, without following a link. What cannot be shown is
 //! said: nobody is to take no difference for no change.
 
-mod diff;
+pub mod diff;
 mod write;
 
 use super::display;

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::below::command_reads_below;
 use super::pieces::pieces;
 use super::texts::{
-    compatible, cuts, ends_line, is_command_key, is_glob, is_glob_key, is_plain, unquoted,
-    without_unseen,
+    compatible, cuts, ends_line, is_command_key, is_glob, is_glob_key, is_nothing_but_content,
+    is_plain, unquoted, without_unseen,
 };
 use super::{Reach, Text};
 use crate::paths::canonical::lexical;
@@ -92,7 +92,10 @@ impl<'r> Reader<'r> {
     }
 
     fn string(&mut self, text: &str, of: Of<'_>, depth: usize) {
-        if text.is_empty() || !self.may_read(text.len()) {
+        if text.is_empty() || (of.is_content && is_nothing_but_content(text)) {
+            return;
+        }
+        if !self.may_read(text.len()) {
             return;
         }
         if is_plain(text) {

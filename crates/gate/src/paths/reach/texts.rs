@@ -2,6 +2,10 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
+/// Longest content that is read as a path, in characters that anybody sees. No path is longer, however often it is
+/// encoded.
+const CONTENT_CHARS_MAX: usize = 1 << 20;
+
 /// Whether a string has nothing in it that anybody reads as more than a name or a path.
 pub(super) fn is_plain(text: &str) -> bool {
     !text.starts_with('-')
@@ -166,4 +170,26 @@ pub(super) fn is_glob_key(key: &str) -> bool {
         "pattern", "patterns", "glob", "globs", "include", "includes", "filter",
     ];
     KEYS.iter().any(|name| key.eq_ignore_ascii_case(name))
+}
+
+/// Whether a text is longer than any path that could be written in it.
+pub(super) fn is_nothing_but_content(text: &str) -> bool {
+    let counts = |c: &char| !c.is_whitespace() && !is_unseen(*c);
+    text.len() > CONTENT_CHARS_MAX && text.chars().filter(counts).nth(CONTENT_CHARS_MAX).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_found_in_any_length_of_what_nobody_sees_and_nowhere_in_long_content() {
+        let long = |fill: char| fill.to_string().repeat(CONTENT_CHARS_MAX);
+        let hidden = format!("{}/etc/passwd", long('\u{200b}'));
+        let padded = format!("{}/etc/passwd{}", long(' '), long('\n'));
+        for read in [hidden, padded, long('x'), String::new()] {
+            assert!(!is_nothing_but_content(&read));
+        }
+        assert!(is_nothing_but_content(&format!("/{}", long('x'))));
+    }
 }

@@ -173,6 +173,40 @@ fn j05_json_in_a_string_is_read_as_a_list() {
     ));
 }
 
+/// An argument that is an object or a list for the tool may come as a string: a server that reads JSON there
+/// finds the paths in it.
+#[test]
+fn j05_json_in_any_string_is_read_as_what_it_holds() {
+    let beside = |held: &str| {
+        let held = serde_json::Value::from(held);
+        format!(r#"read {{"path":"/srv/work/open/a","below":{held}}}"#)
+    };
+    for held in [
+        r#"{"path":"/etc/passwd"}"#,
+        r#"{"path":"/srv/work/open/b"}"#,
+        " {\"p\\u0061th\":\"\\u002fetc/passwd\"}",
+        r#"["/etc/passwd"]"#,
+        r#"{"deep":[{"file":"x"}]}"#,
+    ] {
+        assert!(!allowed_below_a_folder(&beside(held)), "{held}");
+    }
+    for held in [
+        "",
+        "word",
+        "{",
+        r#"{"deep":true}"#,
+        r#"["a","b"]"#,
+        r#"{"query":"a/b"}"#,
+    ] {
+        assert!(allowed_below_a_folder(&beside(held)), "{held}");
+    }
+    let written = r#"read {"path":"/srv/work/open/a","content":"{\"path\":\"/x\"}"}"#;
+    assert!(
+        allowed_below_a_folder(written),
+        "what is written is no place"
+    );
+}
+
 #[test]
 fn j12_an_allow_rule_asks_for_one_plain_reading() {
     for path in [

@@ -42,7 +42,7 @@ impl fmt::Display for TargetFault {
                 "the url holds a name or password, which logs would show; give the key with api_key in durward.yaml, or --api-key-env"
             }
             Self::InTheClear => {
-                "http:// to another machine can be read and changed on the way; use https://, or say --insecure-http"
+                "http:// to another machine can be read and changed on the way; use https://, or say insecure_http: true in durward.yaml, or --insecure-http"
             }
         })
     }

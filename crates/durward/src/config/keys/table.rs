@@ -1,0 +1,717 @@
+//! The table of keys, and the flags of `durward run` and `durward serve` that say the same.
+
+use super::Key;
+
+const fn key(
+    path: &'static str,
+    form: &'static str,
+    default: &'static str,
+    about: &'static str,
+) -> Key {
+    Key {
+        path,
+        form,
+        default,
+        about,
+        live: false,
+        flag: None,
+    }
+}
+
+const fn live(
+    path: &'static str,
+    form: &'static str,
+    default: &'static str,
+    about: &'static str,
+) -> Key {
+    Key {
+        path,
+        form,
+        default,
+        about,
+        live: true,
+        flag: None,
+    }
+}
+
+impl Key {
+    /// The flag of `durward run` or `durward serve` that says the same and outranks it.
+    const fn flag(self, flag: &'static str) -> Self {
+        Self {
+            flag: Some(flag),
+            ..self
+        }
+    }
+}
+
+/// All keys, in the order of the reference page.
+pub const KEYS: &[Key] = &[
+    key(
+        "listen",
+        "address:port, or unix:PATH",
+        "127.0.0.1:8765",
+        "where `durward serve` listens",
+    )
+    .flag("listen"),
+    key(
+        "root",
+        "the name of a server",
+        "none",
+        "the server that answers at `/` and `/mcp` of `durward serve` as well",
+    )
+    .flag("root"),
+    key(
+        "require_key",
+        "true or false",
+        "false",
+        "whether `durward serve` answers nobody without a key, even where there is none yet",
+    )
+    .flag("require-key"),
+    key(
+        "share",
+        "session, caller or all",
+        "session",
+        "who shares a server's process, or the session with a server over HTTP, under `durward serve`",
+    )
+    .flag("share"),
+    key(
+        "session_idle",
+        "span of time",
+        "30m",
+        "how long a session of `durward serve` may be unused before it ends",
+    )
+    .flag("session-idle"),
+    key(
+        "threads",
+        "1 to 64",
+        "half of the processors",
+        "threads that serve; with `journal.sync: every` 16, because each waits for the disk",
+    )
+    .flag("threads"),
+    key(
+        "servers",
+        "a map of servers by name",
+        "",
+        "the servers that `durward run NAME` and `durward serve` guard; also written `mcpServers`",
+    )
+    .flag("server"),
+    key("servers.*.command", "text", "", "the program to start").flag("command"),
+    key("servers.*.args", "a list of texts", "none", "its arguments").flag("command"),
+    key(
+        "servers.*.env",
+        "a map of texts",
+        "none",
+        "variables that it gets besides the usual ones; a value may be `${NAME}`",
+    )
+    .flag("env"),
+    key(
+        "servers.*.cwd",
+        "path",
+        "where Durward was started",
+        "the directory it is started in",
+    ),
+    key(
+        "servers.*.url",
+        "http or https URL",
+        "",
+        "where a server is reached over Streamable HTTP",
+    )
+    .flag("url"),
+    key(
+        "servers.*.builtin",
+        "the name of a built-in server",
+        "",
+        "a server inside Durward: no process, no address; below",
+    ),
+    key(
+        "servers.*.headers",
+        "a map of texts",
+        "none",
+        "header fields sent with every request to it",
+    ),
+    key(
+        "servers.*.api_key",
+        "text",
+        "none",
+        "sent as `Authorization: Bearer`; write `${NAME}`, not the key itself",
+    )
+    .flag("api-key-env"),
+    key(
+        "servers.*.client_cert",
+        "path",
+        "none",
+        "certificate shown to the server (PEM), with `client_key`",
+    )
+    .flag("client-cert"),
+    key(
+        "servers.*.client_key",
+        "path",
+        "none",
+        "its private key (PEM)",
+    )
+    .flag("client-key"),
+    key(
+        "servers.*.ca",
+        "path",
+        "the system's",
+        "authorities that the server's certificate is checked against (PEM)",
+    )
+    .flag("ca"),
+    key(
+        "servers.*.insecure_http",
+        "true or false",
+        "that of `insecure_http`",
+        "for this server alone",
+    ),
+    key(
+        "servers.*.transport",
+        "auto, stdio, http or builtin",
+        "by what is given",
+        "how the server is reached; `auto` tries `url` first, then `command`",
+    )
+    .flag("transport"),
+    key(
+        "servers.*.type",
+        "stdio or http",
+        "",
+        "what MCP clients call `transport`",
+    ),
+    live(
+        "servers.*.policy",
+        "path",
+        "that of `policy`",
+        "rules for this server alone",
+    ),
+    key(
+        "servers.*.call_timeout",
+        "span of time",
+        "that of `call_timeout`",
+        "for this server alone",
+    ),
+    key(
+        "servers.*.tool_timeout",
+        "a map of spans of time by tool",
+        "that of `tool_timeout`, else the server's",
+        "for single tools of this server",
+    ),
+    key(
+        "servers.*.processes_max",
+        "number",
+        "32",
+        "most processes of it at once under `durward serve`; for one more, the one that was idle for the longest time is ended",
+    ),
+    key(
+        "servers.*.arguments",
+        "a map of path, source, destination or content by argument, or by `TOOL.ARGUMENT`",
+        "by names and schemas",
+        "what the server's arguments are, where neither their names nor the tools' schemas tell",
+    ),
+    key(
+        "servers.*.relative_to",
+        "path",
+        "any directory",
+        "the directory that the server resolves relative paths against; without it a relative path is taken for one below any directory",
+    ),
+    key(
+        "servers.*.sandbox.read",
+        "a list of paths",
+        "none",
+        "directories that the server can read; with any key of `sandbox` it reaches nothing else but the system's own",
+    )
+    .flag("sandbox"),
+    key(
+        "servers.*.sandbox.write",
+        "a list of paths",
+        "none",
+        "directories that it can read and write",
+    )
+    .flag("sandbox"),
+    key(
+        "servers.*.sandbox.exec",
+        "a list of paths",
+        "none",
+        "directories that it can start programs from, besides the system's own",
+    )
+    .flag("sandbox"),
+    key(
+        "servers.*.sandbox.network",
+        "none or all",
+        "all",
+        "whether it has a network",
+    )
+    .flag("sandbox"),
+    key(
+        "servers.*.pin",
+        "off, warn or enforce",
+        "that of `pin`",
+        "for this server alone",
+    ),
+    live(
+        "servers.*.labels",
+        "a list of untrusted and private",
+        "none",
+        "labels that a caller's session gets with whatever the server says: rules can ask for them as `session_labels`",
+    ),
+    live(
+        "servers.*.tool_labels",
+        "a map of untrusted, private, untrusted+private or none by tool",
+        "those of `labels`",
+        "the same for the results of single tools",
+    ),
+    key(
+        "models.providers.*.kind",
+        "openai, anthropic, google, azure, mistral, deepseek, groq, cerebras, sambanova, cohere, local or mock",
+        "",
+        "whose API it is; `openai` with a `base_url` is any API like OpenAI's, `local` is one on this machine, and `mock` answers by a script, without a network",
+    ),
+    key(
+        "models.providers.*.base_url",
+        "http or https URL",
+        "the API's own; `azure` has none",
+        "what stands in front of `/chat/completions`, `/messages`, `/models/NAME:generateContent` or `/openai/deployments`",
+    ),
+    key(
+        "models.providers.*.api_version",
+        "text",
+        "2024-10-21",
+        "of `azure`: the version of its API",
+    ),
+    key(
+        "models.providers.*.api_key",
+        "text",
+        "none",
+        "the key that the provider is shown; write `${NAME}`, not the key itself",
+    ),
+    key(
+        "models.providers.*.api_keys",
+        "a list of texts",
+        "none",
+        "several keys: calls go round among them, and one that the provider does not take any more is left out",
+    ),
+    key(
+        "models.providers.*.ca",
+        "path",
+        "the system's",
+        "authorities that the provider's certificate is checked against (PEM)",
+    ),
+    key(
+        "models.providers.*.models",
+        "a list of texts",
+        "any",
+        "its models; no other name is passed on, and these are listed",
+    ),
+    key(
+        "models.providers.*.latency",
+        "span of time",
+        "10ms",
+        "of a `mock`: the time before each token",
+    ),
+    key(
+        "models.aliases.*.tiers",
+        "a list of targets, or of lists of targets",
+        "",
+        "where the name leads: PROVIDER/MODEL or another alias; one tier is used up before the next one is tried",
+    ),
+    key(
+        "models.aliases.*.rotate",
+        "none, round_robin, weighted, least_latency, cheapest or least_busy",
+        "none",
+        "where each call begins within a tier",
+    ),
+    key(
+        "models.aliases.*.weights",
+        "a map of targets to whole numbers",
+        "1 each",
+        "of `rotate: weighted`: how many of so many calls begin with each target; 0 where it is only for when others fail",
+    ),
+    key(
+        "models.aliases.*.deadline",
+        "span of time",
+        "that of `models.deadline`",
+        "for this name alone",
+    ),
+    key(
+        "models.deadline",
+        "span of time",
+        "600s",
+        "how long all attempts of a call together may take until a stream begins, or the whole reply is there",
+    ),
+    key(
+        "models.stall",
+        "span of time",
+        "120s",
+        "how long a stream may say nothing once it has begun",
+    ),
+    key(
+        "models.stream_max",
+        "span of time",
+        "1h",
+        "how long a stream may last",
+    ),
+    key(
+        "models.prices.*.input",
+        "dollars",
+        "",
+        "of a model (PROVIDER/MODEL, or its name at every provider): dollars for a million tokens that it reads",
+    ),
+    key(
+        "models.prices.*.output",
+        "dollars",
+        "",
+        "dollars for a million tokens that it writes",
+    ),
+    key(
+        "models.prices.*.cached",
+        "dollars",
+        "that of `input`",
+        "dollars for a million tokens that it reads from the provider's cache",
+    ),
+    key(
+        "models.prices.*.written",
+        "dollars",
+        "that of `input`",
+        "dollars for a million tokens that are put into the provider's cache",
+    ),
+    key(
+        "models.prices.*.reasoning",
+        "dollars",
+        "that of `output`",
+        "dollars for a million tokens that it thinks with",
+    ),
+    key(
+        "models.budgets.*.cost",
+        "dollars",
+        "",
+        "instead of `tokens`: what calls may cost within a window, by `models.prices`",
+    ),
+    key(
+        "models.budgets.*.tokens",
+        "number",
+        "",
+        "tokens that may be read and written within a window; a call reserves the most that it may use, and gives the rest back",
+    ),
+    key(
+        "models.budgets.*.window",
+        "span of time",
+        "one that never ends",
+        "the length of a window; windows begin at its multiples since 1970 (UTC)",
+    ),
+    key(
+        "models.budgets.*.per",
+        "caller, group or all",
+        "caller",
+        "whether each caller has the whole budget, or the callers of a group or all of them share it",
+    ),
+    key(
+        "models.budgets.*.groups",
+        "a list of texts",
+        "all callers",
+        "callers of these groups only",
+    ),
+    key(
+        "models.reserve",
+        "number",
+        "16384",
+        "tokens that are reserved for a reply where the request names no most",
+    ),
+    live(
+        "inspect",
+        "a map of rules by name",
+        "nothing is looked for",
+        "what is looked for in requests and results, and what is done where it is found; the rule's name stands in the place of what is masked",
+    ),
+    live(
+        "inspect.*.secrets",
+        "all, or a list of kinds",
+        "",
+        "secrets of these kinds; below",
+    ),
+    live(
+        "inspect.*.patterns",
+        "a list of regular expressions",
+        "",
+        "whatever matches one of them; at most 64, of 1024 bytes each",
+    ),
+    live(
+        "inspect.*.on",
+        "requests, results or both",
+        "both",
+        "which messages are looked at; with `results` also what else a server says",
+    ),
+    live(
+        "inspect.*.servers",
+        "a list of servers and providers of models",
+        "all",
+        "for these only",
+    ),
+    live(
+        "inspect.*.action",
+        "mask, deny, ask or label",
+        "",
+        "the match is replaced, the message is refused, a person is asked, or the session is labelled and nothing else",
+    ),
+    live(
+        "inspect.*.labels",
+        "a list of untrusted and private",
+        "none",
+        "labels that the session gets where something is found",
+    ),
+    live("policy", "path", "the starter policy", "the rules").flag("policy"),
+    live(
+        "limits.requests.rate",
+        "rate",
+        "50/s",
+        "calls and lists of one caller, over all sessions",
+    )
+    .flag("limit-requests"),
+    live(
+        "limits.requests.burst",
+        "number",
+        "200",
+        "how many may come at once",
+    )
+    .flag("limit-burst"),
+    live(
+        "limits.per_tool.calls",
+        "number",
+        "600",
+        "calls of one tool by one caller within `window`, over all sessions",
+    )
+    .flag("limit-tool-calls"),
+    live(
+        "limits.per_tool.window",
+        "span of time",
+        "60s",
+        "the window of `calls`",
+    )
+    .flag("limit-tool-window"),
+    live(
+        "limits.per_tool.then",
+        "hitl or refuse",
+        "hitl",
+        "what a breach leads to: a person is asked, or the call is refused",
+    )
+    .flag("limit-then"),
+    live(
+        "limits.per_tool.concurrency",
+        "number",
+        "no bound of its own",
+        "calls of one tool by one caller under way at once",
+    )
+    .flag("limit-tool-concurrency"),
+    live(
+        "limits.concurrency",
+        "number",
+        "256",
+        "calls of one caller under way at once, over all sessions",
+    )
+    .flag("limit-concurrency"),
+    live(
+        "limits.response_bytes",
+        "size",
+        "16MiB",
+        "the longest reply that is passed on",
+    )
+    .flag("limit-response-bytes"),
+    live(
+        "limits.request_bytes",
+        "size",
+        "16MiB",
+        "the longest message of a client that is taken, 64KiB to 128MiB",
+    )
+    .flag("limit-request-bytes"),
+    live(
+        "approval.timeout",
+        "span of time",
+        "50s",
+        "how long a call waits for a person; silence is no",
+    )
+    .flag("approval-timeout"),
+    live(
+        "approval.remember",
+        "span of time",
+        "10m",
+        "how long \"allow\" holds",
+    )
+    .flag("approval-remember"),
+    live(
+        "approval.pending_max",
+        "number",
+        "1000",
+        "calls that may wait at once",
+    )
+    .flag("approval-pending-max"),
+    live(
+        "approval.waiting_max",
+        "number",
+        "20",
+        "calls of one caller that may wait at once",
+    )
+    .flag("approval-waiting-max"),
+    live(
+        "approval.per_minute",
+        "number",
+        "60",
+        "times within a minute that one caller may have a person asked",
+    )
+    .flag("approval-per-minute"),
+    key(
+        "approval.notify.bell",
+        "true or false",
+        "true",
+        "ring the bell when a call waits, where standard error is a terminal",
+    ),
+    key(
+        "approval.notify.desktop",
+        "true or false",
+        "false",
+        "show a desktop notification for each call that waits (notify-send or osascript)",
+    ),
+    key(
+        "approval.notify.command",
+        "a list of texts",
+        "none",
+        "run this program for each call that waits, with the call as JSON on its standard input",
+    ),
+    key(
+        "approval.notify.webhook.url",
+        "URL",
+        "none",
+        "post each call that waits to this address, as JSON",
+    ),
+    key(
+        "approval.notify.webhook.secret",
+        "text",
+        "none",
+        "the key of the messages' signature (HMAC-SHA-256), at least 16 bytes",
+    ),
+    key(
+        "approval.notify.arguments",
+        "true or false",
+        "false",
+        "give the command and the webhook the call's arguments, paths and changes too",
+    ),
+    key(
+        "journal.sync",
+        "interval, every or never",
+        "interval",
+        "when records are forced to the disk: once a second, before each call goes out, when the system likes",
+    )
+    .flag("sync"),
+    key(
+        "journal.witness",
+        "path",
+        "none",
+        "a file, best on another volume and append-only, that is given each head of the journal",
+    ),
+    key(
+        "call_timeout",
+        "span of time",
+        "300s",
+        "how long a server may take to answer a call",
+    )
+    .flag("call-timeout"),
+    key(
+        "tool_timeout",
+        "a map of spans of time by tool",
+        "none",
+        "the same for single tools, of whichever server",
+    )
+    .flag("tool-timeout"),
+    key(
+        "refusals",
+        "result or error",
+        "result",
+        "what a refused tool call is answered with: a tool result with `isError`, after which agents go on, or a JSON-RPC error",
+    )
+    .flag("refusals"),
+    key(
+        "insecure_http",
+        "true or false",
+        "false",
+        "whether a URL with http:// may lead to another machine, where anyone on the way can read and change calls",
+    )
+    .flag("insecure-http"),
+    key(
+        "breaker.failures",
+        "1 to 1000000",
+        "20",
+        "after so many calls in a row, over a second or more, that a server did not answer, it is spared: nothing is sent for a while, then one call tries; what a client did wrong or cancelled does not count, nor does an error that the server answers",
+    ),
+    key(
+        "breaker.open",
+        "span of time",
+        "1s",
+        "how long it is spared the first time; twice as long each further time in a row",
+    ),
+    key(
+        "breaker.open_max",
+        "span of time",
+        "10s",
+        "how long it is spared at most",
+    ),
+    key(
+        "state_dir",
+        "path",
+        "$XDG_STATE_HOME/durward",
+        "where journal and keys are kept",
+    )
+    .flag("state-dir"),
+    key(
+        "confine",
+        "auto, require or off",
+        "auto",
+        "whether servers that are started are kept off Durward's own files by the kernel: where it can be done, or else they are not started, or not at all",
+    )
+    .flag("confine"),
+    key(
+        "tls.cert",
+        "path",
+        "none",
+        "certificate that `durward serve` shows (PEM), with `tls.key`",
+    )
+    .flag("tls-cert"),
+    key("tls.key", "path", "none", "its private key (PEM)").flag("tls-key"),
+    key(
+        "allowed_hosts",
+        "a list of texts",
+        "loopback names",
+        "values of `Host` that `durward serve` answers to",
+    )
+    .flag("allow-host"),
+    key(
+        "allowed_origins",
+        "a list of texts",
+        "loopback names",
+        "values of `Origin` that `durward serve` answers to",
+    )
+    .flag("allow-origin"),
+    key(
+        "descriptions.links",
+        "keep or strip",
+        "keep",
+        "links in tool descriptions",
+    )
+    .flag("strip-links"),
+    key(
+        "descriptions.length_max",
+        "number",
+        "no limit",
+        "longest description in characters; the rest is cut",
+    )
+    .flag("description-length"),
+    key(
+        "pin",
+        "off, warn or enforce",
+        "warn",
+        "what a tool's changed definition leads to",
+    )
+    .flag("pin"),
+    key(
+        "watch",
+        "true or false",
+        "true",
+        "whether changes of this file and of the policy are taken up by themselves; SIGHUP and `durward reload` always work",
+    )
+    .flag("no-watch"),
+];

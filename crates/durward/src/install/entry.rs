@@ -1,0 +1,355 @@
+//! A server's entry in a client's configuration: what it starts or reaches, and the same through this program.
+
+use std::path::Path;
+
+use net::outbound::http::Target;
+use serde_json::{Map, Value, json};
+
+use super::client::{Client, Spelling};
+
+/// The variable in which a wrapped entry keeps the bearer token of its server.
+const BEARER: &str = "DURWARD_SERVER_TOKEN";
+
+/// What an entry starts or reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Server {
+    /// A program with its arguments.
+    Command(Vec<String>),
+    /// A server over Streamable HTTP.
+    Url(String),
+}
+
+/// An entry, as far as it is understood; the reason where it is not.
+pub fn server(client: Client, entry: &Value) -> Result<Server, String> {
+    let spelling = client.spelling();
+    if let Some(kind) = entry.get("type").and_then(Value::as_str)
+        && [
+            "sse",
+            "ws",
+            "builtin",
+            "platform",
+            "frontend",
+            "inline_python",
+        ]
+        .contains(&kind)
+    {
+        return Err(format!(
+            "its type is {kind}; durward wraps servers over stdio and Streamable HTTP"
+        ));
+    }
+    if let Some(url) = url_key(spelling, entry) {
+        let url = entry.get(url).and_then(Value::as_str).unwrap_or_default();
+        return Ok(Server::Url(url.to_owned()));
+    }
+    let command = match (entry.get(spelling.command), spelling.arguments) {
+        (None, _) => return Err("it has neither a command nor a URL".into()),
+        (Some(program), Some(arguments)) => program
+            .as_str()
+            .zip(words(entry.get(arguments).unwrap_or(&json!([]))))
+            .map(|(program, words)| [vec![program.to_owned()], words].concat()),
+        (Some(all), None) => words(all),
+    };
+    match command {
+        Some(command) if command.first().is_some_and(|program| !program.is_empty()) => {
+            Ok(Server::Command(command))
+        }
+        _ => Err("its command is not text, or its arguments are not a list of texts".into()),
+    }
+}
+
+fn words(list: &Value) -> Option<Vec<String>> {
+    let items = list.as_array()?.iter();
+    items.map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+fn url_key(spelling: Spelling, entry: &Value) -> Option<&'static str> {
+    let is_there = |key: &&&str| entry.get(**key).is_some_and(Value::is_string);
+    spelling.urls.iter().find(is_there).copied()
+}
+
+/// The new entry of a server over stdio.
+pub fn new(
+    client: Client,
+    name: &str,
+    command: Vec<String>,
+    variables: Map<String, Value>,
+) -> Value {
+    let mut entry = Map::new();
+    if client == Client::Goose {
+        entry.insert("enabled".into(), json!(true));
+        entry.insert("name".into(), json!(name));
+        entry.insert("timeout".into(), json!(300));
+    }
+    if client == Client::Zed {
+        entry.insert("source".into(), json!("custom"));
+    }
+    let spelling = client.spelling();
+    if let Some((stdio, _)) = spelling.types {
+        entry.insert("type".into(), json!(stdio));
+    }
+    set_command(&mut entry, spelling, command);
+    if !variables.is_empty() {
+        entry.insert(spelling.environment.into(), Value::Object(variables));
+    }
+    Value::Object(entry)
+}
+
+fn set_command(entry: &mut Map<String, Value>, spelling: Spelling, command: Vec<String>) {
+    match spelling.arguments {
+        None => {
+            entry.insert(spelling.command.into(), json!(command));
+        }
+        Some(arguments) => {
+            let mut words = command.into_iter();
+            entry.insert(spelling.command.into(), json!(words.next()));
+            entry.insert(arguments.into(), words.map(Value::String).collect());
+        }
+    }
+}
+
+/// What stands in front of a server's own command: this program, and `run` with its flags.
+pub struct Front {
+    /// This program.
+    pub program: String,
+    /// The flags that every entry has.
+    pub flags: Vec<String>,
+    /// Variables that every server is given beside those of its entry.
+    pub variables: Vec<String>,
+}
+
+impl Front {
+    /// The beginning of the command of a server that has this name in rules.
+    pub fn line(&self, name: &str) -> Vec<String> {
+        let mut line = vec![
+            self.program.clone(),
+            "run".into(),
+            "--name".into(),
+            name.into(),
+        ];
+        line.extend(self.flags.iter().cloned());
+        line
+    }
+}
+
+/// The entry through this program.
+///
+/// # Errors
+/// Why this entry cannot be wrapped.
+pub fn wrapped(client: Client, name: &str, entry: &Value, front: &Front) -> Result<Value, String> {
+    let spelling = client.spelling();
+    let server = server(client, entry)?;
+    let mut members = entry.as_object().cloned().unwrap_or_default();
+    let mut line = front.line(&plain_name(name));
+    match server {
+        Server::Command(command) => {
+            for variable in variables(client, entry).chain(front.variables.iter().cloned()) {
+                line.extend(["--env".to_owned(), variable]);
+            }
+            line.push("--".to_owned());
+            line.extend(command);
+        }
+        Server::Url(url) => {
+            Target::parse(&url, false).map_err(|fault| format!("its URL {fault}"))?;
+            token(client, &mut members)?
+                .into_iter()
+                .for_each(|variable| {
+                    line.extend(["--api-key-env".to_owned(), variable]);
+                });
+            line.extend(["--url".to_owned(), url]);
+            for key in spelling.urls {
+                members.remove(*key);
+            }
+            if let Some((stdio, _)) = spelling.types {
+                members.insert("type".into(), json!(stdio));
+            }
+        }
+    }
+    set_command(&mut members, spelling, line);
+    Ok(Value::Object(members))
+}
+
+/// The variables that a server is given by its entry.
+fn variables(client: Client, entry: &Value) -> impl Iterator<Item = String> {
+    let named = entry.get(client.spelling().environment);
+    let named = named
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::keys);
+    // Codex and Goose also pass variables on that are not in the file.
+    let passed = ["env_vars", "env_keys"]
+        .into_iter()
+        .filter_map(|key| entry.get(key)?.as_array())
+        .flatten()
+        .filter_map(Value::as_str);
+    let all: Vec<String> = named.cloned().chain(passed.map(str::to_owned)).collect();
+    all.into_iter()
+}
+
+/// What an entry says that is nobody's to read: values of its variables and headers. Short ones are left out:
+/// they stand in other words too.
+pub fn secrets(client: Client, entry: &Value) -> Vec<String> {
+    const CHARS_MIN: usize = 4;
+    let spelling = client.spelling();
+    [spelling.environment, spelling.headers]
+        .into_iter()
+        .filter_map(|key| entry.get(key)?.as_object())
+        .flat_map(Map::values)
+        .filter_map(Value::as_str)
+        .map(|text| text.strip_prefix("Bearer ").unwrap_or(text))
+        .filter(|text| text.len() >= CHARS_MIN)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Moves the bearer token of an entry into a variable; gives its name where there is one.
+fn token(client: Client, members: &mut Map<String, Value>) -> Result<Option<String>, String> {
+    let spelling = client.spelling();
+    if let Some(other) = ["env_http_headers", "oauth", "auth"]
+        .iter()
+        .find(|key| members.contains_key(**key))
+    {
+        return Err(format!(
+            "it has \"{other}\", which `durward run --url` cannot send; put the server into durward.yaml instead"
+        ));
+    }
+    if let Some(Value::String(variable)) = members.remove("bearer_token_env_var") {
+        // Codex passes this variable on where it is told to.
+        let passed = members.entry("env_vars").or_insert_with(|| json!([]));
+        if let Some(passed) = passed.as_array_mut() {
+            passed.push(json!(variable));
+        }
+        return Ok(Some(variable));
+    }
+    let Some(headers) = members
+        .get(spelling.headers)
+        .and_then(Value::as_object)
+        .cloned()
+    else {
+        return Ok(None);
+    };
+    let mut bearer = None;
+    for (name, value) in &headers {
+        let token = value.as_str().and_then(|text| text.strip_prefix("Bearer "));
+        match token.filter(|_| name.eq_ignore_ascii_case("authorization")) {
+            Some(token) => bearer = Some(token.to_owned()),
+            None => {
+                return Err(format!(
+                    "it sends the header \"{}\", and `durward run --url` sends only bearer tokens; put the server into durward.yaml instead",
+                    name.escape_debug()
+                ));
+            }
+        }
+    }
+    members.remove(spelling.headers);
+    let Some(bearer) = bearer else {
+        return Ok(None);
+    };
+    let variables = members
+        .entry(spelling.environment)
+        .or_insert_with(|| json!({}));
+    if let Some(variables) = variables.as_object_mut() {
+        variables.insert(BEARER.into(), json!(bearer));
+    }
+    Ok(Some(BEARER.to_owned()))
+}
+
+/// The words behind `durward run` where an entry runs this program.
+pub fn run_words(client: Client, entry: &Value, own: &Path) -> Option<Vec<String>> {
+    let Ok(Server::Command(command)) = server(client, entry) else {
+        return None;
+    };
+    let (program, words) = command.split_first()?;
+    let program = Path::new(program);
+    let is_own = program == own || program.file_name().is_some_and(|name| name == "durward");
+    let (first, rest) = words.split_first()?;
+    (is_own && first == "run").then(|| rest.to_vec())
+}
+
+/// What an entry through this program was without it; none where that cannot be told, such as for a
+/// server that `durward.yaml` names. `before` is the entry as a backup has it.
+pub fn unwrapped(
+    client: Client,
+    entry: &Value,
+    words: &[String],
+    before: Option<&Value>,
+) -> Option<Value> {
+    let spelling = client.spelling();
+    let mut members = entry.as_object()?.clone();
+    if let Some(at) = words.iter().position(|word| word == "--") {
+        let command = words.get(at + 1..)?.to_vec();
+        let is_bare = command.len() == 1;
+        if command.is_empty() {
+            return None;
+        }
+        set_command(&mut members, spelling, command);
+        if let (true, Some(arguments), Some(before)) = (is_bare, spelling.arguments, before)
+            && before.get(arguments).is_none()
+        {
+            members.remove(arguments);
+        }
+        return Some(Value::Object(members));
+    }
+    let url = after(words, "--url")?;
+    if let Some(before) = before
+        && server(client, before) == Ok(Server::Url(url.to_owned()))
+    {
+        return Some(before.clone());
+    }
+    for key in [Some(spelling.command), spelling.arguments]
+        .into_iter()
+        .flatten()
+    {
+        members.remove(key);
+    }
+    if let Some((_, http)) = spelling.types {
+        members.insert("type".into(), json!(http));
+    }
+    members.insert((*spelling.urls.first()?).into(), json!(url));
+    if let Some(variable) = after(words, "--api-key-env") {
+        give_back(&mut members, spelling, variable);
+    }
+    Some(Value::Object(members))
+}
+
+/// Puts the token of a variable back into the headers.
+fn give_back(members: &mut Map<String, Value>, spelling: Spelling, variable: &str) {
+    let variables = members
+        .get_mut(spelling.environment)
+        .and_then(Value::as_object_mut);
+    let token = variables.and_then(|variables| {
+        let token = variables.remove(variable);
+        token.map(|token| (token, variables.is_empty()))
+    });
+    match token {
+        Some((token, is_last)) => {
+            if is_last {
+                members.remove(spelling.environment);
+            }
+            let token = token.as_str().unwrap_or_default();
+            let header = json!({ "Authorization": format!("Bearer {token}") });
+            members.insert(spelling.headers.into(), header);
+        }
+        None => {
+            members.insert("bearer_token_env_var".into(), json!(variable));
+        }
+    }
+}
+
+fn after<'w>(words: &'w [String], flag: &str) -> Option<&'w str> {
+    let at = words.iter().position(|word| word == flag)?;
+    words.get(at + 1).map(String::as_str)
+}
+
+/// A client's name for a server as rules and the journal can have it.
+fn plain_name(name: &str) -> String {
+    if let Ok(name) = crate::names::server_name(name) {
+        return name;
+    }
+    match crate::names::plain(name) {
+        plain if crate::names::server_name(&plain).is_ok() => plain,
+        plain => format!("server-{plain}").chars().take(64).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

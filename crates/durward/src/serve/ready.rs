@@ -1,0 +1,166 @@
+//! All that is found out before `durward serve` opens a journal or a socket; `durward check` asks the same.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use gate::identity::KeyRing;
+use state::directory::check_private;
+
+use super::ServeArgs;
+use super::plan::Plan;
+use crate::config::Settings;
+use crate::config::values::Listen;
+use crate::control::directory::Directory;
+use crate::failure::Failure;
+use crate::places::Places;
+use crate::policy::source::{self, Protected};
+use crate::providers;
+
+/// What is served, and by which rules: nothing in the configuration stands against it.
+pub struct Ready {
+    pub plan: Plan,
+    pub policies: Vec<Loaded>,
+}
+
+impl Ready {
+    /// Puts it together. Nothing is made, started or connected to.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration, or with what it names.
+    pub fn of(args: &ServeArgs, settings: &Settings, places: &Places) -> Result<Self, Failure> {
+        Self::even_without_servers(args, settings, places).and_then(|ready| {
+            Ok(Self {
+                plan: ready.plan.with_servers()?,
+                ..ready
+            })
+        })
+    }
+
+    /// The same for a configuration that may have no server: those of the command line may come yet.
+    ///
+    /// # Errors
+    /// As [`Ready::of`].
+    pub fn even_without_servers(
+        args: &ServeArgs,
+        settings: &Settings,
+        places: &Places,
+    ) -> Result<Self, Failure> {
+        let plan = Plan::of(args, settings, places)?;
+        let policies = policies(&plan, places)?;
+        directories(places)?;
+        need_keys(&plan, places)?;
+        listens(&plan.listen)?;
+        for server in &plan.servers {
+            server
+                .means()
+                .check(&server.name, places)
+                .map_err(|failure| failure.about(&format!("the server \"{}\"", server.name)))?;
+        }
+        providers::check_budgets(settings, places)?;
+        Ok(Self { plan, policies })
+    }
+
+    /// The same with no more connections than there are file descriptors for; says so where that is
+    /// fewer than usual.
+    pub fn within(self, files_max: u64, err: &mut dyn Write) -> Self {
+        Self {
+            plan: self.plan.within(files_max, err),
+            ..self
+        }
+    }
+
+    /// Tells of what is served all the same: a server whose program is not there, and rules that nobody chose.
+    pub fn warn(&self, err: &mut dyn Write) {
+        // Standard error that is gone keeps nobody from serving.
+        for server in &self.plan.servers {
+            if let Some(missing) = server.means().missing_program() {
+                let _ = writeln!(
+                    err,
+                    "durward: warning: the server \"{}\": {missing}",
+                    server.name
+                );
+            }
+        }
+        if self.policies.iter().any(|(file, _)| file.is_none()) {
+            let _ = writeln!(
+                err,
+                "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
+            );
+        }
+    }
+}
+
+/// A socket in the file system needs a directory, and a path that the system takes.
+fn listens(place: &Listen) -> Result<(), Failure> {
+    let Listen::Socket(path) = place else {
+        return Ok(());
+    };
+    let wrong = |why: &str| {
+        Err(Failure::configuration(format!(
+            "cannot listen at {place}: {why}"
+        )))
+    };
+    if std::os::unix::net::SocketAddr::from_pathname(path).is_err() {
+        return wrong("the path is longer than a socket's may be");
+    }
+    match path.parent().is_some_and(std::path::Path::is_dir) {
+        true => Ok(()),
+        false => wrong("there is no such directory"),
+    }
+}
+
+/// Directories that are there already have to be this user's alone.
+fn directories(places: &Places) -> Result<(), Failure> {
+    for directory in [&places.state, &places.journal()] {
+        if directory.exists() {
+            check_private(directory).map_err(Failure::journal)?;
+        }
+    }
+    let runtime = places
+        .runtime
+        .first()
+        .ok_or_else(|| Failure::configuration("there is no runtime directory"))?;
+    match Directory::open(runtime) {
+        Ok(_) => Ok(()),
+        Err(unusable) if unusable.is_missing() => Ok(()),
+        Err(unusable) => Err(Failure::configuration(unusable.to_string())),
+    }
+}
+
+/// Nobody from elsewhere comes in without a key.
+fn need_keys(plan: &Plan, places: &Places) -> Result<(), Failure> {
+    let in_use = KeyRing::in_use(&places.keys())
+        .map_err(|error| Failure::configuration(error.to_string()))?;
+    if in_use || plan.require_key {
+        return Ok(());
+    }
+    if plan.listen.is_local() {
+        let is_socket = matches!(plan.listen, Listen::Socket(_));
+        if is_socket || net::http::server::users_can_be_known() {
+            return Ok(());
+        }
+        return Err(Failure::configuration(format!(
+            "without keys only this user's own processes are answered, and this system does not tell whose process connects to {}\n  hint: make a key with durward keys create, or listen at unix:PATH",
+            plan.listen
+        )));
+    }
+    Err(Failure::configuration(format!(
+        "{} can be reached from other machines, and without keys anybody there could call\n  hint: listen at 127.0.0.1, or make a key with durward keys create",
+        plan.listen
+    )))
+}
+
+/// A policy, and the file that it came from.
+pub type Loaded = (Option<PathBuf>, gate::policy::Policy);
+
+/// Every policy that the plan names. Everything that can be wrong with the rules is said before the
+/// journal begins a segment.
+fn policies(plan: &Plan, places: &Places) -> Result<Vec<Loaded>, Failure> {
+    let mut policies = Vec::new();
+    for file in plan.policies() {
+        let policy = source::of_file(file.as_deref(), Protected::AsRun, places)
+            .map_err(Failure::configuration)?;
+        policies.push((file, policy));
+    }
+    Ok(policies)
+}

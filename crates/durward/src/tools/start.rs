@@ -1,0 +1,88 @@
+//! `durward check --start`: starts every configured server, lists its tools, and says what the policy makes of each.
+//!
+//! The servers run behind a gate that shows every tool and is asked for no call; journal and keys of that are kept in a
+//! directory that is removed afterwards.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use state::directory;
+
+use super::session::Begin;
+use super::{list, object, print};
+use crate::config::Settings;
+use crate::places::Places;
+
+/// Shows every tool; nothing is called.
+const SHOW_ALL: &str = r#"{"version":"1","default_action":"deny","rules":[{"id":"show-all","effect":"allow","conditions":{"tool_name":"*"}}]}"#;
+
+/// A directory that is removed when this is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(places: &Places) -> Result<Self, String> {
+        let path = places.state.join(format!("check-{}", std::process::id()));
+        directory::create_private(&places.state).map_err(|error| error.to_string())?;
+        directory::create_private(&path).map_err(|error| error.to_string())?;
+        let scratch = Self(path);
+        fs::write(scratch.policy(), SHOW_ALL)
+            .map_err(|error| format!("{}: {error}", scratch.0.display()))?;
+        Ok(scratch)
+    }
+
+    fn policy(&self) -> PathBuf {
+        self.0.join("policy.json")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// What was found.
+pub(crate) struct Started {
+    /// Servers with their tools, as JSON.
+    pub servers: Vec<Value>,
+    /// Why servers could not be started or listed.
+    pub failed: Vec<String>,
+}
+
+/// Starts each server in turn and lists its tools on `out`, unless they are printed as JSON later.
+pub(crate) fn start(
+    settings: &Settings,
+    policy: Option<&Path>,
+    places: &Places,
+    mut out: Option<&mut dyn Write>,
+) -> Result<Started, String> {
+    let scratch = Scratch::new(places)?;
+    let mut started = Started {
+        servers: Vec::new(),
+        failed: Vec::new(),
+    };
+    for server in &settings.servers {
+        let begin = Begin {
+            settings,
+            places,
+            policy: Some(scratch.policy()),
+            state: Some(scratch.0.join("state")),
+            flags: &["--pin", "off"],
+        };
+        match list(server, policy, &begin) {
+            Ok(tools) => {
+                if let Some(out) = &mut out {
+                    print(&server.name, &tools, *out).or_else(|error| match error.kind() {
+                        io::ErrorKind::BrokenPipe => Ok(()),
+                        _ => Err(format!("cannot write: {error}")),
+                    })?;
+                }
+                started.servers.push(object(&server.name, &tools));
+            }
+            Err(message) => started.failed.push(message),
+        }
+    }
+    Ok(started)
+}

@@ -1,0 +1,214 @@
+//! `durward wrap` and `durward unwrap`: puts this program in front of the servers that an MCP client has already,
+//! and takes it away again.
+//!
+//! Nothing is written before a person has seen the difference and said yes (or `--yes`), and never without a
+//! backup.
+
+mod change;
+mod record;
+mod show;
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::failure::EXIT_CONFIGURATION;
+use crate::install::client::Client;
+use crate::install::entry::Front;
+use crate::install::{self, FileArgs, Kept};
+use crate::places::Places;
+use change::{Change, File, Outcome};
+use record::Record;
+
+pub const WRAP_HELP: &str = "\
+Examples:
+  durward wrap claude-desktop                         show the changes, ask, then write them
+  durward wrap cursor --server github --policy policy.json
+  durward wrap vscode --project --yes                 .vscode/mcp.json of this directory, without asking
+  durward wrap codex --dry-run                        show the changes only
+
+An entry `npx -y my-server` becomes `durward run --name NAME -- npx -y my-server`; the variables of its `env` are
+passed on. An entry with a URL becomes `durward run --url URL`; a bearer token moves into the entry's `env`. A
+client's own login (OAuth) to a server over HTTP does not reach the server through durward: leave such a server out
+with --server. Wrapped entries are skipped, so the command can be repeated when servers are added.
+
+The file as it was is kept as FILE.bak-TIME; `durward unwrap CLIENT` restores it.
+
+Exit codes: 0 done, or nothing to do; 1 nothing was written because nobody said yes; 16 the file or a chosen server
+cannot be wrapped.";
+
+pub const UNWRAP_HELP: &str = "\
+Examples:
+  durward unwrap claude-desktop                       restore the file
+  durward unwrap cursor --server github               unwrap one server
+
+If the file has not been changed since it was wrapped, it is restored byte for byte from the backup. Otherwise each
+entry that runs `durward run -- CMD` or `durward run --url URL` gets its own command or URL back, and later changes
+stay.
+
+Exit codes: 0 done, or nothing to do; 1 nothing was written because nobody said yes; 16 the file cannot be edited.";
+
+/// Nobody said yes.
+const EXIT_NOT_CONFIRMED: u8 = 1;
+
+/// Which servers of which client.
+#[derive(Debug, Args)]
+pub struct ChosenArgs {
+    /// The client
+    client: Client,
+    /// Only this server; repeatable [default: all]
+    #[arg(long = "server", value_name = "NAME")]
+    servers: Vec<String>,
+    /// Write without asking
+    #[arg(long, short)]
+    yes: bool,
+    /// Show the changes and write nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    #[command(flatten)]
+    file: FileArgs,
+}
+
+/// Arguments of `durward wrap`.
+#[derive(Debug, Args)]
+pub struct WrapArgs {
+    #[command(flatten)]
+    chosen: ChosenArgs,
+    /// The rules for these servers, as JSON [default: those of durward.yaml, else the starter policy]
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Pass this variable of the client's environment on to the servers too; repeatable
+    #[arg(long = "env", value_name = "NAME")]
+    environment: Vec<String>,
+}
+
+/// Arguments of `durward unwrap`.
+#[derive(Debug, Args)]
+pub struct UnwrapArgs {
+    #[command(flatten)]
+    chosen: ChosenArgs,
+}
+
+/// Wraps; gives the exit code.
+pub fn wrap(
+    args: &WrapArgs,
+    kept: &Kept,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let front = match front(args, kept, places) {
+        Ok(front) => front,
+        Err(message) => return failed(&message, err),
+    };
+    let plan = |file: &File| change::wrap(file, &args.chosen.servers, &front, &places.own_binary);
+    apply(&args.chosen, &plan, places, out, err).unwrap_or_else(|message| failed(&message, err))
+}
+
+/// Unwraps; gives the exit code.
+pub fn unwrap(args: &UnwrapArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let plan = |file: &File| change::unwrap(file, &args.chosen.servers, &places.own_binary);
+    apply(&args.chosen, &plan, places, out, err).unwrap_or_else(|message| failed(&message, err))
+}
+
+fn failed(message: &str, err: &mut dyn Write) -> u8 {
+    let _ = writeln!(err, "error: {message}");
+    EXIT_CONFIGURATION
+}
+
+fn front(args: &WrapArgs, kept: &Kept, places: &Places) -> Result<Front, String> {
+    if let Some(wrong) = args
+        .environment
+        .iter()
+        .find(|name| name.is_empty() || name.contains('='))
+    {
+        return Err(format!(
+            "\"{wrong}\" is not the name of a variable; write --env NAME"
+        ));
+    }
+    Ok(Front {
+        variables: args.environment.clone(),
+        ..kept.front(args.policy.as_deref(), places)?
+    })
+}
+
+fn apply(
+    args: &ChosenArgs,
+    plan: &dyn Fn(&File) -> Result<Change, String>,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, String> {
+    let path = args.file.location(args.client, places)?.file;
+    let shown = path.display();
+    let unprinted = |error: io::Error| format!("cannot write: {error}");
+    let text = install::read(&path).map_err(|error| format!("{shown}: {error}"))?;
+    let text = text.ok_or_else(|| {
+        format!("{shown} is not there: the client has no servers yet; `durward install` adds one, --file names another file")
+    })?;
+    let record = Record::find(&path, &places.state);
+    let file = File::new(args.client, text, record).map_err(|error| format!("{shown}: {error}"))?;
+    let change = plan(&file).map_err(|error| format!("{shown}: {error}"))?;
+    show::skipped(&change, out).map_err(unprinted)?;
+    if change.steps.is_empty() {
+        writeln!(out, "{shown}: nothing to change").map_err(unprinted)?;
+        return Ok(0);
+    }
+    writeln!(out, "{shown}:").map_err(unprinted)?;
+    show::difference(&file, &change, out).map_err(unprinted)?;
+    if args.dry_run {
+        writeln!(out, "nothing was written (--dry-run)").map_err(unprinted)?;
+        return Ok(0);
+    }
+    if !args.yes && !confirmed(out, err).map_err(unprinted)? {
+        return Ok(EXIT_NOT_CONFIRMED);
+    }
+    let told = change::write(&path, &file, &change, &places.state)?;
+    done(args.client, &shown.to_string(), &change, told, out).map_err(unprinted)?;
+    Ok(0)
+}
+
+fn done(
+    client: Client,
+    file: &str,
+    change: &Change,
+    outcome: Outcome,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let names: Vec<&str> = change.steps.iter().map(|step| step.name.as_str()).collect();
+    writeln!(out, "{file}: {} {}", change.verb, names.join(", "))?;
+    match outcome {
+        Outcome::Edited(backup) => {
+            writeln!(out, "{}: backup of the file as it was", backup.display())?;
+        }
+        Outcome::Restored(backup) => {
+            writeln!(
+                out,
+                "restored byte for byte; removed the backup {}",
+                backup.display()
+            )?;
+        }
+    }
+    writeln!(out, "next: {}", client.after())
+}
+
+/// Asks the person at the terminal.
+fn confirmed(out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
+    if !io::stdin().is_terminal() {
+        let _ = writeln!(
+            err,
+            "error: nothing was written: there is no terminal to ask at\n  hint: --yes writes without asking, --dry-run only shows the changes"
+        );
+        return Ok(false);
+    }
+    write!(out, "Write these changes? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    let yes = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
+    if !yes {
+        writeln!(out, "nothing was written")?;
+    }
+    Ok(yes)
+}

@@ -1,0 +1,116 @@
+//! A client over HTTP, before `durward serve`.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+use std::time::Duration;
+
+use mocks::ambiguous::{Ambiguous, Call};
+use serde_json::json;
+use wire::jsonrpc::{member, string};
+use wire::{Bounds, scan_request};
+
+use crate::edge::Way;
+use crate::lines::PATIENCE;
+use crate::place::{LIMITS, Place, binary};
+use crate::servers::{Listening, Server};
+
+/// How long a frame's own answer is waited for: a server that took another id never gives it.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// A request of its own connection; gives the whole answer.
+fn post(address: &str, headers: &str, body: &[u8], longest: Duration) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(longest)).unwrap();
+    let head = format!(
+        "POST /mcp/d HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
+    let mut answer = Vec::new();
+    // What is refused may be cut; the book and the journal say what was done.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// The headers that say again what the frame says, as Durward reads it; of a frame that it cannot
+/// read, those of the allowed call.
+fn mirrored(frame: &[u8]) -> String {
+    let scan = scan_request(frame, &Bounds::default());
+    let read = |name: &str| {
+        let scan = scan.as_ref().ok()?;
+        let raw = member(&scan.members, name).or_else(|| member(&scan.params, name))?;
+        let text = string(raw)?.into_owned();
+        let is_plain = text.bytes().all(|byte| (b' '..0x7f).contains(&byte));
+        is_plain.then_some(text)
+    };
+    let method = read("method").unwrap_or_else(|| "tools/call".to_owned());
+    let tool = read("name").unwrap_or_else(|| Call::TOOL.to_owned());
+    let mut headers = format!("mcp-method: {method}\r\n");
+    if method == "tools/call" {
+        let _ = write!(headers, "mcp-name: {tool}\r\n");
+    }
+    headers
+}
+
+/// Starts `durward serve` and sends the frames.
+pub fn drive(
+    way: Way,
+    server: &Server,
+    listening: Option<&Listening>,
+    place: &Place,
+    frames: &[Ambiguous],
+) {
+    // A server of the configuration inherits no environment but what it is given. JSON is YAML.
+    let (program, arguments) = server.command.split_first().unwrap();
+    let environment = json!({ "DIFFERENTIAL_LOG": place.book() });
+    let upstream = match listening {
+        Some(listening) => json!({ "url": listening.url }),
+        None => json!({ "command": program, "args": arguments, "env": environment }),
+    };
+    let configuration = json!({ "servers": { "d": upstream } }).to_string();
+    std::fs::write(place.dir.join("durward.yaml"), configuration).unwrap();
+    let mut child = place
+        .command(binary())
+        .args(["--config", "durward.yaml", "--state-dir", "state", "serve"])
+        .args(["--policy", "policy.json", "--listen", "127.0.0.1:0"])
+        .args(LIMITS)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
+    let address = line.trim().rsplit('/').next().unwrap().to_owned();
+    let version = way.revision.name();
+    let mut headers = format!("mcp-protocol-version: {version}\r\n");
+    if way.is_modern() {
+        let all = format!("{headers}{}", mirrored(way.opening().as_bytes()));
+        let answer = post(&address, &all, way.opening().as_bytes(), PATIENCE);
+        assert!(answer.contains("supportedVersions"), "{answer}");
+    } else {
+        let answer = post(&address, "", way.opening().as_bytes(), PATIENCE);
+        let session = answer
+            .lines()
+            .find_map(|line| line.strip_prefix("mcp-session-id: "))
+            .unwrap_or_else(|| panic!("no session: {line} {answer}"));
+        let _ = write!(headers, "mcp-session-id: {session}\r\n");
+    }
+    if let Some(opened) = way.opened() {
+        post(&address, &headers, opened.as_bytes(), PATIENCE);
+    }
+    for frame in frames {
+        let mirrors = if way.is_modern() {
+            mirrored(&frame.bytes)
+        } else {
+            String::new()
+        };
+        let all = format!("{headers}{mirrors}");
+        post(&address, &all, &frame.bytes, ANSWER);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

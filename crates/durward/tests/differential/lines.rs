@@ -1,0 +1,127 @@
+//! A client that speaks lines: to a server itself, or to `durward run`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use mocks::ambiguous::{Ambiguous, MODERN_META};
+
+use crate::edge::Way;
+use crate::place::Place;
+
+/// The longest wait for an answer that must come.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server may take to answer behind a frame, before it is started anew.
+const STALLED: Duration = Duration::from_secs(10);
+
+/// A process that speaks lines.
+struct Lines {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Receiver<Vec<u8>>,
+}
+
+impl Lines {
+    fn open(way: Way, command: &[String], place: &Place) -> Self {
+        let (program, arguments) = command.split_first().unwrap();
+        let mut child = place
+            .command(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let (tell, told) = sync_channel(10_000);
+        std::thread::spawn(move || {
+            let mut line = Vec::new();
+            while output.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+                if tell.send(std::mem::take(&mut line)).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut lines = Self {
+            input: child.stdin.take(),
+            child,
+            output: told,
+        };
+        assert!(lines.send(way.opening().as_bytes()));
+        assert!(
+            lines.answers("\"open\"", PATIENCE),
+            "no session: {command:?}"
+        );
+        if let Some(opened) = way.opened() {
+            assert!(lines.send(opened.as_bytes()));
+        }
+        lines
+    }
+
+    fn send(&mut self, frame: &[u8]) -> bool {
+        let Some(input) = &mut self.input else {
+            return false;
+        };
+        let line = [frame, b"\n"].concat();
+        input.write_all(&line).and_then(|()| input.flush()).is_ok()
+    }
+
+    /// Whether a line with these words comes.
+    fn answers(&self, words: &str, longest: Duration) -> bool {
+        let until = Instant::now() + longest;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(line) if String::from_utf8_lossy(&line).contains(words) => return true,
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
+            }
+        }
+    }
+
+    /// Ends the session and waits until nothing more can be executed.
+    fn end(mut self) {
+        drop(self.input.take());
+        let until = Instant::now() + STALLED;
+        while Instant::now() < until {
+            if self.child.try_wait().unwrap().is_some() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// A request whose answer, whichever it is, comes behind what was sent before it.
+fn mark(way: Way, id: &str) -> String {
+    let params = if way.is_modern() {
+        format!(r#","params":{{"_meta":{{{MODERN_META}}}}}"#)
+    } else {
+        String::new()
+    };
+    let method = if way.is_modern() {
+        "server/discover"
+    } else {
+        "ping"
+    };
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"{params}}}"#)
+}
+
+/// Sends the frames; gives how often the process had to be started anew.
+pub fn drive(way: Way, command: &[String], place: &Place, frames: &[Ambiguous]) -> usize {
+    let mut lines = Lines::open(way, command, place);
+    let mut restarts = 0;
+    for frame in frames {
+        let id = format!("\"after-{}\"", frame.number);
+        let sent = lines.send(&frame.bytes) && lines.send(mark(way, &id).as_bytes());
+        if !sent || !lines.answers(&id, STALLED) {
+            restarts += 1;
+            lines.end();
+            lines = Lines::open(way, command, place);
+        }
+    }
+    lines.end();
+    restarts
+}

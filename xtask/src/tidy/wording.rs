@@ -1,0 +1,102 @@
+//! Words that readers of help, errors and pages would stumble over: plain engineer's English stays plain.
+//!
+//! Pages under `docs/reference` are printed from help, keys and reasons, so those are checked there; messages are
+//! string literals of the sources.
+
+use super::tree::Tree;
+use crate::finding::Finding;
+
+/// A word or phrase, and what to write in its place.
+const BANNED: [(&str, &str); 13] = [
+    ("whence", "write \"where from\", or name the cause"),
+    ("hither", "write \"here\""),
+    ("thither", "write \"there\""),
+    ("thereof", "write \"of it\""),
+    ("therein", "write \"in it\""),
+    ("hitherto", "write \"so far\""),
+    ("borne", "write \"allowed\" or \"listed\""),
+    ("guests", "write \"callers\""),
+    ("is well", "write \"is valid\" or \"is right\""),
+    ("hold against", "write \"compare with\""),
+    ("held against", "write \"compared with\""),
+    ("holds against", "write \"compares with\""),
+    ("mend", "write \"correct\" or \"fix\""),
+];
+
+/// Pages and messages.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.texts() {
+        if !is_page(path) && !is_source(path) {
+            continue;
+        }
+        for (index, line) in text.lines().enumerate() {
+            // Tests are at the end of a file, and nobody but us reads them.
+            if is_source(path) && line.trim() == "#[cfg(test)]" {
+                break;
+            }
+            let read = match is_page(path) {
+                true => line.to_ascii_lowercase(),
+                false => literals(line).to_ascii_lowercase(),
+            };
+            for (word, instead) in BANNED.iter().filter(|(word, _)| has_phrase(&read, word)) {
+                let wrong = format!("\"{word}\" is not a word of our pages and messages");
+                findings.push(Finding::new(path, index + 1, wrong, *instead));
+            }
+        }
+    }
+    findings
+}
+
+fn is_page(path: &str) -> bool {
+    let is_top = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].contains(&path);
+    is_top || (path.starts_with("docs/") && path.ends_with(".md"))
+}
+
+fn is_source(path: &str) -> bool {
+    path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs")
+}
+
+/// What stands between quotes on a line of code that is no comment.
+fn literals(line: &str) -> String {
+    if line.trim_start().starts_with("//") {
+        return String::new();
+    }
+    let parts = line.split('"').skip(1).step_by(2);
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+fn has_phrase(line: &str, phrase: &str) -> bool {
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(phrase).any(|(at, _)| {
+        let before = line.get(..at).and_then(|s| s.chars().next_back());
+        let after = line.get(at + phrase.len()..).and_then(|s| s.chars().next());
+        !before.is_some_and(is_letter) && !after.is_some_and(is_letter)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> usize {
+        check(&Tree::of(&[(path, text)])).len()
+    }
+
+    #[test]
+    fn banned_words_are_found_where_people_read() {
+        for (word, _) in BANNED {
+            let page = format!("one {word} two\n");
+            assert_eq!(found("docs/a.md", &page), 1, "{word}");
+            assert_eq!(found("docs/reference/commands.md", &page), 1, "{word}");
+            assert_eq!(found("notes/a.md", &page), 0, "{word}");
+            let message = format!("let said = \"one {word} two\";\n");
+            assert_eq!(found("crates/a/src/b.rs", &message), 1, "{word}");
+            let comment = format!("// \"{word}\"\nlet {}x = 1;\n", word.replace(' ', "_"));
+            assert_eq!(found("crates/a/src/b.rs", &comment), 0, "{word}");
+            let test = format!("#[cfg(test)]\nlet said = \"{word}\";\n");
+            assert_eq!(found("crates/a/src/b.rs", &test), 0, "{word}");
+        }
+        assert_eq!(found("docs/a.md", "recommend, amend and well\n"), 0);
+    }
+}
