@@ -95,15 +95,23 @@ async fn connection(socket: TcpStream, shared: Arc<Shared>, mut stopped: watch::
         return;
     };
     let handle = session.handle();
-    tokio::select! {
+    let is_stopped = tokio::select! {
         // How a client's connection ends is the client's matter.
-        _ = session => {}
-        _ = stopped.wait_for(|is| *is) => {
-            // The session is a task of its own, which goes on until it is told to end.
-            let why = "the server restarts".to_owned();
-            let _ = handle.disconnect(Disconnect::ByApplication, why, String::new()).await;
-        }
+        _ = session => false,
+        () = told(&mut stopped) => true,
+    };
+    if is_stopped {
+        // The session is a task of its own, which goes on until it is told to end.
+        let why = "the server restarts".to_owned();
+        let _ = handle
+            .disconnect(Disconnect::ByApplication, why, String::new())
+            .await;
     }
+}
+
+/// Waits until the server restarts.
+async fn told(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|is| *is).await;
 }
 
 /// One client.
