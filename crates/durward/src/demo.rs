@@ -3,6 +3,7 @@
 
 mod simulation;
 mod sketch;
+mod ssh;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -159,6 +160,7 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     verify(&state, own, out)?;
     built_in(&stage.0, own, out)?;
     simulation::show(9, &stage.0, own, out)?;
+    ssh::show(10, &stage.0, own, out)?;
     measure(&stage.0, own, out)
 }
 
@@ -224,7 +226,7 @@ fn approve(
     )?;
     let write = json!({ "name": "write_file", "arguments": { "path": notes, "content": "remember the bread" } });
     let id = client.send_request("tools/call", write)?;
-    let reply = answered(client, &id, (stage, "state"), own, out)?;
+    let reply = answered(client, &id, (stage, "state"), "once", own, out)?;
     let said = text_at(reply.result()?, "/content/0/text").unwrap_or_default();
     writeln!(
         out,
@@ -237,11 +239,12 @@ fn approve(
     Ok(())
 }
 
-/// Shows the question that a call waits for, answers it with a yes, and gives the call's reply.
+/// Shows the question that a call waits for, answers it with this word, and gives the call's reply.
 fn answered(
     client: &mut Client,
     id: &str,
     place: Place<'_>,
+    answer: &str,
     own: &Path,
     out: &mut dyn Write,
 ) -> Result<Reply, Stop> {
@@ -260,8 +263,11 @@ fn answered(
         writeln!(out, "   | {line}")?;
     }
     let name = text_at(&question, "/id").unwrap_or_default();
-    writeln!(out, "   in another terminal: durward approvals once {name}")?;
-    for line in approvals(place, own, &["once", name])?.lines() {
+    writeln!(
+        out,
+        "   in another terminal: durward approvals {answer} {name}"
+    )?;
+    for line in approvals(place, own, &[answer, name])?.lines() {
         writeln!(out, "   | {line}")?;
     }
     Ok(client.response(id)?)
@@ -417,7 +423,7 @@ fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let (direct_us, through_us) = (median(&mut a), median(&mut b));
     writeln!(
         out,
-        "10. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
+        "11. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
          policy, journal and one more process included{}. Measured properly: make bench.",
         through_us - direct_us,
         if cfg!(debug_assertions) {

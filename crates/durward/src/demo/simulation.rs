@@ -31,7 +31,14 @@ pub(super) fn show(number: u32, stage: &Path, own: &Path, out: &mut dyn Write) -
     let run =
         json!({"name": "run_simulation", "arguments": {"simulationId": "demo", "confirm": true}});
     let id = client.send_request("tools/call", run)?;
-    let job = structured(&answered(&mut client, &id, (stage, "state4"), own, out)?)?;
+    let job = structured(&answered(
+        &mut client,
+        &id,
+        (stage, "state4"),
+        "once",
+        own,
+        out,
+    )?)?;
     let waits = json!({"jobId": job.get("jobId"), "waitSeconds": 60});
     let done = structured(&client.call_tool("get_job_status", waits)?)?;
     let Some(results) = text_at(&done, "/resultId") else {

@@ -85,6 +85,7 @@ mod serve_streams;
 mod serve_tls;
 mod serve_users;
 mod simulation;
+mod ssh_jobs;
 mod ssh_serve;
 mod ssh_server;
 mod support;

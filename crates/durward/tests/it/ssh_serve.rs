@@ -31,15 +31,20 @@ fn post(
     served.send("POST", path, &headers, &body.to_string())
 }
 
-fn opened(served: &Served, path: &str) -> String {
+pub fn opened(served: &Served, path: &str) -> String {
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let answer = post(served, path, None, "initialize", &params);
     answer.header("mcp-session-id").unwrap().to_owned()
 }
 
-fn call(served: &Served, session: &str, tool: &str, arguments: Value) -> Value {
+/// Calls a tool at this path.
+pub fn call_at(served: &Served, path: &str, session: &str, tool: &str, arguments: Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments});
-    post(served, "/mcp", Some(session), "tools/call", &params).json()
+    post(served, path, Some(session), "tools/call", &params).json()
+}
+
+fn call(served: &Served, session: &str, tool: &str, arguments: Value) -> Value {
+    call_at(served, "/mcp", session, tool, arguments)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use russh::keys::PublicKey;
 use russh::server::{
     Auth, ChannelOpenHandle, Config, Handler, Msg, PublicKeyOffer, Session, VerifiedPublicKey,
 };
-use russh::{Channel, ChannelId, MethodKind, MethodSet};
+use russh::{Channel, ChannelId, Disconnect, MethodKind, MethodSet};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -94,11 +94,24 @@ async fn connection(socket: TcpStream, shared: Arc<Shared>, mut stopped: watch::
     let Ok(session) = russh::server::run_stream(config, socket, client).await else {
         return;
     };
-    tokio::select! {
+    let handle = session.handle();
+    let is_stopped = tokio::select! {
         // How a client's connection ends is the client's matter.
-        _ = session => {}
-        _ = stopped.wait_for(|is| *is) => {}
+        _ = session => false,
+        () = told(&mut stopped) => true,
+    };
+    if is_stopped {
+        // The session is a task of its own, which goes on until it is told to end.
+        let why = "the server restarts".to_owned();
+        let _ = handle
+            .disconnect(Disconnect::ByApplication, why, String::new())
+            .await;
     }
+}
+
+/// Waits until the server restarts.
+async fn told(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|is| *is).await;
 }
 
 /// One client.

@@ -76,32 +76,30 @@ pub fn policy() -> String {
         "allow",
         &[("tool_name", json!(NONE))],
     ));
-    rules.push(rule(
-        "ssh-ask-services",
-        "a service is started, stopped or restarted by a person's yes",
-        "hitl",
-        &[
-            ("tool_name", json!(RUN)),
-            (
-                "argv",
-                json!(["systemctl start|stop|restart|reload|try-restart NAME"]),
-            ),
-        ],
-    ));
-    rules.push(rule(
-        "ssh-ask-sudo",
-        "the same as root, by sudo and a person's yes",
-        "hitl",
-        &[
-            ("tool_name", json!(RUN)),
-            (
-                "argv",
-                json!(["sudo systemctl start|stop|restart|reload|try-restart NAME"]),
-            ),
-        ],
-    ));
+    rules.extend(of_services());
     let policy = json!({"version": "1", "default_action": "deny", "rules": rules});
     format!("{policy:#}\n")
+}
+
+/// Services, by their own user's rights and by sudo.
+fn of_services() -> [Value; 2] {
+    let asked = |id: &str, description: &str, before: &str| {
+        let form = format!("{before}systemctl start|stop|restart|reload|try-restart NAME");
+        let conditions = [("tool_name", json!(RUN)), ("argv", json!([form]))];
+        rule(id, description, "hitl", &conditions)
+    };
+    [
+        asked(
+            "ssh-ask-services",
+            "a service is started, stopped or restarted by a person's yes",
+            "",
+        ),
+        asked(
+            "ssh-ask-sudo",
+            "the same as root, by sudo and a person's yes",
+            "sudo ",
+        ),
+    ]
 }
 
 /// What no other rule lets pass.
