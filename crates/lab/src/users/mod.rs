@@ -80,7 +80,7 @@ fn all(plan: &Plan, interrupt: &Interrupt, began: Instant) -> Tally {
             while Instant::now() < began + plan.spawn_every * number && !interrupt.is_set() {
                 let left =
                     (began + plan.spawn_every * number).saturating_duration_since(Instant::now());
-                std::thread::sleep(left.min(NAP_MAX));
+                std::thread::park_timeout(left.min(NAP_MAX));
             }
             if interrupt.is_set() || Instant::now() >= until {
                 break;

@@ -100,7 +100,7 @@ impl User<'_> {
             if left.is_zero() {
                 return;
             }
-            std::thread::sleep(left.min(NAP_MAX));
+            std::thread::park_timeout(left.min(NAP_MAX));
         }
     }
 
