@@ -80,6 +80,7 @@ fn main() -> ExitCode {
     if matches!(cli.command, Command::Run(_) | Command::Serve(_)) {
         sandbox::hide_this_process();
     }
+    let kept = || install::Kept::of(&given, &source, &places);
     let code = match cli.command {
         Command::Run(args) => {
             let asked = run::asked(&args, &given, source, &settings);
@@ -103,16 +104,10 @@ fn main() -> ExitCode {
             pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
         }
         Command::Ssh(args) => ssh::run(&args, &places, &mut out, &mut err),
-        Command::Install(args) => {
-            let kept = install::Kept::of(&given, &source, &places);
-            install::run(&args, &kept, &places, &mut out, &mut err)
-        }
+        Command::Install(args) => install::run(&args, &kept(), &places, &mut out, &mut err),
         Command::Tools(args) => tools::run(&args, &settings, &places, &mut out, &mut err),
         Command::Call(args) => tools::call::run(&args, &settings, &places, &mut out, &mut err),
-        Command::Wrap(args) => {
-            let kept = install::Kept::of(&given, &source, &places);
-            wrap::wrap(&args, &kept, &places, &mut out, &mut err)
-        }
+        Command::Wrap(args) => wrap::wrap(&args, &kept(), &places, &mut out, &mut err),
         Command::Unwrap(args) => wrap::unwrap(&args, &places, &mut out, &mut err),
         Command::Status(args) => status::run(&args, &places, &mut out, &mut err),
         Command::Completions(args) => {

@@ -17,6 +17,7 @@ mod call;
 pub mod catalogue;
 mod face;
 mod inspect;
+mod key;
 pub mod prices;
 mod provider;
 mod request;

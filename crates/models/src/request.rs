@@ -1,6 +1,7 @@
 //! A request to a model: what the gate judges and a provider sends.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use gate::inspect::Finding;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::{Body, BodyFault, Endpoint};
 
-use crate::upstream::Key;
+use crate::key::Key;
 
 /// Longest name of a model, in bytes.
 pub const MODEL_BYTES_MAX: usize = 256;
@@ -33,7 +34,7 @@ pub struct ModelRequest {
     streams: bool,
     headers: HeaderMap,
     found: Option<Box<Finding>>,
-    own_keys: Vec<OwnKey>,
+    own_keys: Arc<[OwnKey]>,
 }
 
 /// A provider's key that the caller has brought.
@@ -116,7 +117,7 @@ impl ModelRequest {
             streams,
             headers: forwarded,
             found: None,
-            own_keys: Vec::new(),
+            own_keys: Arc::default(),
         })
     }
 
@@ -202,6 +203,7 @@ impl ModelRequest {
         if let Some(id) = self.headers.get(ID) {
             other.set_id(id.clone());
         }
+        other.own_keys = Arc::clone(&self.own_keys);
         Ok(other)
     }
 

@@ -252,15 +252,13 @@ fn serve(
     let journal = open_journal(sync, places, instance)?;
     // One for all: what one gate has stamped another may compare.
     let clock = Arc::new(SystemClock::new());
-    let mut ruled = Vec::new();
-    for loaded in policies {
-        let of = (&journal, &clock);
-        let made = Ruled::new(loaded, ruled.len(), &plan, (args, places), of);
-        ruled.push(made.inspect_err(|_| {
-            // The journal was opened for nothing; a failure here is the lesser one.
-            drop(journal.close(local::now_ms(), "configuration"));
-        })?);
-    }
+    let policies = policies.into_iter().enumerate();
+    let ruled = policies.map(|(number, loaded)| {
+        Ruled::new(loaded, number, &plan, (args, places), (&journal, &clock))
+    });
+    // The journal was opened for nothing; a failure here is the lesser one.
+    let ruled = ruled.collect::<Result<Vec<_>, _>>();
+    let mut ruled = ruled.inspect_err(|_| drop(journal.close(local::now_ms(), "configuration")))?;
     let served = runtime.block_on(async {
         let models = modelled(&mut plan, &ruled, settings, budgets)?;
         let serving = Serving::new(&plan, &ruled, models, guests, places, err).await?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::guarded::{self, LATEST, Place, call_works, end};
-use mocks::client::{Client, Era};
+use mocks::client::{Client, Era, Message};
 use serde_json::{Value, json};
 
 const ENFORCE: [&str; 4] = ["--name", "victim", "--pin", "enforce"];
@@ -158,6 +158,12 @@ fn a_change_that_the_server_announces_is_seen_before_the_next_call() {
     assert_eq!(listed(&mut client), ["echo"]);
     // From here on the client lists nothing by itself.
     call_works(&mut client, "before");
+    // The server announces it behind its answer.
+    let heard = client.next_message().unwrap();
+    let Message::Notification { method, .. } = heard else {
+        panic!("{heard:?}");
+    };
+    assert_eq!(method, "notifications/tools/list_changed");
     refused(&mut client, "echo", "definition_changed");
     assert_eq!(end(client).code, Some(0));
 }

@@ -97,7 +97,7 @@ fn stalled(served: &Served, key: &str) -> TcpStream {
 #[test]
 fn j17_bodies_that_stall_take_no_more_than_their_callers_share() {
     const STALLED: usize = 40;
-    const WEIGHT_KIB_MAX: u64 = 80 * 1024;
+    const WEIGHT_KIB_MAX: u64 = 64 * 1024;
     let (place, one, other) = two_callers();
     let served = Served::start_in(place, &[]);
     // The server is started and has listed its tools.

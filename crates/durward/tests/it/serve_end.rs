@@ -311,8 +311,8 @@ fn status_says_what_is_served_and_where() {
     let text = String::from_utf8(output.stdout).unwrap();
     let address = served.address;
     for part in [
-        "running  1 instances\n  serve (echo)  since 20".to_owned(),
-        format!("  echo  http://{address}  1 sessions  1 server processes  0 waiting for approval"),
+        "running  1 instance\n  serve (echo)  since 20".to_owned(),
+        format!("  echo  http://{address}  1 session  1 server process  0 waiting for approval"),
     ] {
         assert!(text.contains(&part), "{part}\n{text}");
     }

@@ -27,7 +27,7 @@ use state::counter::Counter;
 use state::kv::{Durability, Kv, Table, View as _};
 use zeroize::Zeroizing;
 
-use crate::upstream::Key;
+use crate::key::Key;
 pub use fault::{AccountFault, OpenError};
 pub use record::{Limit, Role};
 use roll::{Digest, Roll};

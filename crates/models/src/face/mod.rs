@@ -164,20 +164,10 @@ impl Face {
             }
         };
         let headers = &request.head.headers;
-        let mut asked = match ModelRequest::read(endpoint, &body, headers) {
+        let asked = match self.read((endpoint, &body, headers), &caller, answer) {
             Ok(asked) => asked,
-            Err(fault) => {
-                let message = fault.to_string();
-                let told = Told::new("request_unreadable", &message).about(fault.param());
-                return answer.error(StatusCode::BAD_REQUEST, told);
-            }
+            Err(fault) => return unreadable(answer, &fault),
         };
-        if let Some(id) = answer.id_value() {
-            asked.set_id(id);
-        }
-        if let Some(accounts) = self.terms.budgets.as_ref().and_then(Budgets::accounts) {
-            asked.set_own_keys(accounts.own_keys(&caller));
-        }
         let gate = &self.terms.gate;
         let mut origin = call::origin(answer.id(), headers, received_ns);
         origin.arguments_digest = Some(gate.digest(&body));
@@ -190,13 +180,7 @@ impl Face {
         };
         let asked = match self.inspected(asked, &route, headers) {
             Ok(asked) => asked,
-            Err(fault) => {
-                let message = fault.to_string();
-                return answer.error(
-                    StatusCode::BAD_REQUEST,
-                    Told::new("request_unreadable", &message),
-                );
-            }
+            Err(fault) => return unreadable(answer, &fault),
         };
         if asked.finding().is_some() {
             origin.arguments_digest = Some(gate.digest(asked.body().as_str().as_bytes()));
@@ -223,7 +207,31 @@ impl Face {
     }
 }
 
+/// Tells the caller that its request cannot be read.
+fn unreadable(answer: &Answer, fault: &Unreadable) -> Response {
+    let message = fault.to_string();
+    let told = Told::new("request_unreadable", &message).about(fault.param());
+    answer.error(StatusCode::BAD_REQUEST, told)
+}
+
 impl Face {
+    /// Reads a request, names it for the provider and adds the keys that its caller has brought.
+    fn read(
+        &self,
+        (endpoint, body, headers): (Endpoint, &[u8], &HeaderMap),
+        caller: &Caller,
+        answer: &Answer,
+    ) -> Result<ModelRequest, Unreadable> {
+        let mut asked = ModelRequest::read(endpoint, body, headers)?;
+        if let Some(id) = answer.id_value() {
+            asked.set_id(id);
+        }
+        if let Some(accounts) = self.terms.budgets.as_ref().and_then(Budgets::accounts) {
+            asked.set_own_keys(accounts.own_keys(caller));
+        }
+        Ok(asked)
+    }
+
     /// A request as the rules of `inspect:` leave it.
     fn inspected(
         &self,

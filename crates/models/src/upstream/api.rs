@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::Endpoint;
 use wire::model::translate::{Format, Front, Manner};
 
-use super::keys::Key;
+use crate::key::Key;
 
 /// The version of Anthropic's API that is named where the caller names none.
 const ANTHROPIC_VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");

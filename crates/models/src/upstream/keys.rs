@@ -5,14 +5,12 @@
 //! has an error of its own, the key rests for [`REST_MS`] if there is another to use meanwhile.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::HeaderValue;
-use net::outbound::http::Credential;
 use tokio::time::Instant;
 
+use crate::key::Key;
 use crate::provider::{Fault, Remedy, Trouble};
 
 /// Most keys of one provider.
@@ -23,43 +21,6 @@ const REST_MS: u64 = 300_000;
 const REST_MS_MAX: u64 = 3_600_000;
 /// Most keys, each for one model, that rest at once.
 const RESTING_MAX: usize = 4_096;
-
-/// A key of a provider. Neither `Debug` nor a log shows it.
-#[derive(Clone)]
-pub struct Key {
-    bearer: HeaderValue,
-    plain: HeaderValue,
-}
-
-impl Key {
-    /// `None` where it is empty or cannot stand in a header.
-    #[must_use]
-    pub fn new(text: &str) -> Option<Self> {
-        if text.is_empty() || !text.bytes().all(|b| (0x21..=0x7e).contains(&b)) {
-            return None;
-        }
-        Some(Self {
-            bearer: Credential::header_value(&format!("Bearer {text}"))?,
-            plain: Credential::header_value(text)?,
-        })
-    }
-
-    /// As `Authorization` wants it.
-    pub(super) fn bearer(&self) -> HeaderValue {
-        self.bearer.clone()
-    }
-
-    /// By itself.
-    pub(super) fn plain(&self) -> HeaderValue {
-        self.plain.clone()
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(…)")
-    }
-}
 
 /// A key for a model: providers count each model for itself.
 type Use = (usize, String);

@@ -23,7 +23,9 @@ use wire::model::translate::{self, Format, Front};
 use wire::model::{Endpoint, message_of};
 
 pub use api::Api;
-pub use keys::{KEYS_MAX, Key};
+pub use keys::KEYS_MAX;
+
+pub use crate::key::Key;
 
 use crate::provider::{Address, Fault, Offer, Provider, Remedy, Sent, Trouble};
 use crate::request::ModelRequest;

@@ -319,7 +319,7 @@ const TESTS: [(u32, &str, &str); 30] = [
     (
         19,
         "gate/tests/it/journal_tampering_table.rs",
-        "every_kind_of_tampering_is_found",
+        "j15_every_kind_of_tampering_is_found",
     ),
     (
         20,

@@ -367,11 +367,14 @@ pub fn marked(name: &str, value: &str) -> Vec<(u32, String)> {
     found
 }
 
-/// The most memory that a process has held, in KiB.
+/// The most memory that a process has held, in KiB, without the pages of its program.
 pub fn most_resident_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status"));
     let status = status.unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    let number = line.and_then(|line| line.split_whitespace().nth(1));
-    number.unwrap().parse().unwrap()
+    let kib = |name: &str| -> u64 {
+        let line = status.lines().find(|line| line.starts_with(name));
+        let number = line.and_then(|line| line.split_whitespace().nth(1));
+        number.unwrap().parse().unwrap()
+    };
+    kib("VmHWM:").saturating_sub(kib("RssFile:"))
 }

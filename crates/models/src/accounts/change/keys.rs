@@ -9,7 +9,7 @@ use super::super::fault::AccountFault;
 use super::super::record::User;
 use super::super::{Accounts, purpose};
 use super::{Done, PROVIDER_KEY_BYTES_MAX, PROVIDER_KEYS_MAX, unfit};
-use crate::upstream::Key;
+use crate::key::Key;
 
 impl Accounts {
     /// Keeps these keys, by the provider's name, beside those that are there or in their place.

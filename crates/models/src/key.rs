@@ -1,0 +1,43 @@
+//! A key of a provider, as it stands in a request's head.
+
+use std::fmt;
+
+use http::HeaderValue;
+use net::outbound::http::Credential;
+
+/// A key of a provider. Neither `Debug` nor a log shows it.
+#[derive(Clone)]
+pub struct Key {
+    bearer: HeaderValue,
+    plain: HeaderValue,
+}
+
+impl Key {
+    /// `None` where it is empty or cannot stand in a header.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        if text.is_empty() || !text.bytes().all(|b| (0x21..=0x7e).contains(&b)) {
+            return None;
+        }
+        Some(Self {
+            bearer: Credential::header_value(&format!("Bearer {text}"))?,
+            plain: Credential::header_value(text)?,
+        })
+    }
+
+    /// As `Authorization` wants it.
+    pub(crate) fn bearer(&self) -> HeaderValue {
+        self.bearer.clone()
+    }
+
+    /// By itself.
+    pub(crate) fn plain(&self) -> HeaderValue {
+        self.plain.clone()
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
