@@ -3,7 +3,6 @@
 use std::fmt;
 
 use http::HeaderValue;
-use net::outbound::http::Credential;
 
 /// A key of a provider. Neither `Debug` nor a log shows it.
 #[derive(Clone)]
@@ -20,8 +19,8 @@ impl Key {
             return None;
         }
         Some(Self {
-            bearer: Credential::header_value(&format!("Bearer {text}"))?,
-            plain: Credential::header_value(text)?,
+            bearer: hidden(&format!("Bearer {text}"))?,
+            plain: hidden(text)?,
         })
     }
 
@@ -34,6 +33,13 @@ impl Key {
     pub(crate) fn plain(&self) -> HeaderValue {
         self.plain.clone()
     }
+}
+
+/// A header's value that no log shows.
+fn hidden(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 impl fmt::Debug for Key {
