@@ -71,6 +71,8 @@ pub struct PathSchemas {
     listed: HashSet<String>,
     /// Of those that have any.
     by_tool: HashMap<String, HashSet<String>>,
+    /// Arguments that are called like contents and may be more than a text, of tools that have any.
+    structured: HashMap<String, HashSet<String>>,
 }
 
 /// Values of JSON Schema's `format` that mean a path.
@@ -105,6 +107,12 @@ impl PathSchemas {
         } else {
             self.by_tool.insert(tool.to_owned(), keys);
         }
+        let structured = nested::structured_contents(input_schema);
+        if structured.is_empty() {
+            self.structured.remove(tool);
+        } else {
+            self.structured.insert(tool.to_owned(), structured);
+        }
     }
 
     /// What was listed is no longer what the server has.
@@ -116,6 +124,12 @@ impl PathSchemas {
     #[must_use]
     pub fn has(&self, tool: &str) -> bool {
         self.listed.contains(tool)
+    }
+
+    /// Whether an argument that is called like a content may be an object or a list.
+    fn says_structured(&self, tool: &str, key: &str) -> bool {
+        let keys = self.structured.get(tool);
+        keys.is_some_and(|keys| keys.contains(key))
     }
 
     fn says_path(&self, tool: &str, key: &str) -> bool {
@@ -430,7 +444,10 @@ fn paths_within(
     for leaf in leaves {
         let named = role_of(tool, leaf, context);
         let is_content = is_content(named, leaf, tool, context);
-        if named.is_none() && !is_content && !leaf.is_name && nested::may_hold_json(leaf.value) {
+        let is_text = is_content
+            && (!context.schemas.says_structured(tool, &leaf.top)
+                || context.roles.of(tool, &leaf.top) == Some(Said::Content));
+        if named.is_none() && !is_text && !leaf.is_name && nested::may_hold_json(leaf.value) {
             let text = unescape(leaf.value).unwrap_or_default();
             nested::paths_in(&text, tool, context, depth, &mut out);
         }

@@ -2,8 +2,11 @@
 //! there itself (the official Python SDK does), so the paths in it are paths of the call. Whether it is a
 //! string or what it holds is for the server to say, so no allow rule about paths counts on either.
 
+use std::collections::HashSet;
+
 use gate::paths::canonical::Meaning;
-use gate::paths::{PathArgument, Role};
+use gate::paths::{PathArgument, Role, is_content_key};
+use serde_json::Value;
 use wire::WireErrorKind;
 use wire::scan::{Bounds, scan_request};
 
@@ -15,6 +18,35 @@ pub(super) const DEPTH_MAX: usize = 8;
 /// Whether the characters of a string, as they are spelled, may hold JSON with strings in it.
 pub(super) fn may_hold_json(spelled: &str) -> bool {
     spelled.contains("\\\"") || spelled.contains("\\u0022")
+}
+
+/// The arguments of a tool that are called like contents, and of which its schema does not say that they are texts: a
+/// server may take what a string holds for the object or list that it wants there.
+pub(super) fn structured_contents(schema: &Value) -> HashSet<String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let properties = properties.into_iter().flatten();
+    let structured =
+        properties.filter(|(name, schema)| is_content_key(name) && !is_plain(schema, DEPTH_MAX));
+    structured.map(|(name, _)| name.clone()).collect()
+}
+
+/// Whether a schema takes nothing but texts, numbers, truth values and null.
+fn is_plain(schema: &Value, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else {
+        return false;
+    };
+    let is_scalar = |name: &Value| {
+        let name = name.as_str();
+        name.is_some_and(|name| name != "object" && name != "array")
+    };
+    match schema.get("type") {
+        Some(Value::Array(names)) => names.iter().all(is_scalar),
+        Some(name) => is_scalar(name),
+        None => ["anyOf", "oneOf"].iter().any(|of| {
+            let options = schema.get(of).and_then(Value::as_array);
+            options.is_some_and(|all| all.iter().all(|option| is_plain(option, depth)))
+        }),
+    }
 }
 
 /// Adds the paths in a string that holds JSON; nothing where it holds none. `depth` is how many more strings
@@ -90,7 +122,7 @@ fn unread(text: &str) -> PathArgument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::describe::{ArgumentRoles, PathSchemas};
+    use crate::describe::{ArgumentRoles, PathSchemas, Said};
     use gate::Caller;
 
     /// The paths in a string, and whether it is certain that there are no more.
@@ -132,6 +164,54 @@ mod tests {
         for (text, paths) in cases {
             let expect: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
             assert_eq!(found(text), (expect, true), "{text}");
+        }
+    }
+
+    /// The paths of a call of a tool with this schema of `content`.
+    fn in_content(schema: &Value, said: Option<&str>) -> Vec<String> {
+        let mut schemas = PathSchemas::default();
+        let schema = serde_json::json!({"type": "object", "properties": {"content": schema}});
+        schemas.learn("t", &schema);
+        let mut roles = ArgumentRoles::default();
+        if let Some(key) = said {
+            roles.say(key, Said::Content);
+        }
+        let context = Context {
+            backend_id: "s",
+            caller: &Caller::local("u"),
+            view: None,
+            schemas: &schemas,
+            roles: &roles,
+            definitions: None,
+            builtin: None,
+        };
+        let call = as_argument("0").replace(r#""":0"#, r#""content":"{\"path\":\"/a\"}""#);
+        let scan = scan_request(call.as_bytes(), &Bounds::default()).unwrap();
+        let paths = paths_within("t", &scan.leaves, &context, DEPTH_MAX);
+        paths.into_iter().map(|path| path.text).collect()
+    }
+
+    #[test]
+    fn a_content_is_a_text_where_its_schema_says_so_and_else_what_it_holds() {
+        use serde_json::json;
+        for plain in [
+            json!({"type": "string"}),
+            json!({"type": ["string", "null"]}),
+            json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ] {
+            assert!(in_content(&plain, None).is_empty(), "{plain}");
+        }
+        for more in [
+            json!({"type": "object"}),
+            json!({"type": "array", "items": {"type": "object"}}),
+            json!({"$ref": "#/$defs/Place"}),
+            json!({"anyOf": [{"type": "string"}, {"type": "object"}]}),
+            json!({"title": "Content"}),
+            json!(true),
+        ] {
+            assert_eq!(in_content(&more, None), ["/a"], "{more}");
+            let said = in_content(&more, Some("content"));
+            assert!(said.is_empty(), "the operator knows: {more}");
         }
     }
 
