@@ -50,7 +50,7 @@ impl InFlight {
 }
 
 impl State {
-    fn judged_beside(&self, facts: Facts) -> Result<Self, Box<Refusal>> {
+    fn judged_beside(&self, facts: Box<Facts>) -> Result<Self, Box<Refusal>> {
         let mut decided = match facts.quarantine {
             Some(quarantine) => Decided::refused(quarantine.reason()),
             None => Decided::by_policy(&self.world, &facts),

@@ -31,8 +31,8 @@ pub(super) struct State {
     pub op: OpId,
     /// What the call was judged by.
     pub world: Arc<World>,
-    pub facts: Facts,
-    pub origin: Origin,
+    pub facts: Box<Facts>,
+    pub origin: Box<Origin>,
     pub targets: Targets,
     /// The rule that a person has answered with a yes.
     pub approved_by: Option<String>,

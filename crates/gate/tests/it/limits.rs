@@ -81,8 +81,8 @@ impl Scene {
     fn admit_facts(&self, session: &str, facts: Facts) -> Admission<()> {
         let mut future = std::pin::pin!(self.gate.admit(Call {
             caller: Caller::local(&facts.subject_id),
-            facts,
-            origin: origin(session),
+            facts: facts.into(),
+            origin: origin(session).into(),
             targets: files().into(),
             request: (),
         }));

@@ -97,13 +97,13 @@ impl Scene {
     fn admit(&self, facts: Facts, targets: Targets) -> Admission<Request> {
         let mut future = std::pin::pin!(self.gate.admit(Call {
             caller: Caller::local("ada"),
-            facts,
-            origin: Origin {
+            facts: facts.into(),
+            origin: Box::new(Origin {
                 request_id: "1".into(),
                 session_id: "s".into(),
                 received_ns: self.time.mono_ns(),
                 ..Origin::default()
-            },
+            }),
             targets,
             request: REQUEST,
         }));
@@ -382,14 +382,14 @@ fn who_calls_is_who_was_identified_and_the_time_that_took_is_a_stage() {
         };
         let mut future = std::pin::pin!(scene.gate.admit(Call {
             caller,
-            facts: Facts {
+            facts: Box::new(Facts {
                 subject_id: "somebody-else".into(),
                 ..facts()
-            },
-            origin: Origin {
+            }),
+            origin: Box::new(Origin {
                 received_ns: scene.time.mono_ns(),
                 ..Origin::default()
-            },
+            }),
             targets: a().into(),
             request: REQUEST,
         }));

@@ -231,8 +231,8 @@ impl Stdio {
             Step::Refuse(answer) => self.answer(part, answer),
             Step::Request(asker, asked, guard) => {
                 let call = Call {
-                    asker: *asker,
-                    asked: *asked,
+                    asker,
+                    asked,
                     guard,
                     frame,
                     part,
@@ -362,8 +362,8 @@ fn salvaged(frame: &[u8]) -> Option<String> {
 
 /// A call of the client on its way.
 struct Call {
-    asker: Asker,
-    asked: Asked,
+    asker: Box<Asker>,
+    asked: Box<Asked>,
     guard: CallGuard,
     frame: Vec<u8>,
     part: Option<Part>,
