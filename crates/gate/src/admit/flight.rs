@@ -14,7 +14,7 @@ use crate::run::RunId;
 
 use super::World;
 use super::call::Origin;
-use super::recorder::Recorder;
+use super::recorder::{Open, Recorder};
 
 /// Most attempts that one operation record lists; further ones are counted.
 pub const ATTEMPTS_MAX: usize = 16;
@@ -27,6 +27,8 @@ pub struct InFlight {
 }
 
 pub(super) struct State {
+    #[expect(dead_code, reason = "held until the call is over")]
+    pub open: Open,
     pub recorder: Arc<Recorder>,
     pub op: OpId,
     /// What the call was judged by.
