@@ -21,14 +21,15 @@ impl InFlight {
     /// for it: the person has read the names of all machines.
     ///
     /// # Errors
-    /// The refusal; the whole call is settled as *aborted*, and nothing of it may be carried out any more.
+    /// The refusal; the whole call is settled as *aborted*, and nothing of it may be carried out any more. A call
+    /// that is settled already is refused.
     pub fn beside(
         &mut self,
         host: &str,
         places: impl IntoIterator<Item = PathArgument>,
     ) -> Result<(), Box<Refusal>> {
         let Some(mut state) = self.state.take() else {
-            return Ok(());
+            return Err(Box::new(Refusal::over()));
         };
         let mut facts = state.facts.clone();
         let _ = facts.set(FactId::Host, Fact::Known(host.into()));

@@ -427,8 +427,12 @@ fn a_call_at_several_machines_is_judged_and_recorded_at_each() {
     flight.beside("web2", []).unwrap();
     let refusal = flight.beside("secret", []).unwrap_err();
     assert_eq!(refusal.reason, Reason::DenyRule);
-    let refusal = scene.permit(facts(), a()).spend(&a()).unwrap().1;
-    let mut flight = refusal;
+    // It is over: nothing more of it passes, however harmless.
+    let refusal = flight.beside("web3", []).unwrap_err();
+    assert_eq!(refusal.reason, Reason::FactsChanged);
+    let refusal = flight.narrow(|_| ()).unwrap_err();
+    assert_eq!(refusal.reason, Reason::FactsChanged);
+    let mut flight = scene.permit(facts(), a()).spend(&a()).unwrap().1;
     let refusal = flight.beside("asked", []).unwrap_err();
     assert_eq!(refusal.reason, Reason::ApprovalTooLate);
     let records = scene.records();
