@@ -19,5 +19,5 @@ pub mod spool;
 pub use counter::{Counter, FileCounter, MemoryCounter, Reservation};
 pub use directory::{DirectoryError, DirectoryLock};
 pub use kv::{Kv, KvError};
-pub use log::{FileLog, Log, LogError, SyncPolicy};
+pub use log::{Composed, FileLog, Log, LogError, SyncPolicy};
 pub use spool::{Spool, SpoolError};

@@ -212,8 +212,8 @@ impl Trial {
         let _ = self.builtin.describe(&message, &mut facts);
         let call = Call {
             caller: Caller::local(caller),
-            facts,
-            origin: Origin::default(),
+            facts: facts.into(),
+            origin: Box::default(),
             targets: self.builtin.id().into(),
             request: Raw(frame),
         };

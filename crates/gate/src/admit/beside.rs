@@ -10,6 +10,7 @@ use crate::reason::Reason;
 
 use super::decide::Decided;
 use super::flight::{InFlight, Outcome, State};
+use super::recorder::Open;
 use super::refusal::Refusal;
 
 impl InFlight {
@@ -50,7 +51,7 @@ impl InFlight {
 }
 
 impl State {
-    fn judged_beside(&self, facts: Facts) -> Result<Self, Box<Refusal>> {
+    fn judged_beside(&self, facts: Box<Facts>) -> Result<Self, Box<Refusal>> {
         let mut decided = match facts.quarantine {
             Some(quarantine) => Decided::refused(quarantine.reason()),
             None => Decided::by_policy(&self.world, &facts),
@@ -67,6 +68,7 @@ impl State {
             return Err(Box::new(decided.refusal(&facts, reason)));
         }
         Ok(Self {
+            open: Open::of(&self.recorder),
             recorder: Arc::clone(&self.recorder),
             op,
             world: Arc::clone(&self.world),

@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::facts::{Facts, Operation, ResourceType, scheme_of};
 use crate::inspect::RULE_PREFIX;
 use crate::journal::{
-    Decision, JournalError, MatchedRule, Micros, OpId, Record, RecordedFact, RecordedPath,
+    Appending, Decision, JournalError, MatchedRule, Micros, OpId, RecordedFact, RecordedPath,
 };
 use crate::limits::{BREACH_RULE, Standing};
 use crate::paths::Role;
@@ -207,11 +207,22 @@ impl Decided {
         facts: &Facts,
         origin: &Origin,
     ) -> Result<OpId, JournalError> {
-        let op = recorder.next_op();
-        self.with_record(op, world, facts, origin, |record| {
-            recorder.write(&Record::Decision(record))
-        })?;
+        let (op, begun) = self.begin(recorder, world, facts, origin)?;
+        recorder.finish(begun, (self.effect, self.reason))?;
         Ok(op)
+    }
+
+    /// Begins to write it.
+    pub fn begin(
+        &self,
+        recorder: &Recorder,
+        world: &World,
+        facts: &Facts,
+        origin: &Origin,
+    ) -> Result<(OpId, Appending), JournalError> {
+        let op = recorder.next_op();
+        let begun = self.with_record(op, world, facts, origin, |record| recorder.begin(record))?;
+        Ok((op, begun))
     }
 
     /// Builds the decision record over borrowed text and hands it to `write`.
@@ -221,8 +232,8 @@ impl Decided {
         world: &World,
         facts: &Facts,
         origin: &Origin,
-        write: impl FnOnce(&Decision<'_>) -> Result<(), JournalError>,
-    ) -> Result<(), JournalError> {
+        write: impl FnOnce(&Decision<'_>) -> Result<Appending, JournalError>,
+    ) -> Result<Appending, JournalError> {
         let matched: Vec<MatchedRule<'_>> = self
             .matched
             .iter()

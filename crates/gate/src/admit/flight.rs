@@ -14,7 +14,7 @@ use crate::run::RunId;
 
 use super::World;
 use super::call::Origin;
-use super::recorder::Recorder;
+use super::recorder::{Open, Recorder};
 
 /// Most attempts that one operation record lists; further ones are counted.
 pub const ATTEMPTS_MAX: usize = 16;
@@ -27,12 +27,14 @@ pub struct InFlight {
 }
 
 pub(super) struct State {
+    #[expect(dead_code, reason = "held until the call is over")]
+    pub open: Open,
     pub recorder: Arc<Recorder>,
     pub op: OpId,
     /// What the call was judged by.
     pub world: Arc<World>,
-    pub facts: Facts,
-    pub origin: Origin,
+    pub facts: Box<Facts>,
+    pub origin: Box<Origin>,
     pub targets: Targets,
     /// The rule that a person has answered with a yes.
     pub approved_by: Option<String>,

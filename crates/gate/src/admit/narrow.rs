@@ -54,7 +54,7 @@ impl InFlight {
 
 impl State {
     /// Takes the facts over, or says why they end the call.
-    fn narrowed(&mut self, tighter: Facts) -> Option<Refusal> {
+    fn narrowed(&mut self, tighter: Box<Facts>) -> Option<Refusal> {
         let mut decided = if !is_narrower(&self.facts, &tighter) {
             Decided::refused(Reason::FactsChanged)
         } else if let Some(quarantine) = tighter.quarantine {

@@ -281,7 +281,7 @@ impl Gate {
                 )
             }
             _ => {
-                held.call.facts = now;
+                *held.call.facts = now;
                 self.judge_again(*held, world, deadline_ns)
             }
         }

@@ -35,7 +35,12 @@ struct Called {
 
 impl Asker {
     /// Judges and sends a request.
-    pub async fn begin(self, frame: Vec<u8>, mut asked: Asked, guard: Option<CallGuard>) -> Begun {
+    pub async fn begin(
+        self: Box<Self>,
+        frame: Vec<u8>,
+        mut asked: Box<Asked>,
+        guard: Option<CallGuard>,
+    ) -> Begun {
         let listed = match &asked.step {
             Step::Unlisted(..) => {
                 let listed = self.listed_first(&frame, &mut asked, guard.as_ref());
@@ -52,7 +57,7 @@ impl Asker {
             received_ns,
             step,
             read,
-        } = asked;
+        } = *asked;
         let view = self.server.view.clone();
         let carried = |bytes| Frame { bytes, read, view };
         let deadline_ns = match listed {
@@ -60,12 +65,12 @@ impl Asker {
             // The server's time begins now.
             Listed::Asked(_) | Listed::Withdrawn => self.deadline_ns(&names),
         };
-        let called = Called {
+        let called = Box::new(Called {
             marks,
             deadline_ns,
             names,
             guard,
-        };
+        });
         match step {
             Step::Refuse(answer) => Begun::Answered(answer),
             Step::Pass(kind, after, facts, origin) => {
@@ -83,8 +88,8 @@ impl Asker {
             Step::Judge(facts, origin) | Step::Unlisted(facts, origin) => {
                 let call = Call {
                     caller: self.caller.clone(),
-                    facts: *facts,
-                    origin: *origin,
+                    facts,
+                    origin,
                     targets: self.server.peer().into(),
                     request: carried(frame),
                 };
@@ -92,15 +97,20 @@ impl Asker {
             }
             Step::Return(back, facts, origin) => match self.unpark(&back.state, &frame) {
                 Ok((ticket, marks)) => {
-                    self.came_back(ticket, &back, Called { marks, ..called })
-                        .await
+                    let called = Box::new(Called { marks, ..*called });
+                    Box::pin(self.came_back(ticket, &back, called)).await
                 }
                 Err(stray) => Begun::Answered(self.strayed(stray, &called.names, &facts, &origin)),
             },
         }
     }
 
-    async fn judge(self, call: Call<Frame>, listed: &Listed, called: Called) -> Begun {
+    async fn judge(
+        self: Box<Self>,
+        call: Call<Frame>,
+        listed: &Listed,
+        called: Box<Called>,
+    ) -> Begun {
         let admission = self.server.gate.admit(call).await;
         if let Some(instead) = self.not_listed(listed, &admission, &called.names.id) {
             return instead;
@@ -117,10 +127,10 @@ impl Asker {
     /// Goes on with a call that its client was asked about: as its person says, else as whoever else
     /// may answer does.
     async fn came_back(
-        self,
+        self: Box<Self>,
         ticket: Box<Ticket<Frame>>,
         back: &Return,
-        mut called: Called,
+        mut called: Box<Called>,
     ) -> Begun {
         let gate = &self.server.gate;
         let admission = match take_answer(gate, &self.caller.subject, &ticket, back.answer.as_ref())
@@ -135,7 +145,7 @@ impl Asker {
     }
 
     /// Sends what may be sent; what waits for a person is kept, or asked about at the client.
-    async fn decided(self, admission: Admission<Frame>, called: Called) -> Begun {
+    async fn decided(self: Box<Self>, admission: Admission<Frame>, called: Box<Called>) -> Begun {
         match admission {
             Admission::Permit(permit) => {
                 let sent = self
@@ -155,13 +165,13 @@ impl Asker {
     }
 
     /// Keeps a call until its question has ended.
-    fn wait(self, ticket: Box<Ticket<Frame>>, called: Called) -> Begun {
+    fn wait(self: Box<Self>, ticket: Box<Ticket<Frame>>, called: Box<Called>) -> Begun {
         let Called {
             marks,
             names,
             guard,
             ..
-        } = called;
+        } = *called;
         match Asking::of(&self, ticket, marks, names.token.as_deref()) {
             Ok(asking) => {
                 if let Some(guard) = &guard {
@@ -174,8 +184,12 @@ impl Asker {
         }
     }
 
-    fn begun(self, sent: Result<(Exchange, After), Failure>, called: Called) -> Begun {
-        let Called { names, guard, .. } = called;
+    fn begun(
+        self: Box<Self>,
+        sent: Result<(Exchange, After), Failure>,
+        called: Box<Called>,
+    ) -> Begun {
+        let Called { names, guard, .. } = *called;
         match sent {
             Ok((exchange, after)) => {
                 let mut run = Run::new(self, Stage::Over, names, guard);

@@ -68,8 +68,8 @@ impl Asker {
         let digest = member(&scan.params, "arguments").map(|raw| gate.digest(raw.as_bytes()));
         Ok(Call {
             caller: self.caller.clone(),
-            facts,
-            origin: self.origin("", digest, received_ns, None),
+            facts: Box::new(facts),
+            origin: Box::new(self.origin("", digest, received_ns, None)),
             targets: self.server.peer().into(),
             request: Frame::from(canonical.text().as_bytes().to_vec()),
         })

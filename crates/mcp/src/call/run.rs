@@ -36,7 +36,7 @@ pub(crate) enum Said {
 
 /// A request under way. Dropped before its end, it is cancelled at the server and settled as such.
 pub(crate) struct Run {
-    pub(super) asker: Asker,
+    pub(super) asker: Box<Asker>,
     /// Dropped before the stage: once a call has left its place at the server, it is settled.
     pub(super) after: Option<After>,
     pub(super) stage: Stage,
@@ -73,7 +73,12 @@ pub(super) enum Stage {
 }
 
 impl Run {
-    pub(super) fn new(asker: Asker, stage: Stage, names: Names, guard: Option<CallGuard>) -> Self {
+    pub(super) fn new(
+        asker: Box<Asker>,
+        stage: Stage,
+        names: Names,
+        guard: Option<CallGuard>,
+    ) -> Self {
         Self {
             asker,
             stage,
@@ -284,7 +289,7 @@ impl Run {
             Some(After::Call(mut flight)) => {
                 flight.reply_arrived();
                 let gate = &self.asker.server.gate;
-                let outcome = reply::outcome(gate, &reply.frame, false, payload);
+                let outcome = reply::outcome(gate, &reply);
                 self.over = Some(flight.ended(outcome));
                 None
             }
@@ -310,7 +315,7 @@ impl Run {
         if let Some(After::Call(mut flight)) = after {
             flight.reply_arrived();
             let gate = &self.asker.server.gate;
-            let outcome = reply::outcome(gate, &reply.frame, true, payload);
+            let outcome = reply::outcome(gate, &reply);
             self.over = Some(flight.ended(outcome));
         }
         if let Some(era) = self.asker.era

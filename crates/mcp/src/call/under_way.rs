@@ -1,7 +1,7 @@
 //! What one session has under way: calls of the client by id, requests of the server by id, and our
 //! own questions to the client's person.
 
-use std::collections::HashMap;
+use ahash::AHashMap as HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

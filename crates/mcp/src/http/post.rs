@@ -121,7 +121,7 @@ impl Face {
             Message::Request(asker, asked, inside) => {
                 let id = asked.id().to_owned();
                 let (session, guard) = inside.unzip();
-                match asker.begin(frame, *asked, guard).await {
+                match asker.begin(frame, asked, guard).await {
                     Begun::Answered(answer) => answer::json(StatusCode::OK, answer),
                     Begun::Full(answer) => answer::full(answer),
                     Begun::EraMismatch => self.era_mismatch(&id),
@@ -412,7 +412,7 @@ impl Face {
             Ok(Message::Request(asker, asked, inside)) => {
                 let id = asked.id().to_owned();
                 let guard = inside.map(|(_, guard)| guard);
-                match asker.begin(frame, *asked, guard).await {
+                match asker.begin(frame, asked, guard).await {
                     Begun::Answered(answer) | Begun::Full(answer) => Some(answer),
                     Begun::EraMismatch => {
                         Some(frames::upstream_fault(&id, UpstreamFault::EraMismatch))
