@@ -36,6 +36,7 @@ mod faults_kill;
 mod faults_orphans;
 mod faults_server;
 mod faults_start;
+mod federation;
 mod first_hour;
 mod http_upstream_faults;
 mod http_upstream_real;
