@@ -12,6 +12,7 @@ mod narrow;
 mod pass;
 mod path_facts;
 mod recorder;
+mod recovered;
 mod refusal;
 mod tally;
 mod ticket;
@@ -38,6 +39,7 @@ pub use call::{Call, Origin};
 pub use control::ControlKind;
 pub use flight::{ATTEMPTS_MAX, Attempt, Ended, InFlight, Outcome};
 pub use pass::{Answer, Control, Pass, Permit, Spent};
+pub use recovered::Unfinished;
 pub use refusal::Refusal;
 pub use tally::{TIME_CLASSES_US, Tallied};
 pub use ticket::Ticket;
@@ -230,6 +232,7 @@ impl Gate {
             stages,
             sent_ns: None,
             answered_here: false,
+            if_dropped: (None, None),
             slot,
             attempts: Vec::new(),
             attempts_omitted: 0,
