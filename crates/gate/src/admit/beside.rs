@@ -81,6 +81,7 @@ impl State {
             stages: Stages::default(),
             sent_ns: self.sent_ns,
             answered_here: self.answered_here,
+            if_dropped: self.if_dropped,
             slot: None,
             attempts: Vec::new(),
             attempts_omitted: 0,

@@ -118,6 +118,7 @@ impl<'g, R> Concluding<'g, R> {
             stages,
             sent_ns: None,
             answered_here: false,
+            if_dropped: (None, None),
             slot,
             attempts: Vec::new(),
             attempts_omitted: 0,
