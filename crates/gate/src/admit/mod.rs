@@ -236,6 +236,7 @@ impl Gate {
             usage: Usage::default(),
             inspected: Vec::new(),
             beside: Vec::new(),
+            ended: None,
         });
         Admission::Permit(Permit { request, flight })
     }
