@@ -125,6 +125,7 @@ impl<'g, R> Concluding<'g, R> {
             usage: Usage::default(),
             inspected: Vec::new(),
             beside: Vec::new(),
+            ended: None,
         });
         Admission::Permit(Permit { request, flight })
     }

@@ -52,8 +52,10 @@ pub(super) struct State {
     pub usage: Usage,
     /// What the inspection found in what came back.
     pub inspected: Vec<Arc<str>>,
-    /// The same call at further machines; they end as it does.
+    /// The same call at further machines; they end as it does, unless they ended before.
     pub beside: Vec<State>,
+    /// How it ended at this machine, and when, where that is known before the whole call ends.
+    pub ended: Option<(Outcome, u64)>,
 }
 
 /// One try of a call at one peer, where a call may have several.
@@ -249,6 +251,7 @@ impl Drop for InFlight {
 
 fn settle(state: &State, outcome: Outcome, now: u64) {
     for further in &state.beside {
+        let (outcome, now) = further.ended.unwrap_or((outcome, now));
         settle(further, outcome, now);
     }
     let mut stages = state.stages;

@@ -194,20 +194,12 @@ impl Run {
     }
 
     /// Judges a call again, now that its server has found out what it is about.
-    fn found(&mut self, mut found: Found) -> Option<Said> {
+    fn found(&mut self, found: Found) -> Option<Said> {
         let Some(After::Call(flight)) = &mut self.after else {
             return None;
         };
-        let places = std::mem::take(&mut found.paths);
-        let judged = match &found.host {
-            None => flight.narrow(|facts| facts.add_paths(places)),
-            Some(host) => flight.beside(host, places),
-        };
-        match judged {
-            Ok(()) => {
-                found.may_go_on();
-                None
-            }
+        match found.judged_by(flight) {
+            Ok(()) => None,
             Err(refusal) => {
                 self.after = None;
                 let refused = self.asker.refused(&self.names, &refusal);
