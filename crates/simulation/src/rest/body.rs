@@ -45,6 +45,26 @@ pub(super) fn query(head: &Parts) -> Value {
     Value::Object(members)
 }
 
+/// The query as a tool takes it: what its schema wants as a whole number is one. What is none stays a text, which the tool refuses.
+pub(super) fn typed(head: &Parts, schema: &Value) -> Value {
+    let mut asked = query(head);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, value) in asked.as_object_mut().into_iter().flatten() {
+        let wanted = properties.and_then(|all| all.get(name)?.get("type"));
+        let is_whole = wanted.is_some_and(|kind| {
+            kind == "integer"
+                || kind
+                    .as_array()
+                    .is_some_and(|kinds| kinds.contains(&"integer".into()))
+        });
+        let number = value.as_str().and_then(|text| text.parse::<i64>().ok());
+        if let (true, Some(number)) = (is_whole, number) {
+            *value = number.into();
+        }
+    }
+    asked
+}
+
 /// One value of the query.
 pub(super) fn asked(head: &Parts, name: &str) -> Option<String> {
     query(head).get(name)?.as_str().map(str::to_owned)
@@ -97,6 +117,13 @@ mod tests {
                 "{body} {header:?}"
             );
         }
+    }
+
+    #[test]
+    fn whole_numbers_of_a_query_are_numbers_where_the_tool_wants_them() {
+        let schema = json!({"properties": {"n": {"type": ["integer", "null"]}, "m": {"type": "integer"}, "s": {"type": "string"}}});
+        let asked = typed(&head("/x?n=7&m=x&s=8&other=9", None), &schema);
+        assert_eq!(asked, json!({"n": 7, "m": "x", "s": "8", "other": "9"}));
     }
 
     #[test]

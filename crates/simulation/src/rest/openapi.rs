@@ -20,8 +20,12 @@ pub(super) fn document() -> Result<Value, ToolFault> {
     let mut paths = Map::new();
     for path in ALL {
         let method = path.method.as_str().to_ascii_lowercase();
-        paths.insert(path.path.to_owned(), json!({method: tool_path(path)?}));
+        let known = paths.entry(path.path).or_insert_with(|| json!({}));
+        if let Some(known) = known.as_object_mut() {
+            known.insert(method, tool_path(path)?);
+        }
     }
+    paths.extend(super::resources::documented());
     paths.insert(facade::CAPABILITIES.to_owned(), capabilities());
     paths.insert(facade::LIST_TOOLS.to_owned(), list_tools());
     paths.insert(facade::CALL_TOOL.to_owned(), call_tool());
@@ -44,12 +48,12 @@ pub(super) fn document() -> Result<Value, ToolFault> {
 }
 
 /// A body of one type.
-fn content(kind: &str, schema: &Value) -> Value {
+pub(super) fn content(kind: &str, schema: &Value) -> Value {
     json!({kind: {"schema": schema}})
 }
 
 /// The answers of an operation: that of success, and the envelope for all else.
-fn answers(status: u16, about: &str, body: Value) -> Value {
+pub(super) fn answers(status: u16, about: &str, body: Value) -> Value {
     let failed = json!({
         "description": "It was refused, or failed; error.code says how.",
         "content": content("application/json", &json!({"$ref": "#/components/schemas/Error"})),
@@ -92,7 +96,7 @@ fn tool_path(path: &Path) -> Result<Value, ToolFault> {
         members.insert("links".to_owned(), links.into());
     }
     let mut told = json!({
-        "operationId": path.path.trim_start_matches('/'), "summary": found.title,
+        "operationId": path.operation(), "summary": found.title,
         "description": found.about, "responses": ok,
     });
     let asked = match path.method {
@@ -222,7 +226,7 @@ fn links(path: &str) -> Map<String, Value> {
 }
 
 /// The arguments as members of the query.
-fn query(input: &Value) -> Value {
+pub(super) fn query(input: &Value) -> Value {
     let required = input.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
     let properties = input.get("properties").and_then(Value::as_object);
@@ -230,7 +234,7 @@ fn query(input: &Value) -> Value {
     properties.into_iter().flatten().map(one).collect()
 }
 
-fn in_path(name: &str, chars_max: usize) -> Value {
+pub(super) fn in_path(name: &str, chars_max: usize) -> Value {
     let id =
         json!({"type": "string", "minLength": 1, "maxLength": chars_max, "pattern": NO_CONTROLS});
     json!({"name": name, "in": "path", "required": true, "schema": id})
@@ -348,7 +352,18 @@ mod tests {
             );
             assert!(told["responses"]["default"].is_object(), "{}", path.path);
         }
-        assert_eq!(paths.len(), ALL.len() + 5);
+        let mut named: Vec<&str> = ALL.iter().map(|path| path.path).collect();
+        named.dedup();
+        let resources = super::super::resources::documented().len();
+        assert_eq!(paths.len(), named.len() + resources + 5);
+        let mut operations: Vec<&str> = ALL.iter().map(Path::operation).collect();
+        operations.sort_unstable();
+        operations.dedup();
+        assert_eq!(
+            operations.len(),
+            ALL.len(),
+            "each operation has a name of its own"
+        );
         for (from, to, member, _) in LINKS {
             let target =
                 &paths[&format!("/{to}")]["post"]["requestBody"]["content"]["application/json"];
