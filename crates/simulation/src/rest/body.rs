@@ -45,8 +45,14 @@ pub(super) fn query(head: &Parts) -> Value {
     Value::Object(members)
 }
 
+/// Longest text of a query, in characters: encoded it has to fit into the head of a request.
+pub(super) const QUERY_CHARS_MAX: usize = 512;
+
 /// The query as a tool takes it: what its schema wants as a whole number is one. What is none stays a text, which the tool refuses.
-pub(super) fn typed(head: &Parts, schema: &Value) -> Value {
+///
+/// # Errors
+/// [`Fault`] where a text is longer than [`QUERY_CHARS_MAX`].
+pub(super) fn typed(head: &Parts, schema: &Value) -> Result<Value, Fault> {
     let mut asked = query(head);
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, value) in asked.as_object_mut().into_iter().flatten() {
@@ -57,12 +63,17 @@ pub(super) fn typed(head: &Parts, schema: &Value) -> Value {
                     .as_array()
                     .is_some_and(|kinds| kinds.contains(&"integer".into()))
         });
+        let chars = value.as_str().map_or(0, |text| text.chars().count());
+        if chars > QUERY_CHARS_MAX {
+            let wrong = format!("{name} has {chars} characters, more than {QUERY_CHARS_MAX}");
+            return Err(Fault::input(name, wrong).code("value_error"));
+        }
         let number = value.as_str().and_then(|text| text.parse::<i64>().ok());
         if let (true, Some(number)) = (is_whole, number) {
             *value = number.into();
         }
     }
-    asked
+    Ok(asked)
 }
 
 /// One value of the query.
@@ -123,7 +134,10 @@ mod tests {
     fn whole_numbers_of_a_query_are_numbers_where_the_tool_wants_them() {
         let schema = json!({"properties": {"n": {"type": ["integer", "null"]}, "m": {"type": "integer"}, "s": {"type": "string"}}});
         let asked = typed(&head("/x?n=7&m=x&s=8&other=9", None), &schema);
+        let asked = asked.unwrap();
         assert_eq!(asked, json!({"n": 7, "m": "x", "s": "8", "other": "9"}));
+        let long = format!("/x?s={}", "y".repeat(QUERY_CHARS_MAX + 1));
+        assert!(typed(&head(&long, None), &schema).is_err());
     }
 
     #[test]

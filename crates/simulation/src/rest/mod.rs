@@ -147,7 +147,7 @@ impl Rest {
             ));
         };
         let read = match path.method {
-            Method::GET => Ok(body::typed(&request.head, &tool.plain_input_schema())),
+            Method::GET => body::typed(&request.head, &tool.plain_input_schema()),
             _ => body::object(request).await,
         };
         // Who may not call it learns that before anything about the body.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::body::QUERY_CHARS_MAX;
 use super::paths::{ALL, Path};
 use super::streams::{ID_CHARS_MAX, JOB_CHARS_MAX};
 use super::{facade, streams};
@@ -225,12 +226,22 @@ fn links(path: &str) -> Map<String, Value> {
     .collect()
 }
 
-/// The arguments as members of the query.
+/// The arguments as members of the query. A text is shorter there than in a body.
 pub(super) fn query(input: &Value) -> Value {
     let required = input.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
     let properties = input.get("properties").and_then(Value::as_object);
-    let one = |(name, schema): (&String, &Value)| json!({"name": name, "in": "query", "required": is_required(name), "schema": schema});
+    let one = |(name, schema): (&String, &Value)| {
+        let mut schema = schema.clone();
+        let most = schema.get("maxLength").and_then(Value::as_u64);
+        if let (Some(most), Some(members)) = (most, schema.as_object_mut()) {
+            members.insert(
+                "maxLength".to_owned(),
+                most.min(QUERY_CHARS_MAX as u64).into(),
+            );
+        }
+        json!({"name": name, "in": "query", "required": is_required(name), "schema": schema})
+    };
     properties.into_iter().flatten().map(one).collect()
 }
 
@@ -301,7 +312,8 @@ fn call_tool() -> Value {
 }
 
 fn events() -> Value {
-    let stream = content("text/event-stream", &json!({"type": "string"}));
+    // Readers make of a stream what they like: a text, or an object for each event.
+    let stream = content("text/event-stream", &json!({}));
     json!({"get": {
         "operationId": "job_events",
         "summary": "One event for each change of a job's state, and events named progress between them, until it has ended",

@@ -18,6 +18,9 @@ use crate::{BACKEND, CONTRACT};
 
 /// Where they are.
 pub(super) const RESOURCES: &str = "/mcp/resources";
+/// A document: its name, and what makes it.
+type Document = (&'static str, fn() -> Value);
+
 /// Lists that are a tool's: the name, the tool, and the member of its result that has the items.
 const LISTS: [(&str, &str, &str); 3] = [
     ("simulations", "list_simulations", "items"),
@@ -25,7 +28,7 @@ const LISTS: [(&str, &str, &str); 3] = [
     ("models", "discover_models", "items"),
 ];
 /// Documents of this version, which are the same for everybody.
-const DOCUMENTS: [(&str, fn() -> Value); 3] = [
+const DOCUMENTS: [Document; 3] = [
     ("capability-matrix", capabilities),
     ("contract-manifest", contract),
     ("release-bundle-manifest", release),
@@ -94,7 +97,7 @@ impl Rest {
         head: &Parts,
     ) -> Result<Value, Fault> {
         let tool = known(of)?;
-        let mut asked = body::typed(head, &tool.plain_input_schema());
+        let mut asked = body::typed(head, &tool.plain_input_schema())?;
         if let Some(asked) = asked.as_object_mut() {
             asked.entry("page").or_insert_with(|| 1.into());
             asked.entry("limit").or_insert_with(|| PAGE.0.into());

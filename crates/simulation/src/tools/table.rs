@@ -204,7 +204,7 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "ingest_external_pbpk_bundle",
         title: "Take in an external run",
-        about: "Puts what another platform says of a run into the form of a dossier. Artefacts in the allowed folders are held against their SHA-256, and those that are models are checked; what fails is refused with its path and reason. Nothing is computed or assessed, and nothing is kept.",
+        about: "Puts what another platform says of a run into the form of a dossier. Artefacts in the allowed folders are compared with their SHA-256, and those that are models are checked; what fails is refused with its path and reason. Nothing is computed or assessed, and nothing is kept.",
         side_effects: &["fs_read"],
         input: inputs::bundle,
         output: "{tool s, contractVersion s, externalRun {objectType s, runId s, sourcePlatform s, sourceVersion s?, modelName s?, modelType s, executionDate s?, operator s?, sponsor s?, rawArtifacts [{type s, path s, checksum s?, title s?}], normalizationBoundary s}, ngraObjects o, warnings [s]}",
