@@ -307,6 +307,9 @@ def wait(curl, job):
 def rest(golden, base):
     curl = Curl(golden, base)
     good, bad = curl.good, curl.bad
+    status, _, told = curl.ask("GET", "/health")
+    fits(golden["GET /health"]["body"], told, "GET /health")
+    assert (status, told["status"]) == (200, "ok"), told
     health = good("GET", "/mcp/capabilities")
     assert health["adapter"]["health"]["environment"]["available"] is True
     tools = {tool["name"]: tool for tool in good("GET", "/mcp/list_tools")["tools"]}
