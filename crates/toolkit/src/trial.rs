@@ -14,7 +14,7 @@ use gate::journal::audit::{Filter, each};
 use gate::journal::{Journal, JournalOptions, Keys, SyncPolicy};
 use gate::policy::Policy;
 use gate::{
-    Admission, Call, Caller, Clock, ControlKind, Gate, Origin, Pass as _, PeerId, Spent, World,
+    Admission, Call, Caller, Clock, ControlKind, Gate, Pass as _, PeerId, Spent, World,
 };
 use serde_json::{Value, json};
 

@@ -10,12 +10,8 @@ use crate::peer::PeerId;
 use crate::reason::Reason;
 
 use super::decide::Decided;
-<<<<<<< HEAD
-use super::flight::{InFlight, Outcome, State};
-use super::recorder::Open;
-=======
 use super::flight::{Attempt, InFlight, Outcome, State};
->>>>>>> ssh
+use super::recorder::Open;
 use super::refusal::Refusal;
 
 impl InFlight {
@@ -84,15 +80,11 @@ impl InFlight {
 }
 
 impl State {
-<<<<<<< HEAD
-    fn judged_beside(&self, facts: Box<Facts>) -> Result<Self, Box<Refusal>> {
-=======
     fn is_at(&self, host: &str) -> bool {
         self.facts.get(FactId::Host).known().and_then(Value::text) == Some(host)
     }
 
-    fn judged_beside(&self, facts: Facts) -> Result<Self, Box<Refusal>> {
->>>>>>> ssh
+    fn judged_beside(&self, facts: Box<Facts>) -> Result<Self, Box<Refusal>> {
         let mut decided = match facts.quarantine {
             Some(quarantine) => Decided::refused(quarantine.reason()),
             None => Decided::by_policy(&self.world, &facts),
