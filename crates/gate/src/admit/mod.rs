@@ -3,6 +3,7 @@
 
 mod beside;
 mod call;
+mod conclude;
 mod control;
 mod decide;
 mod flight;
@@ -12,6 +13,7 @@ mod narrow;
 mod pass;
 mod path_facts;
 mod recorder;
+mod recovered;
 mod refusal;
 mod tally;
 mod ticket;
@@ -28,7 +30,7 @@ use crate::effect::Effect;
 use crate::facts::Facts;
 use crate::flow::Flow;
 use crate::inspect::Inspection;
-use crate::journal::{Digest, Journal, JournalError, Record, Stages, Usage};
+use crate::journal::{Digest, Journal, JournalError, Record, Stages};
 use crate::limits::{Counters, Limits};
 use crate::peer::PeerId;
 use crate::policy::Policy;
@@ -38,13 +40,13 @@ pub use call::{Call, Origin};
 pub use control::ControlKind;
 pub use flight::{ATTEMPTS_MAX, Attempt, Ended, InFlight, Outcome};
 pub use pass::{Answer, Control, Pass, Permit, Spent};
+pub use recovered::Unfinished;
 pub use refusal::Refusal;
 pub use tally::{TIME_CLASSES_US, Tallied};
 pub use ticket::Ticket;
 pub use turned_away::{TALLIES_MAX, TALLY_MS};
 
 use decide::Decided;
-use flight::State;
 use recorder::Recorder;
 use ticket::ToAsk;
 use turned_away::TurnedAway;
@@ -136,10 +138,6 @@ impl Gate {
 
     /// Judges a call. The decision is in the journal before this returns; a permit is the only way
     /// to send the call.
-    #[expect(
-        clippy::unused_async,
-        reason = "identity and shared limits will wait here; callers are written for it"
-    )]
     pub async fn admit<R: Shown>(&self, mut call: Call<R>) -> Admission<R> {
         let clock = &self.recorder.clock;
         let arrived = clock.mono_ns();
@@ -180,7 +178,12 @@ impl Gate {
                 deadline_ns: None,
             });
         }
-        self.conclude(call, decided, world, stages, judged)
+        let concluding = self.begin_to_conclude(call, decided, world, stages, judged);
+        if self.recorder.is_busy() {
+            concluding.finish_later().await
+        } else {
+            concluding.finish()
+        }
     }
 
     /// What the rules say, where nothing forbids asking them.
@@ -192,52 +195,6 @@ impl Gate {
         } else {
             Decided::by_policy(world, facts).joined_by_finding(facts)
         }
-    }
-
-    /// Writes the decision down, then gives what it says.
-    fn conclude<R>(
-        &self,
-        call: Call<R>,
-        mut decided: Decided,
-        world: Arc<World>,
-        mut stages: Stages,
-        judged: u64,
-    ) -> Admission<R> {
-        let slot = self.enter(&world, &call.facts, &mut decided);
-        let Ok(op) = decided.write(&self.recorder, &world, &call.facts, &call.origin) else {
-            return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
-        };
-        if let Some(reason) = decided.reason {
-            return Admission::Refused(decided.refusal(&call.facts, reason));
-        }
-        stages.journal_us = micros(self.recorder.clock.mono_ns().saturating_sub(judged));
-        let Call {
-            caller,
-            facts,
-            origin,
-            targets,
-            request,
-        } = call;
-        let flight = InFlight::new(State {
-            recorder: Arc::clone(&self.recorder),
-            op,
-            world,
-            facts,
-            targets,
-            approved_by: (decided.effect == Effect::Hitl).then_some(decided.final_rule),
-            begun_ns: origin.received_ns.saturating_sub(caller.identity_ns),
-            origin,
-            stages,
-            sent_ns: None,
-            answered_here: false,
-            slot,
-            attempts: Vec::new(),
-            attempts_omitted: 0,
-            usage: Usage::default(),
-            inspected: Vec::new(),
-            beside: Vec::new(),
-        });
-        Admission::Permit(Permit { request, flight })
     }
 
     /// Whether a listing shows this to the caller: the same function that judges calls.
