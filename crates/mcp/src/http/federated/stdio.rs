@@ -180,7 +180,7 @@ impl Face {
             Routed::Message(session, Message::Request(asker, asked, inside), frame) => {
                 let id = asked.id().to_owned();
                 let guard = inside.map(|(_, guard)| guard);
-                let answer = match asker.begin(frame, *asked, guard).await {
+                let answer = match asker.begin(frame, asked, guard).await {
                     Begun::Answered(answer) | Begun::Full(answer) => answer,
                     Begun::EraMismatch => frames::upstream_fault(&id, UpstreamFault::EraMismatch),
                     Begun::HeaderMismatch(why) => frames::header_mismatch(&id, &why),
