@@ -31,7 +31,7 @@ mod words;
 
 pub use admit::{
     Admission, Answer, Attempt, Call, Control, ControlKind, Ended, Gate, InFlight, Origin, Outcome,
-    Pass, Permit, Refusal, Spent, Ticket, World,
+    Pass, Permit, Refusal, Spent, Ticket, Unfinished, World,
 };
 pub use caller::Caller;
 pub use clock::Clock;

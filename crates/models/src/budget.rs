@@ -115,6 +115,12 @@ impl Budgets {
         Self { accounts, ..self }
     }
 
+    /// Who keeps count.
+    #[must_use]
+    pub fn counter(&self) -> &dyn Counter {
+        self.counter.as_ref()
+    }
+
     /// The accounts, where there are any.
     #[must_use]
     pub fn accounts(&self) -> Option<&Arc<Accounts>> {

@@ -26,6 +26,7 @@ pub mod upstream;
 
 pub use accounts::{AccountOptions, Accounts};
 pub use budget::{BudgetRule, Budgets, Most, Per};
+pub use call::settle_left;
 pub use catalogue::{Alias, Catalogue, CatalogueFault, Rotation, Route, Target};
 pub use face::{AccountsFace, Face, FaceOptions};
 pub use prices::{Price, Prices};

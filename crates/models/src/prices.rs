@@ -140,6 +140,7 @@ mod tests {
             cached: Some(cached),
             written: Some(written),
             reasoning: Some(reasoning),
+            counted: None,
         };
         assert_eq!(PRICE.of(used(1_000_000, 0, 0, 0, 0)), 1_250_000);
         assert_eq!(PRICE.of(used(1_000_000, 0, 1_000_000, 0, 0)), 125_000);

@@ -1,17 +1,22 @@
-//! The tests that the page on security names, as `file::test`: each is there.
+//! The tests that pages name as `file::test`: each is there.
 
 use super::tree::Tree;
 use crate::finding::Finding;
 
-const PAGE: &str = "docs/security.md";
+/// The pages that say what is tested.
+const PAGES: [&str; 2] = ["docs/security.md", "docs/models-tests.md"];
 
-/// A claim of the page is worth what its test is.
+/// A claim of a page is worth what its test is.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let Some(page) = tree.text(PAGE) else {
+    PAGES.into_iter().flat_map(|page| of(tree, page)).collect()
+}
+
+fn of(tree: &Tree, page: &'static str) -> Vec<Finding> {
+    let Some(text) = tree.text(page) else {
         return Vec::new();
     };
     let mut findings = Vec::new();
-    for (line, text) in (1..).zip(page.lines()) {
+    for (line, text) in (1..).zip(text.lines()) {
         for name in text.split('`').skip(1).step_by(2) {
             let Some((file, test)) = test_of(name) else {
                 continue;
@@ -19,7 +24,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             if !is_there(tree, file, test) {
                 let remedy = "name one that is, or say that there is none";
                 let wrong = format!("there is no test {name}");
-                findings.push(Finding::new(PAGE, line, wrong, remedy));
+                findings.push(Finding::new(page, line, wrong, remedy));
             }
         }
     }
@@ -54,14 +59,17 @@ mod tests {
     fn a_test_that_is_not_there_is_named() {
         let tree = Tree::of(&[
             (
-                PAGE,
+                PAGES[0],
                 "`pins::held` is there\n`pins::gone` is not, nor is `other::held`; `durward serve` is none\n",
             ),
+            (PAGES[1], "`pins::held`, and `pins::other`\n"),
             ("crates/a/tests/it/pins.rs", "#[test]\nfn held() {}\n"),
         ]);
         let found: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();
-        assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found.iter().all(|f| f.starts_with("docs/security.md:2")));
+        assert_eq!(found.len(), 3, "{found:?}");
+        let of_second = |f: &&String| f.starts_with("docs/security.md:2");
+        assert_eq!(found.iter().filter(of_second).count(), 2, "{found:?}");
+        assert!(found.iter().any(|f| f.contains("pins::other")));
         assert!(found.iter().any(|f| f.contains("pins::gone")));
         assert!(found.iter().any(|f| f.contains("other::held")));
     }

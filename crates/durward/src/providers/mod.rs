@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use ::models::upstream::{Api, HttpProvider, HttpProviderOptions, Key};
 use ::models::{Budgets, Catalogue, FaceOptions, Prices, Provider};
-use state::{Counter, FileCounter};
+use state::underway::Left;
+use state::{Counter, FileCounter, Underway};
 
 use crate::config::Settings;
 use crate::config::models::Provider as Configured;
@@ -69,6 +70,38 @@ pub fn budgets(settings: &Settings, places: &Places) -> Result<Option<Budgets>, 
     let reserve = models.reserve.value;
     let budgets = Budgets::new(rules, counter, reserve, prices(settings));
     Ok(Some(budgets.with_accounts(accounts.transpose()?)))
+}
+
+/// The file, in the state directory, that notes streams under way; further processes have one with a number each.
+const UNDERWAY_FILE: &str = "underway";
+/// Most processes that keep such notes in one state directory.
+const UNDERWAY_MAX: usize = 64;
+
+/// Where streams are noted while they last, and what was left there by processes that are no more.
+///
+/// # Errors
+/// Where no such file can be kept.
+pub fn underway(places: &Places) -> Result<(Option<Arc<Underway>>, Vec<Left>), Failure> {
+    let (mut own, mut all) = (None, Vec::new());
+    for number in 0..UNDERWAY_MAX {
+        let name = match number {
+            0 => UNDERWAY_FILE.to_owned(),
+            _ => format!("{UNDERWAY_FILE}.{number}"),
+        };
+        let path = places.state.join(name);
+        if own.is_some() && !path.exists() {
+            break;
+        }
+        let opened = Underway::open(&path).map_err(|error| {
+            let path = path.display();
+            Failure::other(format!("calls cannot be noted: {path}: {error}"))
+        })?;
+        if let Some((file, left)) = opened {
+            own.get_or_insert(file);
+            all.extend(left);
+        }
+    }
+    Ok((own, all))
 }
 
 /// Whether what was used of the budgets can be read. Makes and changes nothing.

@@ -291,7 +291,7 @@ fn serve(
     let ruled = ruled.collect::<Result<Vec<_>, _>>();
     let mut ruled = ruled.inspect_err(|_| drop(journal.close(local::now_ms(), "configuration")))?;
     let served = runtime.block_on(async {
-        let models = modelled(&mut plan, &ruled, settings, budgets)?;
+        let models = modelled(&mut plan, &ruled, (settings, places), budgets)?;
         let serving = Serving::new(&plan, &ruled, models, guests, places, err).await?;
         let groups = ruled
             .iter()
@@ -435,7 +435,7 @@ struct Modelled {
 fn modelled(
     plan: &mut Plan,
     ruled: &[Ruled],
-    settings: &Settings,
+    (settings, places): (&Settings, &Places),
     budgets: Option<models::Budgets>,
 ) -> Result<Modelled, Failure> {
     let Some(own) = plan.models.take() else {
@@ -446,6 +446,14 @@ fn modelled(
     let mut random = [0_u8; 8];
     local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let salt = u64::from_le_bytes(random);
+    let (underway, left) = providers::underway(places)?;
+    let counter = budgets.as_ref().map(models::Budgets::counter);
+    let settled = models::settle_left(&gate.gate, counter, left).map_err(|error| {
+        Failure::other(format!("what a kill has cut cannot be recorded: {error}"))
+    })?;
+    if settled > 0 {
+        tracing::warn!("{settled} streams that a kill has cut were settled by what had gone by");
+    }
     let accounts = budgets.as_ref().and_then(models::Budgets::accounts);
     let accounts = accounts.map(|accounts| {
         let (accounts, gate) = (Arc::clone(accounts), Arc::clone(&gate.gate));
@@ -458,7 +466,8 @@ fn modelled(
         providers::prices(settings),
         own.options,
         salt,
-    );
+    )
+    .with_notes(underway);
     Ok(Modelled {
         face: Some(Arc::new(face)),
         accounts,

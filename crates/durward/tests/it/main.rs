@@ -93,4 +93,5 @@ mod ssh_server;
 mod support;
 mod tools_command;
 mod unlisted_tools;
+mod unsettled;
 mod wrap_command;

@@ -118,12 +118,14 @@ impl<'g, R> Concluding<'g, R> {
             stages,
             sent_ns: None,
             answered_here: false,
+            if_dropped: (None, None),
             slot,
             attempts: Vec::new(),
             attempts_omitted: 0,
             usage: Usage::default(),
             inspected: Vec::new(),
             beside: Vec::new(),
+            ended: None,
         });
         Admission::Permit(Permit { request, flight })
     }

@@ -20,6 +20,9 @@ use super::path_facts::{self, PathFact};
 use super::recorder::Recorder;
 use super::refusal::Refusal;
 
+/// When a call whose places are unsettled may be made again, in milliseconds.
+const UNSETTLED_RETRY_MS: u64 = 1_000;
+
 /// A decision, owned: the world may change while a person thinks.
 #[derive(Debug)]
 pub(super) struct Decided {
@@ -122,6 +125,9 @@ impl Decided {
         };
         if facts.unlisted && effect == Effect::Allow {
             decided.stop(Reason::UnknownTool);
+        } else if facts.unsettled && effect == Effect::Allow {
+            decided.stop(Reason::PlaceUnsettled);
+            decided.retry_after_ms = Some(UNSETTLED_RETRY_MS);
         }
         decided
     }

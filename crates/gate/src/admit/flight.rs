@@ -43,6 +43,8 @@ pub(super) struct State {
     pub stages: Stages,
     pub sent_ns: Option<u64>,
     pub answered_here: bool,
+    /// The error code and the reason that are recorded where it is dropped.
+    pub if_dropped: (Option<i64>, Option<Label>),
     /// The call's place among those under way, until it is settled.
     pub slot: Option<Slot>,
     pub attempts: Vec<Attempt>,
@@ -50,8 +52,10 @@ pub(super) struct State {
     pub usage: Usage,
     /// What the inspection found in what came back.
     pub inspected: Vec<Arc<str>>,
-    /// The same call at further machines; they end as it does.
+    /// The same call at further machines; they end as it does, unless they ended before.
     pub beside: Vec<State>,
+    /// How it ended at this machine, and when, where that is known before the whole call ends.
+    pub ended: Option<(Outcome, u64)>,
 }
 
 /// One try of a call at one peer, where a call may have several.
@@ -132,6 +136,13 @@ impl InFlight {
         self.state.as_ref().map_or(OpId(0), |state| state.op)
     }
 
+    /// What the call was judged by, and where it came from.
+    #[must_use]
+    pub fn about(&self) -> Option<(&Facts, &Origin)> {
+        let state = self.state.as_ref()?;
+        Some((&state.facts, &state.origin))
+    }
+
     /// Notes one try at one peer. Beyond [`ATTEMPTS_MAX`] they are only counted.
     pub fn attempt(&mut self, attempt: Attempt) {
         if let Some(state) = &mut self.state {
@@ -140,6 +151,13 @@ impl InFlight {
             } else {
                 state.attempts_omitted += 1;
             }
+        }
+    }
+
+    /// What is recorded where this is dropped, for then its caller has gone.
+    pub fn if_dropped(&mut self, error_code: Option<i64>, reason: Label) {
+        if let Some(state) = &mut self.state {
+            state.if_dropped = (error_code, Some(reason));
         }
     }
 
@@ -217,8 +235,11 @@ impl Drop for InFlight {
             } else {
                 Status::Aborted
             };
+            let (error_code, reason) = state.if_dropped;
             let outcome = Outcome {
                 status,
+                error_code,
+                reason,
                 ..Outcome::default()
             };
             state.leave();
@@ -230,6 +251,7 @@ impl Drop for InFlight {
 
 fn settle(state: &State, outcome: Outcome, now: u64) {
     for further in &state.beside {
+        let (outcome, now) = further.ended.unwrap_or((outcome, now));
         settle(further, outcome, now);
     }
     let mut stages = state.stages;

@@ -32,10 +32,11 @@ impl InFlight {
     /// process that had to ask elsewhere what the call is about. `tighten` changes the facts of the decision.
     ///
     /// # Errors
-    /// The refusal; the call is settled, and its peer must not carry it out.
+    /// The refusal; the call is settled, and its peer must not carry it out. One that was settled before is
+    /// refused.
     pub fn narrow(&mut self, tighten: impl FnOnce(&mut Facts)) -> Result<(), Box<Refusal>> {
         let Some(mut state) = self.state.take() else {
-            return Ok(());
+            return Err(Box::new(Refusal::over()));
         };
         let mut tighter = state.facts.clone();
         tighten(&mut tighter);

@@ -42,7 +42,7 @@ pub use options::{Cadence, JournalOptions};
 pub use record::{
     Auth, AuthEvent, Component, Config, ConfigEvent, Decision, EndReason, JournalEvent, Level,
     MatchedRule, Micros, Oidc, OpId, Operation, Record, RecordedAttempt, RecordedFact,
-    RecordedPath, ResponseSummary, Stages, Status, System, SystemEvent, Usage,
+    RecordedPath, Recovery, ResponseSummary, Stages, Status, System, SystemEvent, Usage,
 };
 pub use state::SyncPolicy;
 pub use writer::{Appended, Appending, Journal, Surroundings};

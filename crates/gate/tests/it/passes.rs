@@ -414,6 +414,42 @@ fn who_calls_is_who_was_identified_and_the_time_that_took_is_a_stage() {
 }
 
 #[test]
+fn a_call_at_several_machines_ends_at_each_as_it_did_there() {
+    let scene = Scene::new("passes-ended-at");
+    let ended = |status, code: Option<i64>| Outcome {
+        status,
+        error_code: code,
+        ..Outcome::default()
+    };
+    let mut flight = scene.permit(facts(), a()).spend(&a()).unwrap().1;
+    for host in ["web2", "web3", "web4"] {
+        flight.beside(host, []).unwrap();
+    }
+    flight.ended_at("web2", ended(Status::Failure, Some(7)));
+    // What was said first stays, and what was not judged is nowhere.
+    flight.ended_at("web2", ended(Status::Success, None));
+    flight.ended_at("web3", ended(Status::Aborted, None));
+    flight.ended_at("nowhere", ended(Status::Failure, None));
+    // Whoever goes away changes nothing of what was over.
+    drop(flight);
+    let records = scene.records();
+    let mut ends: Vec<(&str, i64)> = records
+        .iter()
+        .filter_map(|r| Some((r["status"].as_str()?, r["error_code"].as_i64().unwrap_or(0))))
+        .collect();
+    ends.sort_unstable();
+    assert_eq!(
+        ends,
+        [
+            ("Aborted", 0),
+            ("Cancelled", 0),
+            ("Cancelled", 0),
+            ("Failure", 7)
+        ]
+    );
+}
+
+#[test]
 fn a_call_at_several_machines_is_judged_and_recorded_at_each() {
     let scene = Scene::new("passes-beside");
     let mut flight = scene.permit(facts(), a()).spend(&a()).unwrap().1;
@@ -427,8 +463,12 @@ fn a_call_at_several_machines_is_judged_and_recorded_at_each() {
     flight.beside("web2", []).unwrap();
     let refusal = flight.beside("secret", []).unwrap_err();
     assert_eq!(refusal.reason, Reason::DenyRule);
-    let refusal = scene.permit(facts(), a()).spend(&a()).unwrap().1;
-    let mut flight = refusal;
+    // It is over: nothing more of it passes, however harmless.
+    let refusal = flight.beside("web3", []).unwrap_err();
+    assert_eq!(refusal.reason, Reason::FactsChanged);
+    let refusal = flight.narrow(|_| ()).unwrap_err();
+    assert_eq!(refusal.reason, Reason::FactsChanged);
+    let mut flight = scene.permit(facts(), a()).spend(&a()).unwrap().1;
     let refusal = flight.beside("asked", []).unwrap_err();
     assert_eq!(refusal.reason, Reason::ApprovalTooLate);
     let records = scene.records();

@@ -1,9 +1,11 @@
 //! A request judged and sent, or kept until a person has answered.
 
-use gate::{Admission, Call, Pass, Reason, Ticket};
+use gate::facts::Facts;
+use gate::{Admission, Call, ControlKind, Origin, Pass, Reason, Ticket};
 
 use super::client::Asker;
 use super::input_required::{Return, take_answer};
+use super::order::Turn;
 use super::read::{After, Asked, Names, Step};
 use super::run::{Run, Stage};
 use super::under_way::CallGuard;
@@ -31,6 +33,7 @@ struct Called {
     deadline_ns: u64,
     names: Names,
     guard: Option<CallGuard>,
+    turn: Option<Turn>,
 }
 
 impl Asker {
@@ -41,7 +44,7 @@ impl Asker {
         mut asked: Box<Asked>,
         guard: Option<CallGuard>,
     ) -> Begun {
-        let listed = match &asked.step {
+        let mut listed = match &asked.step {
             Step::Unlisted(..) => {
                 let listed = self.listed_first(&frame, &mut asked, guard.as_ref());
                 match Box::pin(listed).await {
@@ -51,39 +54,42 @@ impl Asker {
             }
             _ => Listed::Known,
         };
+        let turn = match self.first_turn(&asked) {
+            None => None,
+            Some((turn, true)) => Some(turn),
+            Some((mut turn, false)) => {
+                let waited = self.wait_for_others(&mut turn, &frame, &mut asked, guard.as_ref());
+                listed = listed.waited(Box::pin(waited).await);
+                Some(turn)
+            }
+        };
         let Asked {
             marks,
             names,
             received_ns,
             step,
             read,
+            ..
         } = *asked;
         let view = self.server.view.clone();
         let carried = |bytes| Frame { bytes, read, view };
         let deadline_ns = match listed {
             Listed::Known => received_ns.saturating_add(names.timeout_ns),
             // The server's time begins now.
-            Listed::Asked(_) | Listed::Withdrawn => self.deadline_ns(&names),
+            _ => self.deadline_ns(&names),
         };
         let called = Box::new(Called {
             marks,
             deadline_ns,
             names,
             guard,
+            turn,
         });
         match step {
             Step::Refuse(answer) => Begun::Answered(answer),
             Step::Pass(kind, after, facts, origin) => {
-                let gate = &self.server.gate;
-                let to = self.server.peer();
-                match gate.admit_control(kind, &facts, &origin, &to, carried(frame)) {
-                    Ok(pass) => {
-                        let sent = self.dispatch(pass, &called.marks, called.deadline_ns).await;
-                        let sent = sent.map(|(exchange, ())| (exchange, after));
-                        self.begun(sent, called)
-                    }
-                    Err(refusal) => Begun::Answered(self.refused(&called.names, &refusal)),
-                }
+                let about = (kind, &*facts, &*origin);
+                self.pass(about, carried(frame), after, called).await
             }
             Step::Judge(facts, origin) | Step::Unlisted(facts, origin) => {
                 let call = Call {
@@ -95,13 +101,49 @@ impl Asker {
                 };
                 self.judge(call, &listed, called).await
             }
-            Step::Return(back, facts, origin) => match self.unpark(&back.state, &frame) {
-                Ok((ticket, marks)) => {
-                    let called = Box::new(Called { marks, ..*called });
-                    Box::pin(self.came_back(ticket, &back, called)).await
-                }
-                Err(stray) => Begun::Answered(self.strayed(stray, &called.names, &facts, &origin)),
-            },
+            Step::Return(back, facts, origin) => {
+                Box::pin(self.returned(&back, (&facts, &origin), &frame, called)).await
+            }
+        }
+    }
+
+    /// Takes a call out of the lot that its client comes back for.
+    async fn returned(
+        self: Box<Self>,
+        back: &Return,
+        (facts, origin): (&Facts, &Origin),
+        frame: &[u8],
+        called: Box<Called>,
+    ) -> Begun {
+        match self.unpark(&back.state, frame) {
+            Ok((ticket, marks)) => {
+                let called = Box::new(Called { marks, ..*called });
+                self.came_back(ticket, back, called).await
+            }
+            Err(stray) => Begun::Answered(self.strayed(stray, &called.names, facts, origin)),
+        }
+    }
+
+    /// Sends what is the protocol's own.
+    async fn pass(
+        self: Box<Self>,
+        (kind, facts, origin): (ControlKind, &Facts, &Origin),
+        frame: Frame,
+        after: After,
+        called: Box<Called>,
+    ) -> Begun {
+        let to = self.server.peer();
+        let admitted = self
+            .server
+            .gate
+            .admit_control(kind, facts, origin, &to, frame);
+        match admitted {
+            Ok(pass) => {
+                let sent = self.dispatch(pass, &called.marks, called.deadline_ns).await;
+                let sent = sent.map(|(exchange, ())| (exchange, after));
+                self.begun(sent, called)
+            }
+            Err(refusal) => Begun::Answered(self.refused(&called.names, &refusal)),
         }
     }
 
@@ -136,7 +178,11 @@ impl Asker {
         let admission = match take_answer(gate, &self.caller.subject, &ticket, back.answer.as_ref())
         {
             Some(reason) => Admission::Refused(gate.decline(*ticket, reason)),
-            None if ticket.is_settled() => self.resumed(ticket),
+            None if ticket.is_settled() => {
+                let (admission, turn) = self.resumed(ticket).await;
+                called.turn = turn;
+                admission
+            }
             None => return self.wait(ticket, called),
         };
         // The server's time begins now.
@@ -189,11 +235,13 @@ impl Asker {
         sent: Result<(Exchange, After), Failure>,
         called: Box<Called>,
     ) -> Begun {
-        let Called { names, guard, .. } = *called;
+        let Called {
+            names, guard, turn, ..
+        } = *called;
         match sent {
             Ok((exchange, after)) => {
                 let mut run = Run::new(self, Stage::Over, names, guard);
-                run.sent(exchange, after);
+                run.sent(exchange, after, turn);
                 Begun::Running(Box::new(run))
             }
             Err(failure) => self.unsent(&names.id, &failure),

@@ -30,7 +30,7 @@ use net::http::server::{Bodies, Request, Response};
 use tokio::sync::watch;
 use toolkit::breaker::BreakerEvent;
 
-use crate::call::{Lot, Server, ServerOptions};
+use crate::call::{Lot, Order, Server, ServerOptions};
 use crate::federation::Prefix;
 use crate::notes::{Noted, Notes};
 use expel::Stays;
@@ -94,6 +94,8 @@ pub struct Face {
     gate: Arc<Gate>,
     options: FaceOptions,
     servers: RwLock<Servers>,
+    /// The order of calls of all of them.
+    order: Arc<Order>,
     sessions: Sessions,
     /// Sessions with all servers at once.
     federations: Federations,
@@ -121,15 +123,20 @@ impl Face {
         options: FaceOptions,
         random: Box<Random>,
     ) -> Self {
+        let order = Arc::new(Order::default());
         let servers = servers
             .into_iter()
-            .map(|server| (server.name.clone(), Arc::new(Server::new(server, ""))))
+            .map(|server| {
+                let name = server.name.clone();
+                (name, Arc::new(Server::new(server, "", Arc::clone(&order))))
+            })
             .collect();
         Self {
             kept_alive_ns: AtomicU64::new(gate.mono_ns()),
             gate,
             options,
             servers: RwLock::new(servers),
+            order,
             sessions: Sessions::default(),
             federations: Federations::default(),
             seats: Seats::default(),
@@ -165,7 +172,8 @@ impl Face {
         if servers.contains_key(&name) {
             return false;
         }
-        servers.insert(name, Arc::new(Server::new(options, "")));
+        let order = Arc::clone(&self.order);
+        servers.insert(name, Arc::new(Server::new(options, "", order)));
         true
     }
 

@@ -112,7 +112,7 @@ impl Stdio {
         let gate = Arc::clone(&server.gate);
         client.0.take_at_most(request::bytes_max(&gate));
         let session_id = Arc::clone(&options.session_id);
-        let server = Arc::new(Server::new(server, &session_id));
+        let server = Arc::new(Server::new(server, &session_id, Arc::default()));
         let (slot, driver) = server.pool.sole(SessionRef {
             id: Arc::clone(&session_id),
             caller: Arc::clone(&options.caller.subject),

@@ -19,8 +19,12 @@ pub enum Manner {
     Failing,
     /// Answers 401.
     Locked,
+    /// Answers 404: there is no such model.
+    Missing,
     /// Never begins to answer.
     Silent,
+    /// Begins its reply, and says nothing in it.
+    Mute,
     /// Stops after the first token.
     Stalling,
     /// Is cut off after the first token.
@@ -45,6 +49,8 @@ const TABLE: &[(&str, Manner)] = &[
     ("fault-500", Manner::Failing),
     ("fault-401", Manner::Locked),
     ("fault-silent", Manner::Silent),
+    ("fault-mute", Manner::Mute),
+    ("fault-404", Manner::Missing),
     ("fault-stall", Manner::Stalling),
     ("fault-cut", Manner::Cut),
     ("fault-garbled", Manner::Garbled),
@@ -79,6 +85,7 @@ impl Manner {
             }
             Self::Failing => Some(failure(api, 500, "something broke")),
             Self::Locked => Some(failure(api, 401, "bad key")),
+            Self::Missing => Some(failure(api, 404, "there is no such model")),
             Self::Silent => Some(Reply {
                 head_ms: u64::MAX,
                 ..failure(api, 500, "never said")
@@ -98,6 +105,7 @@ impl Manner {
         let begun = pause.filter(|_| streams).map_or(0, |at| at + 2);
         let first = steps.clone().into_iter().take(begun);
         match self {
+            Self::Mute => Box::new([Step::Stall].into_iter()),
             Self::Stalling => Box::new(first.chain([Step::Stall])),
             Self::Cut => Box::new(first.chain([Step::Cut])),
             Self::Garbled => {
@@ -110,6 +118,10 @@ impl Manner {
                 let open = Step::Bytes(b"data: {\"x\":\"".to_vec());
                 let huge = std::iter::repeat_n(part, bytes / HUGE.1);
                 Box::new(first.chain([open]).chain(huge))
+            }
+            // Space before a value may be of any length.
+            Self::Endless if !streams => {
+                Box::new(std::iter::repeat_n(Step::Bytes(vec![b' '; HUGE.1]), HUGE.0))
             }
             Self::Endless => {
                 let token = steps
@@ -126,6 +138,7 @@ impl Manner {
             | Self::RateLimited
             | Self::Failing
             | Self::Locked
+            | Self::Missing
             | Self::Silent => Box::new(steps.into_iter()),
         }
     }

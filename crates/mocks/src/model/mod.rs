@@ -124,6 +124,7 @@ fn whole(body: &Value, ms: u64) -> Vec<Step> {
 fn failure(api: Api, status: u16, message: &str) -> Reply {
     let kind = match status {
         401 => "authentication_error",
+        404 => "not_found_error",
         429 => "rate_limit_error",
         400..=499 => "invalid_request_error",
         _ => "api_error",

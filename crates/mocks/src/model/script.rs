@@ -83,7 +83,7 @@ pub(super) fn write(api: Api, request: &Value, manner: Manner, number: u64) -> S
     let limit = limit.and_then(|limit| usize::try_from(limit).ok());
     let is_cut = limit.is_some_and(|limit| limit < tokens.len());
     tokens.truncate(limit.unwrap_or(usize::MAX));
-    let prompt = ["messages", "input", "system", "instructions"];
+    let prompt = ["messages", "input", "system", "instructions", "tools"];
     let bytes = prompt.iter().filter_map(|name| request.get(name));
     let bytes: usize = bytes.map(|value| value.to_string().len()).sum();
     let usage = request

@@ -11,10 +11,12 @@ use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
 use wire::model::Tokens;
 
+use super::note::Follow;
+use super::relay::GONE;
 use super::whole::{Whole, read};
 use super::{Relay, Terms, Trail, Unserved, describe, usage};
 use crate::budget::settle;
-use crate::catalogue::{Leg, Route};
+use crate::catalogue::{Answering, Leg, Route};
 use crate::inspect;
 use crate::provider::{Address, Fault, Remedy, Reply, Sent, Trouble};
 use crate::request::ModelRequest;
@@ -65,7 +67,8 @@ pub(crate) async fn serve(
     };
     let first = legs.first().ok_or_else(nowhere)?;
     let spent = permit.spend(first.target.provider().peer());
-    let (spent, flight) = spent.map_err(|_| nowhere())?;
+    let (spent, mut flight) = spent.map_err(|_| nowhere())?;
+    flight.if_dropped(Some(GONE), Trouble::ClientGone.into());
     let tries = Tries {
         terms,
         caller,
@@ -191,19 +194,8 @@ impl<'t> Tries<'t> {
                 self.trail.left_out = std::mem::take(&mut reply.left_out);
                 let provider = leg.target.provider().peer().name();
                 match Relay::begin(self.terms, reply, provider, self.until).await {
-                    Ok(mut relay) => {
-                        leg.load.took(began.elapsed());
-                        let peer = leg.target.provider().peer().clone();
-                        let door = self.terms.doors.open(&self.caller.subject);
-                        let price = self.terms.prices.find(&leg.target).copied();
-                        relay.take_over(
-                            self.flight,
-                            (pass, door),
-                            (self.reservation, price),
-                            (peer, began),
-                            answering,
-                        );
-                        return Ok(Served::Stream(relay, self.trail));
+                    Ok(relay) => {
+                        return Ok(self.streamed(leg, relay, (pass, began, answering)));
                     }
                     Err((spent, trouble)) => (spent, Fault::of(trouble, Remedy::Again)),
                 }
@@ -217,8 +209,7 @@ impl<'t> Tries<'t> {
             }) => {
                 self.trail.left_out = left_out;
                 let request = spent.request();
-                let said = (request.endpoint(), format, request.id());
-                match read(self.terms, said, body.as_mut(), self.until).await {
+                match read(self.terms, request, format, body.as_mut(), self.until).await {
                     Ok((body, tokens)) => {
                         leg.load.took(began.elapsed());
                         match self.inspected(leg, body, tokens) {
@@ -241,6 +232,29 @@ impl<'t> Tries<'t> {
         self.note(leg, fault.trouble, began);
         pass.settle(fault.trouble.verdict(), self.terms.gate.mono_ns());
         Err(Box::new((self, spent, fault)))
+    }
+
+    /// From here on the stream settles the call.
+    fn streamed(
+        self,
+        leg: &Leg,
+        mut relay: Box<Relay>,
+        (pass, began, answering): (BreakerPass, Instant, Answering),
+    ) -> Served {
+        leg.load.took(began.elapsed());
+        let peer = leg.target.provider().peer().clone();
+        let door = self.terms.doors.open(&self.caller.subject);
+        let price = self.terms.prices.find(&leg.target).copied();
+        let (flight, held) = (self.flight, self.reservation.as_ref());
+        let note = Follow::begin(self.terms, &flight, peer.name(), held);
+        relay.take_over(
+            flight,
+            (pass, door),
+            (self.reservation, price),
+            (peer, began),
+            (answering, note),
+        );
+        Served::Stream(relay, self.trail)
     }
 
     /// A whole reply as the rules of `inspect:` leave it. What it has used is used, also where it may not pass.

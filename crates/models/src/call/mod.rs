@@ -4,6 +4,7 @@ mod admit;
 mod attempt;
 mod describe;
 mod doors;
+mod note;
 mod reader;
 mod relay;
 mod whole;
@@ -19,12 +20,14 @@ use crate::budget::Budgets;
 use crate::prices::Prices;
 use crate::provider::{Fault, Trouble};
 use crate::tally::Tally;
+use state::Underway;
 use state::counter::Lefts;
 
 pub(crate) use admit::{Admitted, admit, origin};
 pub(crate) use attempt::{Served, serve};
 pub(crate) use describe::{describe, of_target};
 pub(crate) use doors::Doors;
+pub use note::settle_left;
 pub(crate) use relay::Relay;
 pub(crate) use whole::Whole;
 
@@ -44,6 +47,8 @@ pub(crate) struct Terms {
     pub prices: Arc<Prices>,
     /// What is open.
     pub doors: Arc<Doors>,
+    /// Where streams are noted while they last.
+    pub underway: Option<Arc<Underway>>,
 }
 
 /// How a call was served, for headers and records.
@@ -77,6 +82,7 @@ fn usage(tokens: Tokens, cost: Option<u64>) -> Usage {
         output_tokens: tokens.output,
         cached_tokens: tokens.cached,
         reasoning_tokens: tokens.reasoning,
+        counted_tokens: tokens.counted,
         cost_micros: cost,
     }
 }

@@ -19,9 +19,10 @@ use state::Reservation;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use toolkit::breaker::{BreakerPass, Verdict};
 use wire::SseParser;
-use wire::model::{Endpoint, ErrorText, Said, error_event};
+use wire::model::{Endpoint, ErrorText, Said, Tokens, error_event, read_of};
 
 use super::doors::Door;
+use super::note::Follow;
 use super::reader::Reader;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;
@@ -32,12 +33,17 @@ use crate::provider::{Reply, ReplyBody, Trouble};
 use crate::request::ModelRequest;
 use crate::tally::Tally;
 
+/// The status under which a call is recorded whose caller has gone.
+pub(super) const GONE: i64 = 499;
+
 /// A stream under way.
 pub(crate) struct Relay {
     gate: Arc<Gate>,
     tally: Arc<Tally>,
     endpoint: Endpoint,
     wants_usage: bool,
+    /// What the model reads, where the provider does not tell it, in tokens.
+    read: u64,
     request_id: String,
     /// The provider's headers.
     pub headers: HeaderMap,
@@ -70,6 +76,7 @@ struct Open {
     door: Arc<Door>,
     reservation: Option<Reservation>,
     price: Option<Price>,
+    note: Option<Follow>,
     peer: PeerId,
     began: Instant,
     /// The target counts as busy until then.
@@ -100,6 +107,7 @@ impl Relay {
             tally: Arc::clone(&terms.tally),
             endpoint: request.endpoint(),
             wants_usage: request.wants_usage(),
+            read: read_of(request.endpoint(), request.body()),
             request_id: String::new(),
             headers,
             body: Some(body),
@@ -135,9 +143,10 @@ impl Relay {
         (pass, door): (BreakerPass, Arc<Door>),
         (reservation, price): (Option<Reservation>, Option<Price>),
         (peer, began): (PeerId, Instant),
-        answering: Answering,
+        (answering, note): (Answering, Option<Follow>),
     ) {
         self.open = Some(Open {
+            note,
             flight,
             pass,
             door,
@@ -289,6 +298,7 @@ impl Relay {
         self.body = None;
         let Some(Open {
             mut flight,
+            note,
             pass,
             door: _,
             reservation,
@@ -304,7 +314,7 @@ impl Relay {
         if let Some(finding) = self.held.as_ref().and_then(Held::finding) {
             inspect::note(&mut flight, finding);
         }
-        let tokens = self.watch.used();
+        let tokens = self.used();
         let cost = price.map(|price| price.of(tokens));
         settle(reservation, tokens, cost);
         self.tally.used(peer.name(), tokens);
@@ -328,13 +338,29 @@ impl Relay {
         });
         flight.finish(Outcome {
             status,
-            error_code: None,
+            error_code: (status == Status::Cancelled).then_some(GONE),
             reason,
             response: Some(ResponseSummary {
                 size_bytes: self.sent_bytes,
                 body_hash: None,
             }),
         });
+        drop(note);
+    }
+
+    /// What was used until now.
+    fn used(&self) -> Tokens {
+        self.watch.used().or_counted(self.read, || 0)
+    }
+
+    /// Notes what was used before it is passed on, for whoever has it has used it.
+    fn take_note(&mut self) {
+        let tokens = self.used();
+        if let Some(open) = &mut self.open
+            && let Some(note) = &mut open.note
+        {
+            note.used(tokens, open.price.map(|price| price.of(tokens)));
+        }
     }
 }
 
@@ -357,8 +383,9 @@ impl Parts for Relay {
         self.sent_bytes = self
             .sent_bytes
             .saturating_add(u64::try_from(part.len()).unwrap_or(u64::MAX));
-        if let Some(end) = self.end {
-            self.settle(end);
+        match self.end {
+            Some(end) => self.settle(end),
+            None => self.take_note(),
         }
         Poll::Ready(Some(part))
     }

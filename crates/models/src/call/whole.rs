@@ -9,11 +9,12 @@ use http::HeaderMap;
 use state::Reservation;
 use tokio::time::{Instant, timeout_at};
 use wire::model::translate::{self, Format, Front, Stamp};
-use wire::model::{Endpoint, Tokens, members, of_reply};
+use wire::model::{Tokens, members, of_reply, read_of, written_of};
 
 use super::{Terms, usage};
 use crate::budget::settle;
 use crate::provider::{ReplyBody, Trouble};
+use crate::request::ModelRequest;
 
 /// A reply that is not streamed.
 #[derive(Debug)]
@@ -49,7 +50,8 @@ impl Whole {
 /// Reads a reply to its end: what it says, and what was used.
 pub(super) async fn read(
     terms: &Terms,
-    (endpoint, format, id): (Endpoint, Option<Format>, &str),
+    request: &ModelRequest,
+    format: Option<Format>,
     body: &mut dyn ReplyBody,
     until: Instant,
 ) -> Result<(Bytes, Tokens), Trouble> {
@@ -59,12 +61,18 @@ pub(super) async fn read(
     if members(text).is_empty() {
         return Err(Trouble::Malformed);
     }
+    let endpoint = request.endpoint();
+    let counted = |tokens: Tokens, reply: &str| {
+        let read = read_of(endpoint, request.body());
+        tokens.or_counted(read, || written_of(endpoint, reply))
+    };
     let (Some(from), Some(to)) = (format, Front::of(endpoint)) else {
-        let tokens = of_reply(endpoint, text);
+        let tokens = counted(of_reply(endpoint, text), text);
         return Ok((all, tokens));
     };
-    let said = translate::reply(from, to, text, stamp(terms, id));
+    let said = translate::reply(from, to, text, stamp(terms, request.id()));
     let (body, tokens) = said.ok_or(Trouble::Malformed)?;
+    let tokens = counted(tokens, std::str::from_utf8(&body).unwrap_or_default());
     Ok((body.into(), tokens))
 }
 

@@ -4,7 +4,7 @@ mod load;
 mod rotate;
 mod route;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -124,6 +124,8 @@ pub fn is_name(name: &str) -> bool {
 pub struct Catalogue {
     providers: Vec<Arc<dyn Provider>>,
     aliases: Vec<Arc<Route>>,
+    /// Where each alias stands among them.
+    by_name: HashMap<String, usize>,
     /// Routes to single models, by `PROVIDER/MODEL`, for those that are listed.
     listed: HashMap<String, Arc<Route>>,
     /// Models that exactly one provider lists, by their bare name.
@@ -152,19 +154,19 @@ impl Catalogue {
         deadline_ms: u64,
         breaker: breaker::Settings,
     ) -> Result<Self, CatalogueFault> {
-        let mut names: Vec<&str> = Vec::new();
+        let mut names: HashSet<&str> = HashSet::new();
         let all = providers.iter().map(|provider| provider.peer().name());
         for name in all.chain(aliases.iter().map(|alias| alias.name.as_str())) {
             if !is_name(name) {
                 return Err(CatalogueFault::Name(name.to_owned()));
             }
-            if names.contains(&name) {
+            if !names.insert(name) {
                 return Err(CatalogueFault::Twice(name.to_owned()));
             }
-            names.push(name);
         }
         let mut catalogue = Self {
             aliases: Vec::new(),
+            by_name: HashMap::new(),
             listed: HashMap::new(),
             bare: HashMap::new(),
             open: HashMap::new(),
@@ -184,9 +186,10 @@ impl Catalogue {
                     target: target.clone(),
                 });
             }
-            catalogue
-                .aliases
-                .push(Arc::new(Route::new(alias, tiers, breaker)));
+            let at = catalogue.aliases.len();
+            catalogue.by_name.insert(alias.name.clone(), at);
+            let route = Route::new(alias, tiers, breaker);
+            catalogue.aliases.push(Arc::new(route));
         }
         catalogue.list(breaker);
         Ok(catalogue)
@@ -298,7 +301,8 @@ impl Catalogue {
     /// Where a name leads: an alias, else `PROVIDER/MODEL`, else a model that one provider alone lists.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Arc<Route>> {
-        if let Some(alias) = self.aliases.iter().find(|route| route.name() == name) {
+        let alias = self.by_name.get(name).and_then(|at| self.aliases.get(*at));
+        if let Some(alias) = alias {
             return Some(Arc::clone(alias));
         }
         if let Some(listed) = self.listed.get(name).or_else(|| self.bare.get(name)) {

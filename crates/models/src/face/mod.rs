@@ -14,8 +14,8 @@ use gate::identity::IdentityFault;
 use gate::{Caller, Gate, Origin, Reason, Refusal};
 use http::{HeaderMap, Method, StatusCode};
 use net::http::server::{Request, Response};
-use state::Reservation;
 use state::counter::{Stop, Unit};
+use state::{Reservation, Underway};
 use toolkit::breaker::{Breaker, BreakerEvent};
 use toolkit::face::Scope;
 use toolkit::server::BoxFuture;
@@ -86,11 +86,19 @@ impl Face {
                 budgets,
                 prices,
                 doors: Arc::default(),
+                underway: None,
                 tally: Arc::new(Tally::of(catalogue.provider_names())),
             },
             catalogue,
             ids: Ids::new(salt),
         }
+    }
+
+    /// The same, with notes of streams under way, by which those that a kill cuts are settled.
+    #[must_use]
+    pub fn with_notes(mut self, underway: Option<Arc<Underway>>) -> Self {
+        self.terms.underway = underway;
+        self
     }
 
     /// What can be called.

@@ -187,9 +187,14 @@ impl Settle for Shared {
     fn settle(&self, held: &[Held], cost: Spend, used: Spend) {
         let mut kept = self.lock();
         kept.ledger.settle(held, cost, used);
-        if used == Spend::default() {
-            return;
+        if used != Spend::default() {
+            self.write_down(&mut kept, held, used);
         }
+    }
+}
+
+impl Shared {
+    fn write_down(&self, kept: &mut Kept, held: &[Held], used: Spend) {
         let Some(log) = &kept.log else {
             return;
         };
@@ -224,6 +229,12 @@ impl Counter for FileCounter {
         let (held, left) = kept.ledger.reserve(budgets, cost, now_ms)?;
         let settle = Arc::clone(&self.0) as Arc<dyn Settle>;
         Ok(Reservation::new(settle, held, cost, left))
+    }
+
+    fn charge(&self, held: &[Held], used: Spend) {
+        let mut kept = self.0.lock();
+        kept.ledger.charge(held, used);
+        self.0.write_down(&mut kept, held, used);
     }
 
     fn used(&self, budget: &Budget, now_ms: i64) -> u64 {

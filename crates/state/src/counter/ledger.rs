@@ -124,6 +124,13 @@ impl Ledger {
         }
     }
 
+    /// Adds what was used without a reservation.
+    pub fn charge(&mut self, held: &[Held], used: Spend) {
+        for (name, window, unit) in held {
+            self.add(name, *window, used.of(*unit));
+        }
+    }
+
     pub fn taken(&self, budget: &Budget, now_ms: i64) -> u64 {
         let window = budget.window(now_ms);
         let account = self.0.get(&budget.account);
@@ -161,6 +168,10 @@ impl Counter for MemoryCounter {
         let (held, left) = self.0.lock().reserve(budgets, cost, now_ms)?;
         let settle = Arc::clone(&self.0) as Arc<dyn Settle>;
         Ok(Reservation::new(settle, held, cost, left))
+    }
+
+    fn charge(&self, held: &[Held], used: Spend) {
+        self.0.lock().charge(held, used);
     }
 
     fn used(&self, budget: &Budget, now_ms: i64) -> u64 {

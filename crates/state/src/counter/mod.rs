@@ -170,12 +170,15 @@ pub trait Counter: Send + Sync {
     /// [`Stop`]; nothing is reserved then.
     fn reserve(&self, budgets: &[Budget], cost: Spend, now_ms: i64) -> Result<Reservation, Stop>;
 
+    /// Adds what was used without a reservation: by a process that has ended before it could settle its own.
+    fn charge(&self, held: &[Held], used: Spend);
+
     /// What is used of an account in the window at a time, reservations included.
     fn used(&self, budget: &Budget, now_ms: i64) -> u64;
 }
 
 /// One account of a reservation: its name, the window, and what it counts.
-pub(crate) type Held = (Arc<str>, i64, Unit);
+pub type Held = (Arc<str>, i64, Unit);
 
 /// Settles reservations.
 pub(crate) trait Settle: Send + Sync {
@@ -206,6 +209,12 @@ impl Reservation {
     #[must_use]
     pub fn left(&self) -> Lefts {
         self.left
+    }
+
+    /// What it is on.
+    #[must_use]
+    pub fn held(&self) -> &[Held] {
+        &self.held
     }
 
     /// Puts what was used in its place: less gives the rest back, more counts as well.

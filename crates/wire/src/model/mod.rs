@@ -7,6 +7,7 @@
 
 mod anthropic;
 mod body;
+mod counted;
 mod endpoint;
 mod error;
 mod json;
@@ -18,6 +19,7 @@ mod watch;
 mod write;
 
 pub use body::{Body, BodyFault};
+pub use counted::{read_of, written_of};
 pub use endpoint::{Dialect, Endpoint};
 pub use error::{ErrorText, error_body, error_event, message_of};
 pub use json::{elements, members, number, text};

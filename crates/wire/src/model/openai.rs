@@ -35,7 +35,7 @@ pub(super) fn chunk(state: &mut State, data: &str) -> Said {
         let inner = json::members(choice);
         if json::member(&inner, "finish_reason").is_some() {
             state.finished = true;
-        } else {
+        } else if carries(json::member(&inner, "delta").unwrap_or_default()) {
             state.pieces += 1;
         }
     }
@@ -46,4 +46,27 @@ pub(super) fn chunk(state: &mut State, data: &str) -> Said {
         }
     }
     Said::Part
+}
+
+/// Whether a delta has something that the model wrote: the role, and the name of a tool, stand before that.
+fn carries(delta: &str) -> bool {
+    let members = json::members(delta);
+    let is_text = |raw: &str| raw.len() > 2;
+    let has = |name| json::member(&members, name).is_some_and(is_text);
+    let calls = json::elements(json::member(&members, "tool_calls").unwrap_or_default());
+    let has_arguments = |call: &str| {
+        let call = json::members(call);
+        let function = json::members(json::member(&call, "function").unwrap_or_default());
+        json::member(&function, "arguments").is_some_and(is_text)
+    };
+    [
+        "content",
+        "reasoning_content",
+        "reasoning",
+        "refusal",
+        "function_call",
+    ]
+    .into_iter()
+    .any(has)
+        || calls.into_iter().any(has_arguments)
 }

@@ -16,6 +16,8 @@ pub struct Tokens {
     pub written: Option<u64>,
     /// How much of the output was reasoning.
     pub reasoning: Option<u64>,
+    /// How many of the tokens read and written were counted here, because the provider did not tell them.
+    pub counted: Option<u64>,
 }
 
 impl Tokens {
@@ -26,6 +28,24 @@ impl Tokens {
         self.cached = later.cached.or(self.cached);
         self.written = later.written.or(self.written);
         self.reasoning = later.reasoning.or(self.reasoning);
+    }
+
+    /// Puts what was counted here in the place of what was not told.
+    #[must_use]
+    pub fn or_counted(mut self, input: u64, output: impl FnOnce() -> u64) -> Self {
+        let mut count = |told: &mut Option<u64>, tokens: u64| {
+            if tokens > 0 {
+                *told = Some(tokens);
+                self.counted = Some(self.counted.unwrap_or(0).saturating_add(tokens));
+            }
+        };
+        if self.input.is_none() {
+            count(&mut self.input, input);
+        }
+        if self.output.is_none() {
+            count(&mut self.output, output());
+        }
+        self
     }
 
     /// Reads a raw `usage` object.
@@ -49,6 +69,7 @@ impl Tokens {
                     cached: below(input, "cached_tokens"),
                     written: below(input, "cache_write_tokens"),
                     reasoning: below(output, "reasoning_tokens"),
+                    counted: None,
                 }
             }
             Dialect::Anthropic => {
@@ -64,6 +85,7 @@ impl Tokens {
                     cached,
                     written,
                     reasoning: json::member(&details, "thinking_tokens").and_then(json::number),
+                    counted: None,
                 }
             }
         }

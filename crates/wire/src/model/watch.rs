@@ -91,6 +91,7 @@ pub(super) fn used(told: Tokens, finished: bool, pieces: u64) -> Tokens {
     let seen = (!is_whole && pieces > 0).then_some(pieces);
     Tokens {
         output: told.output.max(seen),
+        counted: seen.filter(|_| seen > told.output),
         ..told
     }
 }
@@ -156,6 +157,12 @@ mod tests {
         let (_, watch) = watched(Endpoint::Chat, &[chunk; 5]);
         assert!(!watch.has_finished() && watch.end_mark().is_empty());
         assert_eq!(watch.used().output, Some(5));
+        assert_eq!(watch.used().counted, Some(5));
+        let used = watch.used().or_counted(7, || 9);
+        assert_eq!(
+            (used.input, used.output, used.counted),
+            (Some(7), Some(5), Some(12))
+        );
     }
 
     #[test]

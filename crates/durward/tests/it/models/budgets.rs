@@ -1,34 +1,16 @@
 //! Token budgets: never exceeded by many callers at once, and exact after a kill.
 
-use std::fs;
-use std::io::{BufReader, Read as _};
+use std::io::BufReader;
 use std::sync::Arc;
 
-use super::support::{ENDPOINTS, ask, code, place, request, serve};
+use super::support::{ENDPOINTS, ask, code, journalled, place, request, serve, used};
+use crate::support::guarded::eventually;
 use crate::support::serving::{Served, read_head, write_request};
 
 fn yaml(latency: &str, budget: &str) -> String {
     format!(
         "models:\n  providers: {{ a: {{ kind: mock, latency: {latency} }} }}\n  budgets: {{ own: {budget} }}\n"
     )
-}
-
-/// What the file of budgets says was used, over all accounts.
-fn used(served_place: &crate::support::guarded::Place) -> u64 {
-    let text = fs::read_to_string(served_place.path("state/budgets")).unwrap();
-    let of = |line: &str| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap();
-    text.lines().map(of).sum()
-}
-
-/// What the journal says was used.
-fn journalled(place: &crate::support::guarded::Place) -> u64 {
-    let journal = place.records();
-    let number = |usage: &serde_json::Value, name: &str| usage[name].as_u64().unwrap_or(0);
-    let operations = journal.operations();
-    let usages = operations.iter().map(|operation| &operation["usage"]);
-    usages
-        .map(|usage| number(usage, "input_tokens") + number(usage, "output_tokens"))
-        .sum()
 }
 
 #[test]
@@ -112,34 +94,68 @@ fn sixty_four_callers_never_exceed_one_budget_and_journal_and_accounts_agree() {
     );
 }
 
+/// What the scripted provider counts of a stream that stalls after its first token: what it read, and one token.
+fn counted_by_mock(body: &serde_json::Value) -> u64 {
+    let read = ["messages", "input"]
+        .iter()
+        .filter_map(|name| body.get(name));
+    let bytes: usize = read.map(|value| value.to_string().len()).sum();
+    u64::try_from(bytes.div_ceil(4)).unwrap() + 1
+}
+
 #[test]
-fn accounts_and_journal_agree_after_a_kill_in_the_middle_of_streams() {
+fn accounts_journal_and_the_provider_agree_after_a_kill_in_the_middle_of_streams() {
     let mut served = serve(&yaml("5ms", "{ tokens: 1000000 }"), &[]);
     for path in ENDPOINTS {
         assert_eq!(ask(&served, path, "a/plain", true).status, 200);
     }
+    let mut expect = 0;
     let open: Vec<_> = ENDPOINTS
         .iter()
         .map(|path| {
             let mut stream = served.connect();
-            let body = request(path, "a/fault-stall", true).to_string();
-            write_request(&mut stream, "POST", path, &[], &body);
+            let body = request(path, "a/fault-stall", true);
+            expect += counted_by_mock(&body);
+            let id = [("x-request-id", "cut"), ("x-durward-run", "run-9")];
+            write_request(&mut stream, "POST", path, &id, &body.to_string());
             let mut reader = BufReader::new(stream);
             assert_eq!(read_head(&mut reader).status, 200);
-            reader.read_exact(&mut [0; 16]).unwrap();
+            super::support::read_until(&mut reader, "This");
             reader
         })
         .collect();
+    eventually("the three before are recorded", || {
+        served.place.records().operations().len() == 3
+    });
     served.process.kill().unwrap();
     drop(open);
     let (_, place) = served.ended();
     let before = used(&place);
     assert!(before > 0 && before == journalled(&place), "{before}");
-    let served = Served::start_ruled(place);
-    assert_eq!(ask(&served, ENDPOINTS[0], "a/plain", false).status, 200);
-    let (_, place) = served.stop();
-    assert!(used(&place) > before);
-    assert_eq!(used(&place), journalled(&place));
+    // The next start settles what was cut, once.
+    let mut place = place;
+    for _ in 0..2 {
+        place = Served::start_ruled(place).stop().1;
+        assert_eq!(used(&place) - before, expect, "the accounts");
+        assert_eq!(journalled(&place) - before, expect, "the journal");
+        let records = place.records();
+        let cut = records
+            .0
+            .iter()
+            .filter(|own| own["reason"] == "settled_at_recovery");
+        let cut: Vec<_> = cut.collect();
+        assert_eq!(cut.len(), 3, "{cut:?}");
+        for own in &cut {
+            assert_eq!(
+                (&own["request_id"], &own["run_id"]),
+                (&"cut".into(), &"run-9".into())
+            );
+            assert_eq!(own["usage"]["output_tokens"], 1, "{own}");
+            let is_decided = |one: &&serde_json::Value| one["op"] == own["op"];
+            assert!(records.decisions().iter().any(is_decided), "{own}");
+        }
+        drop(place.verified());
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::BufReader;
 
-use super::support::{ask, place, request, serve};
+use super::support::{ENDPOINTS, ask, place, request, serve};
 use crate::support::guarded::pause;
 use crate::support::serving::{Served, read_head, write_request};
 
@@ -20,8 +20,8 @@ fn alias(latencies: [&str; 2], more: &str) -> Served {
 
 /// Who answers each of so many calls.
 fn targets(served: &Served, count: usize) -> Vec<String> {
-    let one = |_| {
-        let answer = ask(served, CHAT, "any", false);
+    let one = |at: usize| {
+        let answer = ask(served, ENDPOINTS[at % 3], "any", at % 2 == 1);
         answer.header("x-durward-target").unwrap().to_owned()
     };
     (0..count).map(one).collect()
@@ -79,4 +79,23 @@ fn the_target_that_answers_the_fewest_calls_is_asked_first() {
         pause(100);
     }
     panic!("the first target stays busy for ever");
+}
+
+#[test]
+fn without_a_rotation_each_call_begins_with_the_first_target() {
+    let served = alias(["0ms", "0ms"], "rotate: none");
+    assert_eq!(of(&targets(&served, 6), "a/plain"), 6);
+}
+
+#[test]
+fn many_callers_at_once_share_one_wheel() {
+    let served = alias(["0ms", "0ms"], "rotate: round_robin");
+    let all: Vec<String> = std::thread::scope(|scope| {
+        let callers = [(); 4].map(|()| scope.spawn(|| targets(&served, 50)));
+        callers
+            .into_iter()
+            .flat_map(|caller| caller.join().unwrap())
+            .collect()
+    });
+    assert_eq!((of(&all, "a/plain"), of(&all, "b/plain")), (100, 100));
 }

@@ -1,7 +1,7 @@
 //! A gateway before providers, and a provider over HTTP that plays the scripts of `mocks::model`.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,6 +14,15 @@ use crate::support::web::{Request, Then, Web, Wire};
 
 /// The endpoints that answer and stream: path, and the longest that a reply may be there.
 pub const ENDPOINTS: [&str; 3] = ["/v1/chat/completions", "/v1/messages", "/v1/responses"];
+
+/// Each endpoint, and that of a provider which speaks the same dialect or another one.
+pub const PAIRS: [(&str, &str); 5] = [
+    (ENDPOINTS[0], ENDPOINTS[0]),
+    (ENDPOINTS[1], ENDPOINTS[1]),
+    (ENDPOINTS[2], ENDPOINTS[2]),
+    (ENDPOINTS[0], ENDPOINTS[1]),
+    (ENDPOINTS[1], ENDPOINTS[0]),
+];
 
 /// Allows models and nothing else.
 pub const ALLOW: &str =
@@ -80,6 +89,35 @@ pub fn events(answer: &Answer) -> Vec<String> {
         .lines()
         .filter_map(|line| line.strip_prefix("data: "));
     data.map(str::to_owned).collect()
+}
+
+/// Reads up to this mark.
+pub fn read_until(reader: &mut impl Read, mark: &str) -> String {
+    let mut seen = String::new();
+    while !seen.ends_with(mark) {
+        let mut byte = [0];
+        reader.read_exact(&mut byte).unwrap();
+        seen.push(byte[0].into());
+    }
+    seen
+}
+
+/// What the file of budgets says was used, over all accounts.
+pub fn used(place: &Place) -> u64 {
+    let text = fs::read_to_string(place.path("state/budgets")).unwrap();
+    let of = |line: &str| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap();
+    text.lines().map(of).sum()
+}
+
+/// What the journal says was used.
+pub fn journalled(place: &Place) -> u64 {
+    let journal = place.records();
+    let number = |usage: &Value, name: &str| usage[name].as_u64().unwrap_or(0);
+    let operations = journal.operations();
+    let usages = operations.iter().map(|operation| &operation["usage"]);
+    usages
+        .map(|usage| number(usage, "input_tokens") + number(usage, "output_tokens"))
+        .sum()
 }
 
 /// A provider over HTTP.

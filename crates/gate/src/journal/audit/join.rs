@@ -1,6 +1,6 @@
 //! Decisions joined with their outcomes, along one chain, in bounded memory.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::finding::{Note, Problem, VerifyReport};
 use crate::journal::OpId;
@@ -14,8 +14,26 @@ const NAMED_MAX: usize = 100;
 /// What the join needs to know of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    Decided { op: OpId, goes: bool },
-    Ended { op: OpId },
+    Decided {
+        op: OpId,
+        goes: bool,
+    },
+    Ended {
+        op: OpId,
+    },
+    /// It was recorded by a later process than the one that decided.
+    Settled {
+        op: OpId,
+    },
+}
+
+/// What whole chains leave to be joined with each other.
+#[derive(Default)]
+pub(super) struct Loose {
+    /// Calls that were decided, and whose end their own chain does not have.
+    missing: Vec<OpId>,
+    /// Calls that ended in another chain than the one that decided.
+    settled: Vec<OpId>,
 }
 
 #[derive(Default)]
@@ -28,6 +46,7 @@ pub(super) struct Join {
     /// Outcomes may belong to decisions before what is looked at.
     partial: bool,
     elsewhere: u64,
+    settled: Vec<OpId>,
 }
 
 impl Join {
@@ -58,6 +77,11 @@ impl Join {
                     self.refused.push_back(op);
                 }
                 self.forget();
+            }
+            Step::Settled { op } => {
+                if self.open.remove(&op).is_none() && self.settled.len() < TRACKED_MAX {
+                    self.settled.push(op);
+                }
             }
             Step::Ended { op } => {
                 if self.open.remove(&op).is_some() {
@@ -97,8 +121,9 @@ impl Join {
         }
     }
 
-    pub(super) fn finish(self, missing: &mut Vec<OpId>, report: &mut VerifyReport) {
-        missing.extend(
+    pub(super) fn finish(self, loose: &mut Loose, report: &mut VerifyReport) {
+        loose.settled.extend(self.settled);
+        loose.missing.extend(
             self.open
                 .iter()
                 .filter(|(_, goes)| **goes)
@@ -118,7 +143,20 @@ impl Join {
 }
 
 /// Tells of the calls without an outcome, in the order of their ids, which is that of time.
-pub(super) fn tell(mut missing: Vec<OpId>, report: &mut VerifyReport) {
+pub(super) fn tell(loose: Loose, report: &mut VerifyReport) {
+    let Loose {
+        mut missing,
+        settled,
+    } = loose;
+    if !settled.is_empty() {
+        let mut settled: HashSet<OpId> = settled.into_iter().collect();
+        missing.retain(|op| !settled.remove(op));
+        if !settled.is_empty() {
+            report.notes.push(Note::DecisionElsewhere {
+                count: settled.len() as u64,
+            });
+        }
+    }
     if missing.is_empty() {
         return;
     }

@@ -15,7 +15,7 @@ use super::lines::{Ended, Lines};
 use crate::journal::body::{self, Continues, Header};
 use crate::journal::chain::{self, EntryHash, Line, SegmentId};
 use crate::journal::options::Uncovered;
-use crate::journal::{OpId, PublicKey, parse_utc};
+use crate::journal::{OpId, PublicKey, Recovery, parse_utc};
 
 /// Missing sequences remembered at once; a longer gap is told but not searched for.
 const MISSING_MAX: usize = 4_096;
@@ -35,6 +35,8 @@ struct Facts<'a> {
     op: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     decision: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    reason: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     hitl_outcome: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -365,7 +367,10 @@ impl<'a> Scan<'a> {
                 };
                 Step::Decided { op, goes }
             }
-            ("operation", Some(op)) => Step::Ended { op },
+            ("operation", Some(op)) => match facts.reason.as_deref() {
+                Some(reason) if reason == Recovery::Settled.label() => Step::Settled { op },
+                _ => Step::Ended { op },
+            },
             ("decision" | "operation", None) => {
                 return self.find(Problem::BodyUnreadable { sequence });
             }

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use super::anchors::{self, Anchors, By, Claims, Seen};
 use super::finding::{Note, Problem, VerifyReport};
 use super::held::Held;
-use super::join::{self, Join};
+use super::join::{self, Join, Loose};
 use super::scan::{Scan, Scanned};
 use crate::journal::body::{Continues, Header};
-use crate::journal::{OpId, PublicKey, SegmentId, shelf};
+use crate::journal::{PublicKey, SegmentId, shelf};
 
 /// Findings that a report holds; more are counted.
 pub const FINDINGS_MAX: usize = 1_000;
@@ -209,27 +209,19 @@ fn chains(
     against: (&[PublicKey], &Claims),
     report: &mut VerifyReport,
 ) -> Result<(), AuditError> {
-    let (mut missing, mut seen) = (Vec::new(), HashSet::new());
+    let (mut loose, mut seen) = (Loose::default(), HashSet::new());
     for root in shelf.roots(entries) {
-        chain(
-            root,
-            shelf,
-            entries,
-            against,
-            &mut seen,
-            &mut missing,
-            report,
-        )?;
+        chain(root, shelf, entries, against, &mut seen, &mut loose, report)?;
     }
     for at in 0..entries.len() {
         if !seen.contains(&at) {
             if let Some(entry) = entries.get(at) {
                 report.find(&entry.name, None, Problem::Circle);
             }
-            chain(at, shelf, entries, against, &mut seen, &mut missing, report)?;
+            chain(at, shelf, entries, against, &mut seen, &mut loose, report)?;
         }
     }
-    join::tell(missing, report);
+    join::tell(loose, report);
     Ok(())
 }
 
@@ -322,7 +314,7 @@ fn chain(
     entries: &mut [Entry],
     (trusted, claims): (&[PublicKey], &Claims),
     seen: &mut HashSet<usize>,
-    missing: &mut Vec<OpId>,
+    loose: &mut Loose,
     report: &mut VerifyReport,
 ) -> Result<(), AuditError> {
     let partial = entries
@@ -348,7 +340,7 @@ fn chain(
         entry.scanned = scan.run(&entry.path).map_err(failed(&entry.path))?;
         next = shelf.successor.get(&entry.id).copied();
     }
-    join.finish(missing, report);
+    join.finish(loose, report);
     Ok(())
 }
 

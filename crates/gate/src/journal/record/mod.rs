@@ -23,7 +23,7 @@ pub use auth::{Auth, Oidc};
 pub use config::Config;
 pub use decision::{Decision, MatchedRule, RecordedFact, RecordedPath};
 pub use event::{AuthEvent, Component, ConfigEvent, EndReason, JournalEvent, Level, SystemEvent};
-pub use operation::{Operation, RecordedAttempt, ResponseSummary, Stages, Status, Usage};
+pub use operation::{Operation, RecordedAttempt, Recovery, ResponseSummary, Stages, Status, Usage};
 pub use system::System;
 
 use super::keys::Digest;

@@ -21,6 +21,13 @@ pub enum Status {
     Aborted,
 }
 
+crate::closed_set! {
+    /// Why an outcome stands in the journal of another process than its decision.
+    pub enum Recovery {
+        Settled "settled_at_recovery": "the process that made the call was killed; what had gone by until then was recorded at the next start";
+    }
+}
+
 /// The reply's size and keyed digest; never its contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseSummary {
@@ -93,6 +100,8 @@ pub struct Usage {
     pub cached_tokens: Option<u64>,
     /// How many of the tokens written were reasoning.
     pub reasoning_tokens: Option<u64>,
+    /// How many of the tokens read and written were counted by us, because the provider did not tell them.
+    pub counted_tokens: Option<u64>,
     /// What it cost, in millionths of the configured currency's unit.
     pub cost_micros: Option<u64>,
 }
@@ -105,6 +114,7 @@ impl Usage {
             (&mut self.output_tokens, more.output_tokens),
             (&mut self.cached_tokens, more.cached_tokens),
             (&mut self.reasoning_tokens, more.reasoning_tokens),
+            (&mut self.counted_tokens, more.counted_tokens),
             (&mut self.cost_micros, more.cost_micros),
         ] {
             if let Some(more) = more {
@@ -212,6 +222,7 @@ impl Usage {
             ("output_tokens", self.output_tokens),
             ("cached_tokens", self.cached_tokens),
             ("reasoning_tokens", self.reasoning_tokens),
+            ("counted_tokens", self.counted_tokens),
             ("cost_micros", self.cost_micros),
         ] {
             if let Some(number) = number {

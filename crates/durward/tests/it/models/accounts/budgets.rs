@@ -1,11 +1,11 @@
 //! Budgets of tokens inside those of users, teams and tenants: never exceeded, and exact after a kill.
 
-use std::io::{BufReader, Read as _};
+use std::io::BufReader;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::support::{code, request};
+use super::super::support::{code, journalled, read_until, request};
 use super::{ask, get, open_place, registered, send};
 use crate::support::serving::{Served, read_head, write_request};
 
@@ -13,17 +13,6 @@ use crate::support::serving::{Served, read_head, write_request};
 fn used(served: &Served, admin: &str, path: &str) -> u64 {
     let told = get(served, admin, path);
     told["budgets"][0]["used"].as_u64().unwrap()
-}
-
-/// What the journal says was used.
-fn journalled(place: &crate::support::guarded::Place) -> u64 {
-    let journal = place.records();
-    let number = |usage: &Value, name: &str| usage[name].as_u64().unwrap_or(0);
-    let operations = journal.operations();
-    let usages = operations.iter().map(|operation| &operation["usage"]);
-    usages
-        .map(|usage| number(usage, "input_tokens") + number(usage, "output_tokens"))
-        .sum()
 }
 
 /// A tenant with a team in it that has a user, each with these budgets.
@@ -143,7 +132,7 @@ fn accounts_and_journal_agree_after_a_kill_in_the_middle_of_streams() {
     write_request(&mut stream, "POST", path, &shown, &body);
     let mut reader = BufReader::new(stream);
     assert_eq!(read_head(&mut reader).status, 200);
-    reader.read_exact(&mut [0; 16]).unwrap();
+    read_until(&mut reader, "This");
     // Records of what has ended may come a little later than its reply.
     let ended = |place: &crate::support::guarded::Place| place.records().operations().len() >= 3;
     crate::support::guarded::eventually("three records", || ended(&served.place));
@@ -152,12 +141,56 @@ fn accounts_and_journal_agree_after_a_kill_in_the_middle_of_streams() {
     let before = journalled(&place);
     assert!(before > 0);
     let served = Served::start_ruled(place);
+    // The stream that was cut was settled by what had gone by.
+    let after = journalled(&served.place);
+    assert!(after > before, "{after} after {before}");
     for path in [
         "/admin/users/ada",
         "/admin/teams/red",
         "/admin/tenants/acme",
     ] {
-        assert_eq!(used(&served, &admin, path), before, "{path}");
+        assert_eq!(used(&served, &admin, path), after, "{path}");
     }
     assert_eq!(ask(&served, &token).status, 200);
+}
+
+/// How many more requests the user may make in this minute, by the reply.
+fn remaining(answer: &crate::support::serving::Answer) -> u64 {
+    let text = answer.header("x-ratelimit-remaining-requests");
+    text.unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_61st_request_in_a_minute_is_refused_to_its_user_alone() {
+    let (place, _) = open_place("");
+    let served = Served::start_ruled(place);
+    let (ada, bob) = (registered(&served, "ada"), registered(&served, "bob"));
+    let path_of = |at: usize| super::super::support::ENDPOINTS[at % 3];
+    let ask = |token: &str, at: usize| {
+        let mut body = request(path_of(at), "a/plain", at.is_multiple_of(2));
+        if path_of(at) == "/v1/messages" {
+            body["max_tokens"] = json!(16);
+        }
+        send(&served, token, "POST", path_of(at), &body)
+    };
+    // A minute may end on the way, and then the count begins anew.
+    let mut left = 60;
+    let refused = (0..)
+        .map(|at| ask(&ada, at))
+        .find(|answer| {
+            if answer.status == 200 {
+                let now = remaining(answer);
+                assert!(now + 1 == left || now == 59, "{now} after {left}");
+                left = now;
+            }
+            answer.status != 200
+        })
+        .unwrap();
+    assert_eq!(left, 0, "60 requests pass");
+    assert_eq!(
+        (refused.status, code(&refused.json())),
+        (429, "rate_limited")
+    );
+    assert!(refused.header("retry-after").is_some(), "{refused:?}");
+    assert_eq!(ask(&bob, 0).status, 200, "both come from one address");
 }
