@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use gate::identity::{Authenticate, Credential, IdentityFault, KeyHolders, KeyRing, LocalUser};
+use gate::identity::{
+    Authenticate, Credential, IdentityFault, KeyHolders, KeyRing, LocalUser, Turned,
+};
 use gate::journal::{Auth, AuthEvent, Record, Status};
 use gate::{Caller, Clock as _, Gate};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
 use models::Accounts;
 use models::accounts::TOKEN_PREFIX;
-use net::http::server::{Request, single};
+use net::http::server::{Peer, Request, single};
 
 use crate::failure::Failure;
 use crate::local::{self, SystemClock};
@@ -77,7 +79,11 @@ impl Guests {
             false => request.user().await,
         };
         let shown = shown(&request.head.headers).for_server(server);
-        let shown = shown.from_user(user);
+        let from = match request.peer() {
+            Peer::Address(address) => Some(address.ip().to_canonical()),
+            _ => None,
+        };
+        let shown = shown.from_user(user).sent_from(from);
         let mut caller = self.holders.identify(&shown, local::now_ms())?;
         caller.identity_ns = self.clock.mono_ns().saturating_sub(began_ns);
         Ok(caller)
@@ -92,20 +98,31 @@ impl Guests {
             Some(Err(error)) => tracing::error!("the keys that were known stay: {error}"),
             None => {}
         }
-        for ((fault, user), count) in self.holders.take_refused() {
-            let user = user.map(|user| format!("uid:{user}"));
+        for (turned, count) in self.holders.take_refused() {
+            let user = turned.user.map(|user| format!("uid:{user}"));
+            let message = circumstances(&turned);
             let record = Auth {
                 status: Some(Status::Failure),
-                subject_id: user.as_deref(),
-                reason: Some(fault.into()),
+                subject_id: user.as_deref().or(turned.subject.as_deref()),
+                reason: Some(turned.fault.into()),
+                message: message.as_deref(),
                 coalesced: Some(count),
-                ..Auth::of(event(fault))
+                ..Auth::of(event(turned.fault))
             };
             // A journal that fails here fails the gate as well.
             drop(gate.record(&Record::Auth(&record)));
         }
         looked.gone
     }
+}
+
+/// Which server a refused credential was shown for, and from where.
+fn circumstances(turned: &Turned) -> Option<String> {
+    let server = turned.server.as_deref();
+    let server = server.map(|name| format!("for the server \"{}\"", name.escape_debug()));
+    let from = turned.from.map(|from| format!("from {from}"));
+    let parts: Vec<String> = server.into_iter().chain(from).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// What the record of a refusal is called.

@@ -38,6 +38,7 @@ mod faults_server;
 mod faults_start;
 mod federation;
 mod first_hour;
+mod found_by_use;
 mod http_upstream_faults;
 mod http_upstream_real;
 mod http_upstream_reopened;

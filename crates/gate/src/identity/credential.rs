@@ -1,6 +1,7 @@
 //! What is shown to prove who calls, and who finds out.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::error::IdentityFault;
@@ -14,6 +15,8 @@ pub struct Credential<'a> {
     server: Option<&'a str>,
     /// The user of this machine whose process shows it, where that is known.
     user: Option<u32>,
+    /// Where it came from, where that is known.
+    from: Option<IpAddr>,
 }
 
 #[derive(Clone, Copy)]
@@ -34,6 +37,7 @@ impl<'a> Credential<'a> {
             shown: Shown::Nothing,
             server: None,
             user: None,
+            from: None,
         }
     }
 
@@ -44,6 +48,7 @@ impl<'a> Credential<'a> {
             shown: Shown::Bearer(text),
             server: None,
             user: None,
+            from: None,
         }
     }
 
@@ -54,6 +59,7 @@ impl<'a> Credential<'a> {
             shown: Shown::Other,
             server: None,
             user: None,
+            from: None,
         }
     }
 
@@ -64,6 +70,7 @@ impl<'a> Credential<'a> {
             shown: Shown::Unfit,
             server: None,
             user: None,
+            from: None,
         }
     }
 
@@ -77,6 +84,16 @@ impl<'a> Credential<'a> {
     #[must_use]
     pub fn from_user(self, user: Option<u32>) -> Self {
         Self { user, ..self }
+    }
+
+    /// The same, sent from this address.
+    #[must_use]
+    pub fn sent_from(self, from: Option<IpAddr>) -> Self {
+        Self { from, ..self }
+    }
+
+    pub(super) fn from(&self) -> Option<IpAddr> {
+        self.from
     }
 
     pub(super) fn user(&self) -> Option<u32> {

@@ -1,6 +1,7 @@
 //! Who may call: whoever shows a good key, where there are keys; else the processes of the local user.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
@@ -11,6 +12,10 @@ use crate::caller::{Caller, Proof};
 
 /// Most users of the machine whose refusals are told apart until they are taken.
 const USERS_MAX: usize = 256;
+/// Most refusals of keys that are told apart until they are taken: a flood of them must not fill the journal.
+const TURNED_MAX: usize = 32;
+/// Longest name of a server that is kept, in bytes: none is longer.
+const SERVER_BYTES_MAX: usize = 64;
 
 /// The keys, and what was refused since it was last taken.
 pub struct KeyHolders {
@@ -26,8 +31,36 @@ pub struct KeyHolders {
     accounts: Option<(&'static str, Arc<dyn Authenticate>)>,
 }
 
-/// How often each fault was met, by the user of the machine where it is about one.
-type Refusals = BTreeMap<(IdentityFault, Option<u32>), u64>;
+/// How often each refusal was met.
+type Refusals = BTreeMap<Turned, u64>;
+
+/// A credential that was refused, as far as refusals are told apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Turned {
+    /// Why.
+    pub fault: IdentityFault,
+    /// The user of the machine, where it is about one.
+    pub user: Option<u32>,
+    /// Whose key it is, where it is one of ours.
+    pub subject: Option<Arc<str>>,
+    /// The server that was asked for, where it was one.
+    pub server: Option<Box<str>>,
+    /// Where the request came from, where that is known.
+    pub from: Option<IpAddr>,
+}
+
+impl Turned {
+    /// One of which no more than the reason is told.
+    fn of(fault: IdentityFault) -> Self {
+        Self {
+            fault,
+            user: None,
+            subject: None,
+            server: None,
+            from: None,
+        }
+    }
+}
 
 /// What a look at the keys has shown.
 #[derive(Debug, Default)]
@@ -88,7 +121,7 @@ impl KeyHolders {
         looked
     }
 
-    /// How often each fault was met since this was last asked, by the user where it is about one.
+    /// How often each refusal was met since this was last asked.
     pub fn take_refused(&self) -> Refusals {
         std::mem::take(&mut *self.refused())
     }
@@ -117,6 +150,24 @@ impl KeyHolders {
         self.ring().identify(shown, now_ms)
     }
 
+    fn turned(&self, fault: IdentityFault, shown: &Credential<'_>, now_ms: i64) -> Turned {
+        if fault == IdentityFault::OtherUser {
+            return Turned {
+                user: shown.user(),
+                ..Turned::of(fault)
+            };
+        }
+        let ring = self.ring();
+        let holder = shown.text().and_then(|text| ring.holder(text, now_ms));
+        let server = shown.server().filter(|name| name.len() <= SERVER_BYTES_MAX);
+        Turned {
+            subject: holder.map(subject_of),
+            server: server.map(Into::into),
+            from: shown.from(),
+            ..Turned::of(fault)
+        }
+    }
+
     fn ring(&self) -> RwLockReadGuard<'_, KeyRing> {
         self.ring.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,10 +181,15 @@ impl Authenticate for KeyHolders {
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
         let found = self.find(shown, now_ms);
         if let Err(fault) = &found {
+            let turned = self.turned(*fault, shown, now_ms);
             let mut refused = self.refused();
-            let is_told = *fault == IdentityFault::OtherUser && refused.len() < USERS_MAX;
-            let user = shown.user().filter(|_| is_told);
-            *refused.entry((*fault, user)).or_default() += 1;
+            let most = match fault {
+                IdentityFault::OtherUser => USERS_MAX,
+                _ => TURNED_MAX,
+            };
+            let is_told = refused.len() < most || refused.contains_key(&turned);
+            let told = if is_told { turned } else { Turned::of(*fault) };
+            *refused.entry(told).or_default() += 1;
         }
         found
     }
@@ -221,7 +277,10 @@ mod tests {
         for user in [Some(1_001), Some(1_001), Some(0), None, Some(1_000)] {
             drop(holders.identify(&Credential::none().from_user(user), 50));
         }
-        let told: Vec<_> = holders.take_refused().into_iter().collect();
+        let told = holders.take_refused().into_iter();
+        let told: Vec<_> = told
+            .map(|(of, count)| ((of.fault, of.user), count))
+            .collect();
         let other = IdentityFault::OtherUser;
         assert_eq!(
             told,

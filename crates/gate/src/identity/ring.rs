@@ -218,8 +218,16 @@ impl KeyRing {
     /// # Errors
     /// An [`IdentityFault`].
     pub fn check(&self, text: &str, now_ms: i64) -> Result<&Entry, IdentityFault> {
+        let entry = self.holder(text, now_ms).ok_or(IdentityFault::Unknown)?;
+        entry.good_at(now_ms)?;
+        Ok(entry)
+    }
+
+    /// The key with this text, whether it is good or not.
+    #[must_use]
+    pub fn holder(&self, text: &str, now_ms: i64) -> Option<&Entry> {
         if !text.starts_with(PREFIX) || text.len() > KEY_BYTES_MAX {
-            return Err(IdentityFault::Unknown);
+            return None;
         }
         let digest = self.digest(text);
         let mut found = None;
@@ -234,9 +242,7 @@ impl KeyRing {
                 found = Some(entry);
             }
         }
-        let entry = found.ok_or(IdentityFault::Unknown)?;
-        entry.good_at(now_ms)?;
-        Ok(entry)
+        found
     }
 
     /// Makes a key and writes it down; gives its text, which is kept nowhere.
