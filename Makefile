@@ -16,7 +16,7 @@ PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy
 HTTP_PEERS = $(if $(wildcard $(MCP_PROXY)),--http-peer "mcp-proxy:mock/=http://127.0.0.1:{port}/ -- scripts/peers/mcp_proxy $(MCP_PROXY) {port}")
 
-.PHONY: help demo test check conformance soak bench bench-with-peers bench-check benchmark benchmark-report fetch-bench-data openapi-check gate-selftest fuzz differential
+.PHONY: help demo test check conformance soak bench bench-with-peers bench-check benchmark bench-selftest stress-weekly benchmark-report fetch-bench-data openapi-check gate-selftest fuzz differential
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -66,10 +66,22 @@ bench-check: ## measure, and hold every budget of the design against it; fails w
 	cargo build --profile dist --package durward
 	$(TARGET)/dist/durward lab standard --check $(PEERS) $(HTTP_PEERS)
 
-benchmark: ## measure the simulation server over HTTP (SCENARIO=smoke, baseline, stress or extreme; BENCH_PROFILE=1 with a flame graph)
+benchmark: ## measure the simulation server (SCENARIO=smoke, baseline, stress or extreme; TRANSPORT=mcp-http or mcp-stdio; BENCH_PROFILE=1 with a flame graph)
 	cargo build --release --package durward
-	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke) $(if $(filter 1,$(BENCH_PROFILE)),--profile)
+	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke) $(if $(TRANSPORT),--transport $(TRANSPORT)) $(if $(filter 1,$(BENCH_PROFILE)),--profile)
 	scripts/bench_report.py
+
+bench-selftest: ## the check of measurements passes one build against itself, and fails one whose engine is slower
+	cargo build --release --package durward
+	cp $(TARGET)/release/durward $(TARGET)/release/durward-as-is
+	cargo build --release --package durward --features slowed
+	mv $(TARGET)/release/durward $(TARGET)/release/durward-slowed
+	mv $(TARGET)/release/durward-as-is $(TARGET)/release/durward
+	scripts/bench_selftest.py --durward $(TARGET)/release/durward --slowed $(TARGET)/release/durward-slowed
+
+stress-weekly: ## the stress tier with a profile, against the plan's bounds: docs/examples/weekly-stress.yaml calls it
+	$(MAKE) --no-print-directory benchmark SCENARIO=stress BENCH_PROFILE=1
+	scripts/bench_simulation.py check "$$(ls var/benchmarks/*-stress.json | tail -1)" --plan
 
 benchmark-report: ## a page of the artefacts in var/benchmarks: reports/perf/latest.md
 	scripts/bench_report.py

@@ -116,7 +116,7 @@ def verify(folder, told, durward):
     """Runs each model as a client does; gives what is wrong."""
     import tempfile
 
-    from bench_simulation import Client, Server
+    from bench_clients import Rest, Server
 
     wrong = make(folder, told)
     if wrong:
@@ -124,7 +124,7 @@ def verify(folder, told, durward):
     with tempfile.TemporaryDirectory(prefix="durward-models-") as place:
         server = Server(str(durward.resolve()), pathlib.Path(place), folder.resolve())
         try:
-            client = Client(server)
+            client = Rest(server)
             for one in told["models"]:
                 wrong += held(client, one)
         finally:

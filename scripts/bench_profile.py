@@ -65,14 +65,14 @@ def lines(stacks):
     return [f"{';'.join(name.replace(';', ':') for name in stack)} {count}" for stack, count in sorted(stacks.items())]
 
 
-def top(stacks):
+def top(stacks, most=TOP):
     """The functions that were seen most often at the end of a stack, and in how many stacks each stood at all."""
     own, within, total = {}, {}, sum(stacks.values())
     for stack, count in stacks.items():
         own[stack[-1]] = own.get(stack[-1], 0) + count
         for name in set(stack):
             within[name] = within.get(name, 0) + count
-    first = sorted(own.items(), key=lambda item: (-item[1], item[0]))[:TOP]
+    first = sorted(own.items(), key=lambda item: (-item[1], item[0]))[:most]
     percent = lambda count: round(100 * count / total, 2)
     return [{"function": name, "samples": count, "percent": percent(count), "percentWithCalled": percent(within[name])} for name, count in first]
 
@@ -113,13 +113,14 @@ def flame(stacks, title):
     return "\n".join([*out, "</svg>", ""])
 
 
-def write(stacks, stem, title):
-    """Writes the flame graph and the folded stacks beside an artefact; gives what the artefact says of them."""
+def write(stacks, stem, title, most=TOP):
+    """Writes the flame graph and the folded stacks under this name; gives what the artefact says of them, with so many functions."""
     stem = pathlib.Path(stem)
+    stem.parent.mkdir(parents=True, exist_ok=True)
     graph, text = stem.with_suffix(".svg"), stem.with_suffix(".folded")
     graph.write_text(flame(stacks, title))
     text.write_text("\n".join(lines(stacks)) + "\n")
-    return {"samples": sum(stacks.values()), "flameGraph": graph.name, "stacks": text.name, "top": top(stacks)}
+    return {"samples": sum(stacks.values()), "flameGraph": graph.name, "stacks": text.name, "top": top(stacks, most)}
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from bench_simulation import LIMITS, SCENARIOS, lacking, markdown
+from bench_check import LIMITS, lacking
+from bench_simulation import SCENARIOS, markdown
 
 # Artefacts of one scenario that the course shows.
 COURSE = 10

@@ -2,6 +2,7 @@
 
 use gate::approval::{PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 use gate::journal::SyncPolicy;
+use mcp::federation::Prefix;
 use mcp::message::refusal::Refusals;
 
 use crate::config::settings::{Approval, Setting};
@@ -37,6 +38,19 @@ pub enum Pin {
     Warn,
     /// The tool is neither shown nor called until its definition is approved
     Enforce,
+}
+
+/// How names are spelled in front of several servers.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct PrefixArgs {
+    /// In front of all servers: put SERVER__ before the names of tools where there is more than one server (auto), or
+    /// always [default: auto]
+    #[arg(long, value_name = "auto|always", value_parser = prefix)]
+    pub prefix: Option<Prefix>,
+}
+
+fn prefix(word: &str) -> Result<Prefix, String> {
+    values::of_word(word).ok_or_else(|| "write auto or always".into())
 }
 
 /// How refused tool calls are answered.

@@ -82,10 +82,7 @@ fn main() -> ExitCode {
     }
     let kept = || install::Kept::of(&given, &source, &places);
     let code = match cli.command {
-        Command::Run(args) => {
-            let asked = run::asked(&args, &given, source, &settings);
-            run::run(&args, asked, settings, &places, &mut err)
-        }
+        Command::Run(args) => run::run(&args, &given, source, settings, &places, &mut err),
         Command::Serve(args) => {
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }

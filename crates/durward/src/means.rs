@@ -139,10 +139,11 @@ impl Means {
                 Some(upstream::Means::Command(Box::new(command.spec(places))))
             }
             Self::Http(reached) => Some(upstream::Means::Http(Arc::clone(&reached.upstream))),
-            Self::Builtin(builtin) => builtin
-                .start(name, places)
-                .ok()
-                .map(upstream::Means::Builtin),
+            Self::Builtin(builtin) => {
+                let builtin = builtin.start(name, places).ok()?;
+                builtin.begin();
+                Some(upstream::Means::Builtin(builtin))
+            }
             Self::Either(..) => None,
         }
     }
@@ -171,7 +172,11 @@ impl Means {
         err: &mut dyn Write,
     ) -> Result<upstream::Means, Failure> {
         match self {
-            Self::Builtin(builtin) => builtin.start(name, places).map(upstream::Means::Builtin),
+            Self::Builtin(builtin) => {
+                let builtin = builtin.start(name, places)?;
+                builtin.begin();
+                Ok(upstream::Means::Builtin(builtin))
+            }
             Self::Command(command) => Ok(upstream::Means::Command(Box::new(command.spec(places)))),
             Self::Http(reached) => Ok(upstream::Means::Http(Arc::clone(&reached.upstream))),
             Self::Either(reached, command) => {

@@ -1,5 +1,6 @@
 //! `durward run`: guard one MCP server for one client over stdio.
 
+mod all;
 mod args;
 pub mod plan;
 
@@ -33,7 +34,7 @@ use plan::Plan;
 const DRAIN_MS: u64 = 10_000;
 
 /// What the command line asks for: a reload reads the same again.
-pub fn asked(args: &RunArgs, given: &Given, source: config::Source, settings: &Settings) -> Asked {
+fn asked(args: &RunArgs, given: &Given, source: config::Source, settings: &Settings) -> Asked {
     Asked {
         server: args.server.clone(),
         policy: args.policy.clone(),
@@ -50,11 +51,16 @@ pub fn asked(args: &RunArgs, given: &Given, source: config::Source, settings: &S
 /// Runs until the client, the server or the journal ends it; gives the exit code.
 pub fn run(
     args: &RunArgs,
-    asked: Asked,
+    given: &Given,
+    source: config::Source,
     mut settings: Settings,
     places: &Places,
     err: &mut dyn Write,
 ) -> u8 {
+    if args.are_for_all(&settings) {
+        return all::all(args, given, source, settings, places, err);
+    }
+    let asked = asked(args, given, source, &settings);
     settings.set_policy(asked.policy.as_deref(), asked.policy_origin);
     let done = Plan::of(args, &settings, places)
         .and_then(|plan| guard(&plan, asked, settings, places, err));

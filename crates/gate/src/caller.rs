@@ -21,6 +21,8 @@ pub struct Caller {
     pub groups: Arc<[Arc<str>]>,
     /// What that rests on.
     pub proof: Proof,
+    /// The servers that the caller may reach; none: all.
+    pub servers: Option<Arc<[Arc<str>]>>,
     /// When that ends, in milliseconds since 1970.
     pub until_ms: Option<i64>,
     /// How long it took to find out for this request, in nanoseconds; 0 where it was known before.
@@ -31,6 +33,13 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Whether the caller's key is good for this server.
+    #[must_use]
+    pub fn may_reach(&self, server: &str) -> bool {
+        let servers = self.servers.as_deref();
+        servers.is_none_or(|servers| servers.iter().any(|name| **name == *server))
+    }
+
     /// The user whom this process belongs to, or who is as good as that.
     #[must_use]
     pub fn local(user: &str) -> Self {

@@ -1,8 +1,8 @@
 //! What was read out of a name, kept: names of tools and arguments come again with every call. A leaf: it
 //! imports nothing of ours.
 
+use ahash::AHashMap as HashMap;
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 /// Most names that are kept; then all are forgotten.
 const NAMES_MAX: usize = 1_024;

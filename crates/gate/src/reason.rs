@@ -40,6 +40,8 @@ pub enum Reason {
     UnseenName,
     /// The server has not listed a tool of this name.
     UnknownTool,
+    /// A call that may change what is found at the places of this one has not ended in time.
+    PlaceUnsettled,
     /// A rule of `inspect:` denies what stands in the message.
     Inspected,
     /// The decision could not be written down.
@@ -62,7 +64,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -80,6 +82,7 @@ impl Reason {
         Self::PinsUnreadable,
         Self::UnseenName,
         Self::UnknownTool,
+        Self::PlaceUnsettled,
         Self::Inspected,
         Self::Journal,
         Self::Draining,
@@ -112,6 +115,7 @@ impl Reason {
             Self::PinsUnreadable => "pins_unreadable",
             Self::UnseenName => "unseen_name",
             Self::UnknownTool => "unknown_tool",
+            Self::PlaceUnsettled => "place_unsettled",
             Self::Inspected => "inspection_denied",
             Self::Journal => "journal_failed",
             Self::Draining => "draining",
@@ -173,6 +177,9 @@ impl Reason {
             Self::UnknownTool => {
                 "refused: the server has not listed a tool of this name; list its tools and use a name of that list".into()
             }
+            Self::PlaceUnsettled => {
+                "refused: another call that may change what is found at this call's places has not ended within 5 seconds; make the call again when that has ended".into()
+            }
             Self::Inspected => Self::inspected(rule),
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
@@ -226,6 +233,9 @@ impl Reason {
             Self::UnseenName | Self::UnknownTool => {
                 "List the tools, and call one of those by its name."
             }
+            Self::PlaceUnsettled => {
+                "The same call can pass once the other one has ended: make calls on the same files one after the other."
+            }
             Self::PinsUnreadable | Self::Journal => {
                 "No call can pass until this is put right: tell the user."
             }
@@ -248,6 +258,7 @@ impl Reason {
             | Self::RateLimit
             | Self::ToolRateLimit
             | Self::UnderWayLimit
+            | Self::PlaceUnsettled
             | Self::BudgetSpent
             | Self::ApprovalTimeout
             | Self::ApprovalQueueFull

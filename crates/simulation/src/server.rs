@@ -107,6 +107,10 @@ impl ToolServer for Simulation {
         session: &SessionRef,
         facts: &mut Facts,
     ) -> Result<(), Unfit> {
+        // A blank path leads nowhere: the tool refuses it.
+        if let Fact::Known(paths) = &mut facts.paths {
+            paths.retain(|path| !path.text.trim().is_empty());
+        }
         let mut state = |id: FactId, value: Fact<Stated>| {
             facts
                 .set(id, value)

@@ -1,7 +1,7 @@
 //! Output that is too long for an answer: kept in a store, read in parts.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -27,11 +27,11 @@ pub(crate) struct Shelf {
     pub outputs: Arc<Outputs>,
 }
 
-/// What is kept; it is opened when something is to be kept for the first time.
+/// What is kept; it is opened when something is to be kept for the first time, and tried again where that failed.
 #[derive(Debug)]
 pub(crate) struct Kept {
     directory: Option<PathBuf>,
-    shelf: OnceLock<Result<Arc<Shelf>, String>>,
+    shelf: Mutex<Option<Arc<Shelf>>>,
 }
 
 /// Where a command's long output goes.
@@ -62,14 +62,26 @@ impl Kept {
     pub fn new(directory: Option<PathBuf>) -> Self {
         Self {
             directory,
-            shelf: OnceLock::new(),
+            shelf: Mutex::default(),
         }
     }
 
     /// What is kept here; `None` without a directory. Blocks on the disk where it was not open.
     pub fn shelf(&self) -> Option<Result<Arc<Shelf>, String>> {
         let directory = self.directory.as_deref()?;
-        Some(self.shelf.get_or_init(|| open(directory)).clone())
+        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(match &*shelf {
+            Some(open) => Ok(Arc::clone(open)),
+            None => open(directory).inspect(|opened| *shelf = Some(Arc::clone(opened))),
+        })
+    }
+
+    /// Whether an earlier process has kept something here.
+    pub fn is_there(&self) -> bool {
+        let mut entries = self.directory.as_deref().and_then(|at| at.read_dir().ok());
+        entries
+            .as_mut()
+            .is_some_and(|entries| entries.next().is_some())
     }
 
     /// Where a command of this caller's may put what is too long.

@@ -8,12 +8,22 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use toolkit::server::{Failure, SessionRef};
 
 use crate::hosts::{Host, Limits, Secret};
+use crate::pool::Own;
 use crate::random;
 
 /// All sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     all: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+}
+
+/// What a session is asked to be.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    /// The password that its caller gave.
+    pub password: Option<Secret>,
+    /// It is to share no connection.
+    pub alone: bool,
 }
 
 /// One session.
@@ -23,8 +33,8 @@ pub(crate) struct Session {
     /// The client's session that it belongs to.
     owner: SessionRef,
     pub host: Arc<Host>,
-    /// The password that its caller gave.
-    pub password: Option<Secret>,
+    /// Its connections, where it shares none.
+    pub own: Option<Own>,
     pub created_ms: u64,
     used: Mutex<Instant>,
     under_way: AtomicUsize,
@@ -63,7 +73,7 @@ impl Sessions {
         &self,
         owner: &SessionRef,
         host: Arc<Host>,
-        password: Option<Secret>,
+        asked: Asked,
         limits: &Limits,
     ) -> Result<Arc<Session>, Failure> {
         let Some(id) = random::name("sess_") else {
@@ -82,11 +92,17 @@ impl Sessions {
             return Err(Failure::new("too_many_sessions", wrong).retryable());
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let id: Arc<str> = id.into();
+        let is_own = asked.alone || asked.password.is_some();
+        let own = is_own.then(|| Own {
+            owner: Arc::clone(&id),
+            password: asked.password,
+        });
         let session = Arc::new(Session {
-            id: id.into(),
+            id,
             owner: owner.clone(),
             host,
-            password,
+            own,
             created_ms: since.map_or(0, |since| {
                 u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
             }),
@@ -121,11 +137,11 @@ impl Sessions {
         Ok(InUse(Arc::clone(session)))
     }
 
-    /// Ends a session of this owner's.
-    pub fn end(&self, id: &str, by: &SessionRef, limits: &Limits) -> Result<(), Failure> {
-        drop(self.take(id, by, limits)?);
+    /// Ends a session of this owner's, and gives it.
+    pub fn end(&self, id: &str, by: &SessionRef, limits: &Limits) -> Result<Arc<Session>, Failure> {
+        let ended = Arc::clone(&self.take(id, by, limits)?.0);
         self.all().remove(id);
-        Ok(())
+        Ok(ended)
     }
 
     /// The sessions of an owner, the oldest first.
@@ -152,9 +168,11 @@ impl Sessions {
         counts
     }
 
-    /// Ends all sessions of an owner.
-    pub fn end_all(&self, owner: &SessionRef) {
-        self.all().retain(|_, session| session.owner != *owner);
+    /// Ends all sessions of an owner, and gives them.
+    pub fn end_all(&self, owner: &SessionRef) -> Vec<Arc<Session>> {
+        let mut all = self.all();
+        let ended = all.extract_if(|_, session| session.owner == *owner);
+        ended.map(|(_, session)| session).collect()
     }
 
     fn expire(&self, all: &mut HashMap<Arc<str>, Arc<Session>>, limits: &Limits) {

@@ -21,6 +21,6 @@ pub mod underway;
 pub use counter::{Counter, FileCounter, MemoryCounter, Reservation};
 pub use directory::{DirectoryError, DirectoryLock};
 pub use kv::{Kv, KvError};
-pub use log::{FileLog, Log, LogError, SyncPolicy};
+pub use log::{Composed, FileLog, Log, LogError, SyncPolicy};
 pub use spool::{Spool, SpoolError};
 pub use underway::Underway;

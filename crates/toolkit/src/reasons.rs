@@ -42,6 +42,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::RateLimit
         | Reason::ToolRateLimit
         | Reason::BudgetSpent
+        | Reason::PlaceUnsettled
         | Reason::UnderWayLimit => REFUSED,
     }
 }
@@ -72,6 +73,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::RateLimit
         | Reason::ToolRateLimit
         | Reason::BudgetSpent
+        | Reason::PlaceUnsettled
         | Reason::UnderWayLimit => StatusCode::TOO_MANY_REQUESTS,
         Reason::PinsUnreadable | Reason::Journal | Reason::Draining => {
             StatusCode::SERVICE_UNAVAILABLE

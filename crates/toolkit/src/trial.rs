@@ -10,11 +10,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use gate::approval::Shown;
 use gate::facts::{Fact, Facts, ResourceType};
+use gate::journal::audit::{Filter, each};
 use gate::journal::{Journal, JournalOptions, Keys, SyncPolicy};
 use gate::policy::Policy;
-use gate::{
-    Admission, Call, Caller, Clock, ControlKind, Gate, Origin, Pass as _, PeerId, Spent, World,
-};
+use gate::{Admission, Call, Caller, Clock, ControlKind, Gate, Pass as _, PeerId, Spent, World};
 use serde_json::{Value, json};
 
 use crate::mcp::{Arrival, Builtin, BuiltinSession, Carries, Exchange, Message, Unsent};
@@ -65,6 +64,7 @@ impl Clock for Time {
 pub struct Trial {
     gate: Gate,
     builtin: Arc<Builtin>,
+    journal: Arc<Journal>,
     directory: PathBuf,
     ids: AtomicU64,
 }
@@ -106,14 +106,14 @@ impl Trial {
             ..JournalOptions::default()
         };
         let clock: Arc<dyn Clock> = Arc::new(Time(Instant::now()));
-        let journal = Journal::open(
+        let journal = Arc::new(Journal::open(
             &directory,
             &keys,
             options,
             [7; 16],
             clock.wall_ms(),
             &mut random,
-        )?;
+        )?);
         let world = World {
             policy: Policy::load(policy.unwrap_or(OPEN_POLICY), None, &[])?,
             version: "v1".into(),
@@ -124,11 +124,27 @@ impl Trial {
         };
         let id = PeerId::server(server.identity().name);
         Ok(Self {
-            gate: Gate::new(world, Arc::new(journal), clock, 7),
+            gate: Gate::new(world, Arc::clone(&journal), clock, 7),
+            journal,
             builtin: Builtin::new(id, server)?,
             directory,
             ids: AtomicU64::new(0),
         })
+    }
+
+    /// Closes the journal, and reads the records of calls. Nothing passes any more after that.
+    ///
+    /// # Errors
+    /// Where the journal cannot be closed or read.
+    pub fn records(&self) -> Result<Vec<Value>, Box<dyn Error>> {
+        self.journal
+            .close(Time(Instant::now()).wall_ms(), "trial")?;
+        let mut records: Vec<Value> = Vec::new();
+        each(&self.directory, &Filter::default(), &mut |body| {
+            let record: Option<Value> = serde_json::from_slice(body).ok();
+            records.extend(record.filter(|record| record.get("op").is_some()));
+        })?;
+        Ok(records)
     }
 
     /// The server.
@@ -212,8 +228,8 @@ impl Trial {
         let _ = self.builtin.describe(&message, &mut facts);
         let call = Call {
             caller: Caller::local(caller),
-            facts,
-            origin: Origin::default(),
+            facts: facts.into(),
+            origin: Box::default(),
             targets: self.builtin.id().into(),
             request: Raw(frame),
         };
@@ -233,14 +249,9 @@ impl Trial {
             match arrival {
                 Arrival::Reply(told) => reply = Some(told.bytes),
                 Arrival::News(_) => {}
-                Arrival::Found(mut found) => {
-                    let places = std::mem::take(&mut found.paths);
-                    let judged = match &found.host {
-                        None => flight.narrow(|facts| facts.add_paths(places)),
-                        Some(host) => flight.beside(host, places),
-                    };
+                Arrival::Found(found) => {
+                    let judged = found.judged_by(&mut flight);
                     judged.map_err(|refusal| refusal.to_string())?;
-                    found.may_go_on();
                 }
             }
         }

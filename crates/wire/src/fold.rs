@@ -40,6 +40,13 @@ pub fn folded(name: &str) -> impl Iterator<Item = char> + '_ {
 /// Whether a lenient reader may take one name for the other. Equal names are the same.
 #[must_use]
 pub fn same(a: &str, b: &str) -> bool {
+    // Most names differ in their first character, and letters and digits are never left out.
+    let first = |name: &str| name.bytes().next().filter(u8::is_ascii_alphanumeric);
+    if let (Some(a), Some(b)) = (first(a), first(b))
+        && !a.eq_ignore_ascii_case(&b)
+    {
+        return false;
+    }
     folded(a).eq(folded(b))
 }
 

@@ -157,6 +157,7 @@ fn read_serving(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault>
     if let Some(root) = top.text("root")? {
         serving.root = root.map(|text| Some(text.value));
     }
+    replace(&mut serving.prefix, top.choice("prefix")?);
     replace(&mut serving.require_key, top.choice("require_key")?);
     replace(&mut serving.share, top.choice("share")?);
     let idle = Span(1_000)..=Span(SESSION_IDLE_S_MAX * 1_000);

@@ -88,6 +88,7 @@ impl Settings {
             row("root", &serving.root, |root| {
                 root.clone().unwrap_or_else(|| "none".to_owned())
             }),
+            row("prefix", &serving.prefix, worded),
             row("require_key", &serving.require_key, worded),
             row("share", &serving.share, worded),
             row("session_idle", &serving.session_idle, ToString::to_string),

@@ -1,8 +1,8 @@
 //! What applies: every value with where it came from.
 
+use mcp::federation::Prefix;
 use std::collections::HashMap;
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -183,6 +183,8 @@ pub const SESSION_IDLE_S_MAX: u64 = 86_400;
 pub struct Serving {
     /// The server that answers at `/` and `/mcp` as well.
     pub root: Setting<Option<String>>,
+    /// When the names of several servers' tools carry the name of their server.
+    pub prefix: Setting<Prefix>,
     /// Nobody is answered without a key, even where there is none yet.
     pub require_key: Setting<bool>,
     pub share: Setting<Share>,
@@ -196,6 +198,7 @@ impl Default for Serving {
         let idle_ms = mcp::http::FaceOptions::default().session_idle_ms_max;
         Self {
             root: Setting::default(None),
+            prefix: Setting::default(Prefix::Auto),
             require_key: Setting::default(false),
             share: Setting::default(Share::Session),
             session_idle: Setting::default(Span(idle_ms)),
@@ -279,7 +282,7 @@ impl Default for Settings {
         Self {
             file: None,
             checksum: None,
-            listen: Setting::default(Listen::Address(SocketAddr::from(([127, 0, 0, 1], 8765)))),
+            listen: Setting::default(Listen::default()),
             serving: Serving::default(),
             servers: Vec::new(),
             models: Models::default(),

@@ -26,6 +26,12 @@ impl Listen {
     }
 }
 
+impl Default for Listen {
+    fn default() -> Self {
+        Self::Address((Ipv4Addr::LOCALHOST, 8765).into())
+    }
+}
+
 impl FromStr for Listen {
     type Err = String;
 
@@ -321,6 +327,11 @@ impl From<Share> for mcp::upstream::Share {
 
 impl Choice for bool {
     const WORDS: &'static [(&'static str, Self)] = &[("true", true), ("false", false)];
+}
+
+impl Choice for mcp::federation::Prefix {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("always", Self::Always)];
 }
 
 choice! {

@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-use crate::flags::{ApprovalArgs, RefusalArgs, RunTransport, ScreeningArgs, Sync, tool_timeout};
+use crate::flags::{
+    ApprovalArgs, PrefixArgs, RefusalArgs, RunTransport, ScreeningArgs, Sync, tool_timeout,
+};
 use crate::names::server_name;
 
 pub const HELP: &str = "\
 Examples:
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run files                                   the server \"files\" of durward.yaml
+  durward run                                         all servers of durward.yaml, tools named SERVER__TOOL
   durward run --url https://mcp.example/mcp           a server over Streamable HTTP
 
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
@@ -89,7 +92,9 @@ pub struct RunArgs {
     /// How much callers may
     #[command(flatten)]
     pub limits: crate::limits::LimitArgs,
-    /// A server of the configuration, by its name
+    #[command(flatten)]
+    pub prefix: PrefixArgs,
+    /// A server of the configuration, by its name; without one and without a command, all of them
     #[arg(value_name = "SERVER")]
     pub server: Option<String>,
     /// The server's command

@@ -38,7 +38,15 @@ pub fn text(
         sessions: counts.sessions,
         servers: counts.servers,
         approvals_waiting: gates.iter().map(|gate| gate.approvals().waiting()).sum(),
+        limits: gates.iter().map(|gate| in_force(gate)).min(),
     })
+}
+
+/// The limits on a caller's calls.
+fn in_force(gate: &Gate) -> [u64; 2] {
+    let limits = gate.world().limits;
+    let a_minute = limits.requests.calls_per_hour() / 60;
+    [a_minute, limits.tool_calls_max.into()]
 }
 
 fn written(mut scrape: Scrape) -> Result<String, fmt::Error> {
@@ -50,6 +58,7 @@ fn written(mut scrape: Scrape) -> Result<String, fmt::Error> {
     // These have names of their own.
     let mut registry = Registry::default();
     registry.register_collector(Box::new(of_builtins));
+    registry.register_collector(Box::new(OfProcess));
     encode(&mut out, &registry)?;
     Ok(out)
 }
@@ -87,6 +96,21 @@ impl Collector for OfBuiltins {
     }
 }
 
+/// What this process has used.
+#[derive(Debug)]
+struct OfProcess;
+
+impl Collector for OfProcess {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let seconds = used.tv_sec as f64 + used.tv_nsec as f64 / 1e9;
+        let about = "Processor time that this process has used";
+        let kind = MetricType::Counter;
+        let metric = encoder.encode_descriptor("process_cpu", about, Some(&Unit::Seconds), kind)?;
+        ConstCounter::new(seconds).encode(metric)
+    }
+}
+
 fn write_one(measure: &Measure, mut of: MetricEncoder<'_>) -> Result<(), fmt::Error> {
     match &measure.value {
         Measured::Count(count) => ConstCounter::new(*count).encode(of),
@@ -113,6 +137,8 @@ struct Scrape {
     sessions: usize,
     servers: usize,
     approvals_waiting: usize,
+    /// Calls a minute of one caller, and of one tool in its window; the least of all gates.
+    limits: Option<[u64; 2]>,
 }
 
 impl Collector for Scrape {
@@ -140,7 +166,21 @@ impl Collector for Scrape {
                 usize::from(self.failed),
             ),
         ];
-        for (name, help, value) in gauges {
+        let limits = self.limits.into_iter().flat_map(|[requests, tool_calls]| {
+            let helped = [
+                "Judged calls that a caller may make in a minute",
+                "Calls of one tool that a caller may make within its window",
+            ];
+            let named = ["limit_requests_per_minute", "limit_tool_calls"];
+            let counts =
+                [requests, tool_calls].map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+            named
+                .into_iter()
+                .zip(helped)
+                .zip(counts)
+                .map(|((name, help), count)| (name, help, count))
+        });
+        for (name, help, value) in gauges.into_iter().chain(limits) {
             let value = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             value.encode(metric)?;
@@ -310,6 +350,7 @@ mod tests {
             sessions: 1,
             servers: 1,
             approvals_waiting: 1,
+            limits: Some([3_000, 600]),
         })
         .unwrap()
     }
@@ -336,11 +377,12 @@ mod tests {
                 line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
             }
         }
-        assert_eq!(families.len(), 14, "{families:?}");
+        assert_eq!(families.len(), 17, "{families:?}");
         for line in [
             "mcp_ssh_commands_total{host=\"a\\\"b\\nc\"} 2",
             "mcp_ssh_command_duration_seconds_bucket{le=\"+Inf\",host=\"a\"} 2",
             "mcp_pool_hits_total 3",
+            "durward_limit_requests_per_minute 3000",
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }

@@ -11,6 +11,7 @@ mod ready;
 mod rhythm;
 mod router;
 mod signals;
+mod streams;
 mod threads;
 mod words;
 
@@ -32,7 +33,7 @@ use crate::control::directory::Socket;
 use crate::control::server as control;
 use crate::failure::Failure;
 use crate::flags::{
-    ApprovalArgs, Given, RefusalArgs, ScreeningArgs, Sync, sync_policy, tool_timeout,
+    ApprovalArgs, Given, PrefixArgs, RefusalArgs, ScreeningArgs, Sync, sync_policy, tool_timeout,
 };
 use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, SystemClock};
@@ -46,6 +47,7 @@ use crate::reload::{Asked, Beside, Group, Reloader};
 use changes::Changes;
 pub use plan::NOTHING_TO_SERVE;
 pub use ready::Ready;
+pub use streams::all;
 
 use faces::Site;
 use guests::Guests;
@@ -62,7 +64,8 @@ Examples:
   durward serve --server docs=http://127.0.0.1:3010/mcp
   durward serve --listen 127.0.0.1:9000 --policy policy.json
 
-Clients reach a server at http://ADDRESS/mcp/NAME. /health and /metrics say how it goes.
+Clients reach one server at http://ADDRESS/mcp/NAME, and all of them at http://ADDRESS/mcp, where a tool is called
+NAME__TOOL. /health and /metrics say how it goes.
 
 Exit codes: 0 a signal asked for the end; 1 it could not listen; 10 the journal failed;
 16 wrong configuration.";
@@ -114,9 +117,11 @@ pub struct ServeArgs {
     /// A further value of Origin that is answered to; repeatable
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
-    /// The server that answers at / and /mcp as well
+    /// The server that answers at / as well, and at /mcp in the place of all servers
     #[arg(long, value_name = "NAME")]
     pub root: Option<String>,
+    #[command(flatten)]
+    pub prefix: PrefixArgs,
     /// Answer nobody without a key, even where there is none yet
     #[arg(long)]
     pub require_key: bool,
@@ -199,6 +204,14 @@ fn further(text: &str) -> Result<Further, String> {
     })
 }
 
+/// Who is served.
+enum Clients<'o> {
+    /// Those that connect; where, is written here.
+    Connect(&'o mut dyn Write),
+    /// The one of our own standard streams.
+    Streams,
+}
+
 /// Serves until a signal or the journal ends it; gives the exit code.
 pub fn run(
     args: &ServeArgs,
@@ -218,7 +231,20 @@ pub fn run(
     let done = Ready::of(args, &settings, places)
         .map(|ready| ready.within(files.max, err))
         .inspect(|ready| ready.warn(err))
-        .and_then(|ready| serve((args, given, source), &settings, ready, places, out, err));
+        .and_then(|ready| {
+            let clients = Clients::Connect(out);
+            serve(
+                (args, given, source),
+                &settings,
+                ready,
+                places,
+                (clients, err),
+            )
+        });
+    code_of(done, err)
+}
+
+fn code_of(done: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
     match done {
         Ok(code) => code,
         Err(failure) => {
@@ -233,14 +259,16 @@ fn serve(
     settings: &Settings,
     ready: Ready,
     places: &Places,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
+    (clients, err): (Clients<'_>, &mut dyn Write),
 ) -> Result<u8, Failure> {
     let Ready { mut plan, policies } = ready;
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
-    let (instance, _, _) = split_seed(&seed);
-    let budgets = providers::budgets(settings, places)?;
+    let (instance, session, _) = split_seed(&seed);
+    let budgets = match plan.models {
+        Some(_) => providers::budgets(settings, places)?,
+        None => None,
+    };
     let accounts = budgets.as_ref().and_then(models::Budgets::accounts);
     let guests = Guests::open(places, plan.require_key)?.with_accounts(accounts);
     let sync = sync_policy(args.sync, settings);
@@ -248,7 +276,10 @@ fn serve(
         args.threads.or(settings.serving.threads.value),
         sync,
     ))?;
-    let listener = runtime.block_on(bound(&plan.listen))?;
+    let listener = match &clients {
+        Clients::Connect(_) => Some(runtime.block_on(bound(&plan.listen))?),
+        Clients::Streams => None,
+    };
     let journal = open_journal(sync, places, instance)?;
     // One for all: what one gate has stamped another may compare.
     let clock = Arc::new(SystemClock::new());
@@ -268,28 +299,17 @@ fn serve(
         let changes = Changes::new(args, settings, &serving.face, groups.collect(), places);
         let mut beside: Option<Arc<dyn Beside>> = Some(Arc::new(changes));
         for of in &mut ruled {
-            let own = (settings.clone(), places.clone());
-            let asked = Asked {
-                server: None,
-                policy: args.policy.clone(),
-                policy_origin: given.policy,
-                source: source.clone(),
-                limits: args.limits.clone(),
-                approval: args.approval.clone(),
-                watch: settings.watch.value,
-                group: Some(of.group.clone()),
-                beside: beside.take(),
-            };
-            let reloader = Reloader::new(asked, own.0, own.1, Arc::clone(&of.gate))
-                .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
-            let told = Some(serving.told(&plan, &listener));
-            let handle = reloader.handle();
-            listen(&mut of.socket, &of.gate, &of.names, handle, places, told);
-            tokio::spawn(reloader.run());
-            notify::begin(&settings.approval.notify.value, &of.gate);
+            let told = listener.as_ref().map(|at| serving.told(&plan, at));
+            let asked = asked((args, given, &source), settings, &of.group, beside.take());
+            of.begin(asked, settings, places, told)?;
         }
         let keys = Notices::of(&[places.keys()]);
-        serving.run(&plan, listener, keys, out).await
+        match (clients, listener) {
+            (Clients::Connect(out), Some(listener)) => {
+                serving.run(&plan, listener, keys, out).await
+            }
+            _ => serving.speak(&plan, session, keys, places).await,
+        }
     });
     runtime.shutdown_background();
     let gates = served.inspect_err(|_| {
@@ -297,6 +317,26 @@ fn serve(
         drop(journal.close(local::now_ms(), "error"));
     })?;
     finish(gates, &journal)
+}
+
+/// What the command line asks for of one set of rules: a reload reads the same again.
+fn asked(
+    (args, given, source): (&ServeArgs, &Given, &config::Source),
+    settings: &Settings,
+    group: &Group,
+    beside: Option<Arc<dyn Beside>>,
+) -> Asked {
+    Asked {
+        server: None,
+        policy: args.policy.clone(),
+        policy_origin: given.policy,
+        source: source.clone(),
+        limits: args.limits.clone(),
+        approval: args.approval.clone(),
+        watch: settings.watch.value,
+        group: Some(group.clone()),
+        beside,
+    }
 }
 
 async fn bound(place: &Listen) -> Result<Listener, Failure> {
@@ -354,6 +394,33 @@ impl Ruled {
             socket: bind_control(places, &format!("serve-{number}"))?,
             file,
         })
+    }
+}
+
+impl Ruled {
+    /// Follows changes of its rules, and answers at its socket.
+    fn begin(
+        &mut self,
+        asked: Asked,
+        settings: &Settings,
+        places: &Places,
+        told: Option<control::Serving>,
+    ) -> Result<(), Failure> {
+        let (own, gate) = (settings.clone(), Arc::clone(&self.gate));
+        let reloader = Reloader::new(asked, own, places.clone(), gate)
+            .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
+        let handle = reloader.handle();
+        listen(
+            &mut self.socket,
+            &self.gate,
+            &self.names,
+            handle,
+            places,
+            told,
+        );
+        tokio::spawn(reloader.run());
+        notify::begin(&settings.approval.notify.value, &self.gate);
+        Ok(())
     }
 }
 
@@ -515,8 +582,14 @@ impl Serving {
         out: &mut dyn Write,
     ) -> Result<Vec<Arc<Gate>>, Failure> {
         let address = plan.announced(&listener);
-        self.record_start(plan, &address)?;
+        self.record_start(plan, &format!("listening at {address}"))?;
         let _ = writeln!(out, "listening at {address}");
+        if plan.root.is_none() {
+            let _ = match listener.address() {
+                Some(_) => writeln!(out, "  all servers  {address}/mcp"),
+                None => writeln!(out, "  all servers  {address}  /mcp"),
+            };
+        }
         for name in self.face.names() {
             let _ = match listener.address() {
                 Some(_) => writeln!(out, "  {name}  {address}/mcp/{name}"),
@@ -547,12 +620,12 @@ impl Serving {
         Ok(self.gates)
     }
 
-    fn record_start(&self, plan: &Plan, address: &str) -> Result<(), Failure> {
+    fn record_start(&self, plan: &Plan, message: &str) -> Result<(), Failure> {
         let names: Vec<&str> = plan.servers.iter().map(|s| s.name.as_str()).collect();
         let started = System {
             level: Some(Level::Info),
             component: Some(Component::Serve),
-            message: Some(&format!("listening at {address}")),
+            message: Some(message),
             backend_id: Some(&names.join(", ")),
             ..System::of(SystemEvent::ServeStarted)
         };

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mcp::federation::scheme;
 use mcp::http::FaceOptions;
 use mcp::message::refusal::Refusals;
 use net::http::server::{Listener, Names, Options, server_config};
@@ -108,6 +109,7 @@ impl Plan {
                 places,
             )?);
         }
+        distinct(&servers)?;
         let models = models(args, settings)?;
         let root = args.root.as_ref();
         let root = root.or(settings.serving.root.value.as_ref());
@@ -221,6 +223,21 @@ impl Plan {
     }
 }
 
+/// Refuses names that would come to the same one in front of the URIs of resources.
+fn distinct(servers: &[Planned]) -> Result<(), Failure> {
+    for (at, server) in servers.iter().enumerate() {
+        let spelled = scheme(&server.name);
+        let mut before = servers.iter().take(at);
+        if let Some(other) = before.find(|other| scheme(&other.name) == spelled) {
+            return Err(Failure::configuration(format!(
+                "the servers \"{}\" and \"{}\" would have the same URIs ({spelled}+...) at /mcp, which know neither capitals nor underscores\n  hint: rename one of them",
+                other.name, server.name
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn models(args: &ServeArgs, settings: &Settings) -> Result<Option<Models>, Failure> {
     let catalogue =
         providers::catalogue(settings, args.insecure_http || settings.insecure_http.value)?;
@@ -237,6 +254,7 @@ fn face(args: &ServeArgs, settings: &Settings) -> FaceOptions {
         session_idle_ms_max: args
             .session_idle
             .map_or(configured_ms, |seconds| seconds.saturating_mul(1_000)),
+        prefix: args.prefix.prefix.unwrap_or(settings.serving.prefix.value),
         ..FaceOptions::default()
     }
 }

@@ -69,6 +69,12 @@ impl Ready {
         }
     }
 
+    /// The same for clients of tool servers alone.
+    pub fn without_models(mut self) -> Self {
+        self.plan.models = None;
+        self
+    }
+
     /// Tells of what is served all the same: a server whose program is not there, and rules that nobody chose.
     pub fn warn(&self, err: &mut dyn Write) {
         // Standard error that is gone keeps nobody from serving.

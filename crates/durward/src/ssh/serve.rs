@@ -20,6 +20,7 @@ pub const HELP: &str = "\
 Examples:
   durward ssh serve                               hosts of ssh_hosts.yaml, at http://127.0.0.1:3000/mcp
   durward ssh serve --hosts hosts.yaml --port 0   on any free port
+  durward ssh serve --profile loadtest --calls-per-minute 60000    for durward lab load ssh
   durward ssh serve --print > durward.yaml        a configuration to change, for durward serve
 
 Clients reach the tools at / and /mcp; /health and /metrics say how it goes. Which commands may run is
@@ -48,9 +49,12 @@ pub struct SshServeArgs {
     /// The rules [default: the shipped ones]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// How many calls a caller may make
+    /// How many calls a caller may make, and how many connections a host gets
     #[arg(long, value_enum, default_value_t = Profile::Normal)]
     profile: Profile,
+    /// Calls a minute, instead of the profile's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=6_000_000))]
+    calls_per_minute: Option<u64>,
     /// How much is logged
     #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, default_value_t = Level::Warn)]
     pub debug: Level,
@@ -82,9 +86,9 @@ pub enum Level {
 /// Limits on calls.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Profile {
-    /// 100 calls a minute
+    /// 100 calls a minute, 10 connections to a host
     Normal,
-    /// 500 calls a minute, for load tests
+    /// 500 calls a minute, 20 connections to a host
     Loadtest,
 }
 
@@ -97,14 +101,15 @@ struct Bare {
 
 impl SshServeArgs {
     fn configuration(&self, hosts: &Path, policy: &Path) -> String {
-        let calls = match self.profile {
-            Profile::Normal => 100,
-            Profile::Loadtest => 500,
+        let (calls, connections) = match self.profile {
+            Profile::Normal => (100, 10),
+            Profile::Loadtest => (500, 20),
         };
+        let calls = self.calls_per_minute.unwrap_or(calls);
         let listen = std::net::SocketAddr::new(self.bind, self.port);
         let quoted = |path: &Path| serde_json::Value::from(path.to_string_lossy()).to_string();
         format!(
-            "listen: \"{listen}\"\npolicy: {}\nservers:\n  {NAME}:\n    builtin: ssh\n    hosts: {}\nlimits:\n  requests: {{ rate: {calls}/m, burst: {calls} }}\n  per_tool: {{ calls: {calls}, window: 60s, then: refuse }}\n",
+            "listen: \"{listen}\"\npolicy: {}\nservers:\n  {NAME}:\n    builtin: ssh\n    hosts: {}\n    connections_max: {connections}\nlimits:\n  requests: {{ rate: {calls}/m, burst: {calls} }}\n  per_tool: {{ calls: {calls}, window: 60s, then: refuse }}\n",
             quoted(policy),
             quoted(hosts),
         )

@@ -178,6 +178,10 @@ async def mcp(golden, client):
     assert manifest["status"] == "valid", manifest
     empty = (await good("validate_model_manifest", filePath="empty.xml"))["manifest"]
     assert empty["status"] == "invalid" and "nothing to simulate" in empty["checks"][0]["violations"][0], empty
+    assert (await good("run_parameter_consistency_check", simulationId=sim))["ok"]
+    external = await good("ingest_external_pbpk_bundle", sourcePlatform="Elsewhere", runId="r1")
+    assert external["externalRun"]["runId"] == "r1" and len(external["warnings"]) == 7, external
+    await bad("InvalidInput", "load_simulation", filePath="", confirm=True)
     await resources(client, good, first, done["resultId"])
     await bad("NotFound", "get_job_status", jobId="job_none")
     await bad("NotFound", "get_results", resultsId="none")
@@ -303,12 +307,17 @@ def wait(curl, job):
 def rest(golden, base):
     curl = Curl(golden, base)
     good, bad = curl.good, curl.bad
+    status, _, told = curl.ask("GET", "/health")
+    fits(golden["GET /health"]["body"], told, "GET /health")
+    assert (status, told["status"]) == (200, "ok"), told
     health = good("GET", "/mcp/capabilities")
     assert health["adapter"]["health"]["environment"]["available"] is True
     tools = {tool["name"]: tool for tool in good("GET", "/mcp/list_tools")["tools"]}
     assert "get_population_chunk" not in tools and tools["load_simulation"]["annotations"]["critical"]
     bad(428, "ConfirmationRequired", "POST", "/load_simulation", {"filePath": "two_compartment.xml"})
-    bad(400, "InvalidInput", "POST", "/load_simulation", {"filePath": " ", "confirm": True})
+    for blank in ("", " "):
+        error = bad(400, "InvalidInput", "POST", "/load_simulation", {"filePath": blank, "confirm": True})
+        assert error["details"][0]["field"] == "filePath", error
     error = bad(400, "InvalidInput", "POST", "/load_simulation", {"filePath": "/etc/passwd.xml", "confirm": True})
     assert error["details"][0]["field"] == "filePath"
     bad(400, "InvalidInput", "POST", "/load_simulation", "not json")
@@ -351,8 +360,10 @@ def rest(golden, base):
     bad(404, "NotFound", "GET", f"/population_results/{results}/chunks/none")
     bad(400, "InvalidInput", "GET", f"/population_results/{results}/chunks/{'x' * 200}")
     facade(curl)
+    reviewed(curl, sim)
+    resources_over_rest(curl)
     # Every path of one tool was answered as the document has it.
-    of_tools = {path for path in curl.document["paths"] if path.count("/") == 1}
+    of_tools = {path for path in curl.document["paths"] if path.count("/") == 1 or "signoff" in path}
     assert of_tools <= curl.held, of_tools - curl.held
 
 
@@ -375,6 +386,70 @@ def chunks(curl, results, told):
         assert status == 200 and len(text.splitlines()) > len(as_json["series"])
     assert len(highest) == 250
     assert abs(sum(highest) / 250 - told["aggregates"]["meanCmax"]) < 1e-9
+
+
+def reviewed(curl, sim):
+    """What a reviewer looks at, signs off, and takes back."""
+    good, bad, scope = curl.good, curl.bad, "run_verification_checks"
+    checked = good("POST", "/run_parameter_consistency_check", sim)
+    assert checked["ok"] and checked["violationCount"] == 0 and "parameters-within-bounds" in checked["checkedRules"], checked
+    path = f"/review_signoff?simulationId=two_compartment&scope={scope}"
+    assert good("GET", path)["operatorReviewSignoff"]["status"] == "not-recorded"
+    asked = {**sim, "scope": scope, "disposition": "approved-for-bounded-use", "rationale": "The curves were looked at.",
+             "limitationsAccepted": ["one compound"], "reviewFocus": ["units"]}
+    bad(428, "ConfirmationRequired", "POST", "/review_signoff", asked)
+    asked["confirm"] = True
+    for wrong in ({"rationale": "too short"}, {"rationale": "x" * 4001}, {"rationale": " " * 20}, {"disposition": "liked"}, {"scope": "all"}):
+        bad(400, "InvalidInput", "POST", "/review_signoff", {**asked, **wrong})
+    bad(404, "NotFound", "POST", "/review_signoff", {**asked, "simulationId": "none"})
+    bad(409, "Conflict", "POST", "/review_signoff/revoke", {**sim, "scope": scope, "rationale": "Nothing is signed.", "confirm": True})
+    signed = good("POST", "/review_signoff", asked)["operatorReviewSignoff"]
+    assert (signed["status"], signed["disposition"]) == ("recorded", "approved-for-bounded-use"), signed
+    assert signed["limitationsAccepted"] == ["one compound"] and "what is loaded now is what was signed off" in signed["plainLanguageSummary"]
+    # Another value is another model than the one that was signed off.
+    good("POST", "/set_parameter_value", {**sim, "parameterPath": WEIGHT, "value": 91, "confirm": True})
+    assert "is not what was signed off" in good("GET", path)["operatorReviewSignoff"]["plainLanguageSummary"]
+    told = good("POST", "/mcp/call_tool", {"tool": scope, "arguments": sim})
+    assert told["structuredContent"]["operatorReviewSignoff"]["status"] == "recorded", told
+    revoked = good("POST", "/review_signoff/revoke", {**sim, "scope": scope, "rationale": "The weight was changed.", "confirm": True})["operatorReviewSignoff"]
+    assert (revoked["status"], revoked["disposition"], revoked["revocationRationale"]) == ("revoked", None, "The weight was changed."), revoked
+    history = good("GET", f"/review_signoff/history?simulationId=two_compartment&scope={scope}&limit=1")["operatorReviewSignoffHistory"]
+    assert (history["returnedEntryCount"], history["totalEntryCount"], history["truncated"]) == (1, 2, True), history
+    assert history["readableAuditHistory"] and history["entries"][0]["action"] == "revoked", history
+    assert history["entries"][0]["traceability"]["previousHash"] == signed["traceability"]["sourceEventHash"]
+    bad(400, "InvalidInput", "GET", f"/review_signoff/history?simulationId=two_compartment&scope={scope}&limit=many")
+    status, fields, _ = curl.ask("DELETE", "/review_signoff")
+    assert status == 405 and fields["allow"] == "GET, POST", (status, fields)
+    run = good("POST", "/ingest_external_pbpk_bundle", {"sourcePlatform": "Elsewhere", "rawArtifacts": [{"type": "report", "path": "report.pdf"}], "pod": {"value": 3}})
+    assert run["externalRun"]["runId"].startswith("external-") and run["ngraObjects"]["pointOfDepartureReference"] == {"value": 3}, run
+    assert any(warning.startswith("report.pdf: it is not in the allowed folders") for warning in run["warnings"]), run
+    error = bad(400, "InvalidInput", "POST", "/ingest_external_pbpk_bundle", {"sourcePlatform": "Elsewhere", "rawArtifacts": [{"type": "model", "path": "two_compartment.xml", "checksum": "0" * 64}]})
+    assert error["details"][0]["field"] == "rawArtifacts[0].checksum" and "two_compartment.xml: its SHA-256 is" in error["message"], error
+
+
+def resources_over_rest(curl):
+    good, root = curl.good, "/mcp/resources"
+    [loaded] = good("GET", f"{root}/simulations")["items"]
+    assert loaded["simulationId"] == "two_compartment" and loaded["parametersSet"] == 1, loaded
+    listed = good("GET", f"{root}/parameters?simulationId=two_compartment&limit=3&page=2")
+    assert len(listed["items"]) == 3 and listed["total"] > 6 and listed["page"] == 2, listed
+    assert [item["modelId"] for item in good("GET", f"{root}/models?search=compartment")["items"]] == ["two_compartment"]
+    schemas = good("GET", f"{root}/schemas?limit=500")
+    ids = {item["id"] for item in schemas["items"]}
+    assert schemas["total"] == 38 and "load_simulation.input" in ids, ids
+    one = good("GET", f"{root}/schemas/load_simulation.input", key="GET schema")
+    assert one["schema"]["required"] == ["filePath"], one
+    for name in ("capability-matrix", "contract-manifest", "release-bundle-manifest"):
+        good("GET", f"{root}/{name}", key="GET document")
+        status, fields, _ = curl.ask("GET", f"{root}/{name}")
+        assert fields["etag"].startswith('W/"') and fields["last-modified"].endswith(" GMT"), fields
+        status, _, _ = curl.ask("GET", f"{root}/{name}", headers=[f"If-None-Match: {fields['etag']}"])
+        assert status == 304, status
+    curl.bad(404, "NotFound", "GET", f"{root}/schemas/none")
+    curl.bad(404, "NotFound", "GET", f"{root}/parameters?simulationId=none")
+    curl.bad(400, "InvalidInput", "GET", f"{root}/schemas?page=0")
+    curl.bad(400, "InvalidInput", "GET", f"{root}/parameters")
+    curl.bad(404, "NotFound", "GET", f"{root}/nothing")
 
 
 def facade(curl):

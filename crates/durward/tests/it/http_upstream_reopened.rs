@@ -176,7 +176,13 @@ fn what_was_asked_before_the_session_was_lost_again_is_asked_once_more() {
     let place = Place::new();
     let mut client = guarded(&place, &web);
     newest.fetch_add(1, Ordering::SeqCst);
-    call_works(&mut client, "x");
+    client
+        .send_request("tools/call", crate::support::guarded::echo("x"))
+        .unwrap();
+    // It may meet the loss of s-3 as well, and is not sent a third time then.
+    let answer = line(&mut client);
+    let lost_again = answer["error"]["data"]["reason"] == "upstream_session_lost";
+    assert!(is_passed(&answer) || lost_again, "{answer}");
     // The level was taken by s-3, which is forgotten over it; s-5 was opened for the subscription.
     let both = (
         vec![json!({"uri": WATCHED})],

@@ -1,6 +1,7 @@
 //! A job on a host goes on when this program is killed, and the next one finds it.
 
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ fn a_job_goes_on_when_this_program_is_killed_and_is_found_again() {
     }
     let place = Place::new();
     let _sshd = target(&place);
-    let (gate, count) = (place.path("go"), place.path("count"));
+    let (gate, count, home) = (place.path("go"), place.path("count"), place.path("home"));
     let mut served = Served::start_configured(place);
     let session = opened(&served, "/mcp/ssh");
     let call = |served: &Served, session: &str, tool: &str, arguments: Value| {
@@ -27,7 +28,8 @@ fn a_job_goes_on_when_this_program_is_killed_and_is_found_again() {
     };
     let connected = call(&served, &session, "ssh_connect", json!({"host": "web"}));
     let script = format!(
-        "echo begun; echo 1 >>{}; while [ ! -e {} ]; do sleep 0.1; done; echo over; exit 5",
+        "echo begun; pwd >{}; echo 1 >>{}; while [ ! -e {} ]; do sleep 0.1; done; echo over; exit 5",
+        home.display(),
         count.display(),
         gate.display()
     );
@@ -44,6 +46,17 @@ fn a_job_goes_on_when_this_program_is_killed_and_is_found_again() {
     // It ends while nobody follows it.
     fs::write(gate, "").unwrap();
     let served = Served::start_configured(place);
+    // Nobody asks for it: its output is fetched all the same, and its directory at the host is removed then.
+    let name = started["job"].as_str().unwrap().rsplit(':').next().unwrap();
+    let home = fs::read_to_string(home).unwrap();
+    let kept = Path::new(home.trim())
+        .join(".cache/durward/jobs")
+        .join(name);
+    let began = Instant::now();
+    while kept.exists() {
+        assert!(began.elapsed() < PATIENCE, "{} is there", kept.display());
+        std::thread::yield_now();
+    }
     let session = opened(&served, "/mcp/ssh");
     let began = Instant::now();
     let status = loop {

@@ -3,31 +3,34 @@
 use std::sync::Arc;
 
 use crate::effect::Effect;
-use crate::facts::{Fact, FactId, Facts};
-use crate::journal::{Stages, Status, Usage};
+use crate::facts::{Fact, FactId, Facts, Value};
+use crate::journal::{Micros, Stages, Status, Usage};
 use crate::paths::PathArgument;
+use crate::peer::PeerId;
 use crate::reason::Reason;
 
 use super::decide::Decided;
-use super::flight::{InFlight, Outcome, State};
+use super::flight::{Attempt, InFlight, Outcome, State};
+use super::recorder::Open;
 use super::refusal::Refusal;
 
 impl InFlight {
     /// Judges the same call at a further machine of this name, where its paths lead to these places too. The
-    /// decision is a record of its own and ends as the whole call does.
+    /// decision is a record of its own and ends as the whole call does, unless [`Self::ended_at`] says otherwise.
     ///
     /// Where the rules want a person there, the yes that the call was begun with counts if the same rule asked
     /// for it: the person has read the names of all machines.
     ///
     /// # Errors
-    /// The refusal; the whole call is settled as *aborted*, and nothing of it may be carried out any more.
+    /// The refusal; the whole call is settled as *aborted*, and nothing of it may be carried out any more. A call
+    /// that is settled already is refused.
     pub fn beside(
         &mut self,
         host: &str,
         places: impl IntoIterator<Item = PathArgument>,
     ) -> Result<(), Box<Refusal>> {
         let Some(mut state) = self.state.take() else {
-            return Ok(());
+            return Err(Box::new(Refusal::over()));
         };
         let mut facts = state.facts.clone();
         let _ = facts.set(FactId::Host, Fact::Known(host.into()));
@@ -47,10 +50,41 @@ impl InFlight {
         });
         Err(refusal)
     }
+
+    /// Notes how the call ended at the machine of this name. At a further machine its own operation record says so; at the
+    /// machine that the call was begun for it is an attempt of the call's record. What was noted first stays, and a machine
+    /// that was not judged is passed over.
+    pub fn ended_at(&mut self, host: &str, outcome: Outcome) {
+        let Some(state) = &mut self.state else {
+            return;
+        };
+        let now = state.recorder.clock.mono_ns();
+        if state.is_at(host) {
+            let begun = state.sent_ns.unwrap_or(state.begun_ns);
+            self.attempt(Attempt {
+                peer: PeerId::server(host),
+                status: outcome.status,
+                reason: outcome.reason,
+                duration: Micros::from_nanos(now.saturating_sub(begun)),
+            });
+            return;
+        }
+        let further = state
+            .beside
+            .iter_mut()
+            .filter(|further| further.is_at(host));
+        for further in further {
+            further.ended.get_or_insert((outcome, now));
+        }
+    }
 }
 
 impl State {
-    fn judged_beside(&self, facts: Facts) -> Result<Self, Box<Refusal>> {
+    fn is_at(&self, host: &str) -> bool {
+        self.facts.get(FactId::Host).known().and_then(Value::text) == Some(host)
+    }
+
+    fn judged_beside(&self, facts: Box<Facts>) -> Result<Self, Box<Refusal>> {
         let mut decided = match facts.quarantine {
             Some(quarantine) => Decided::refused(quarantine.reason()),
             None => Decided::by_policy(&self.world, &facts),
@@ -67,6 +101,7 @@ impl State {
             return Err(Box::new(decided.refusal(&facts, reason)));
         }
         Ok(Self {
+            open: Open::of(&self.recorder),
             recorder: Arc::clone(&self.recorder),
             op,
             world: Arc::clone(&self.world),
@@ -85,6 +120,7 @@ impl State {
             usage: Usage::default(),
             inspected: Vec::new(),
             beside: Vec::new(),
+            ended: None,
         })
     }
 }

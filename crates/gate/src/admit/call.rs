@@ -15,9 +15,9 @@ pub struct Call<R> {
     /// Who calls. The fact `subject_id` is the caller's, whatever the face has stated.
     pub caller: Caller,
     /// What the call is about.
-    pub facts: Facts,
+    pub facts: Box<Facts>,
     /// Where it came from.
-    pub origin: Origin,
+    pub origin: Box<Origin>,
     /// Where it may be sent.
     pub targets: Targets,
     /// What will be sent, if it may.

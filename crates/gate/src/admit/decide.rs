@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::facts::{Facts, Operation, ResourceType, scheme_of};
 use crate::inspect::RULE_PREFIX;
 use crate::journal::{
-    Decision, JournalError, MatchedRule, Micros, OpId, Record, RecordedFact, RecordedPath,
+    Appending, Decision, JournalError, MatchedRule, Micros, OpId, RecordedFact, RecordedPath,
 };
 use crate::limits::{BREACH_RULE, Standing};
 use crate::paths::Role;
@@ -19,6 +19,9 @@ use super::call::Origin;
 use super::path_facts::{self, PathFact};
 use super::recorder::Recorder;
 use super::refusal::Refusal;
+
+/// When a call whose places are unsettled may be made again, in milliseconds.
+const UNSETTLED_RETRY_MS: u64 = 1_000;
 
 /// A decision, owned: the world may change while a person thinks.
 #[derive(Debug)]
@@ -122,6 +125,9 @@ impl Decided {
         };
         if facts.unlisted && effect == Effect::Allow {
             decided.stop(Reason::UnknownTool);
+        } else if facts.unsettled && effect == Effect::Allow {
+            decided.stop(Reason::PlaceUnsettled);
+            decided.retry_after_ms = Some(UNSETTLED_RETRY_MS);
         }
         decided
     }
@@ -207,11 +213,22 @@ impl Decided {
         facts: &Facts,
         origin: &Origin,
     ) -> Result<OpId, JournalError> {
-        let op = recorder.next_op();
-        self.with_record(op, world, facts, origin, |record| {
-            recorder.write(&Record::Decision(record))
-        })?;
+        let (op, begun) = self.begin(recorder, world, facts, origin)?;
+        recorder.finish(begun, (self.effect, self.reason))?;
         Ok(op)
+    }
+
+    /// Begins to write it.
+    pub fn begin(
+        &self,
+        recorder: &Recorder,
+        world: &World,
+        facts: &Facts,
+        origin: &Origin,
+    ) -> Result<(OpId, Appending), JournalError> {
+        let op = recorder.next_op();
+        let begun = self.with_record(op, world, facts, origin, |record| recorder.begin(record))?;
+        Ok((op, begun))
     }
 
     /// Builds the decision record over borrowed text and hands it to `write`.
@@ -221,8 +238,8 @@ impl Decided {
         world: &World,
         facts: &Facts,
         origin: &Origin,
-        write: impl FnOnce(&Decision<'_>) -> Result<(), JournalError>,
-    ) -> Result<(), JournalError> {
+        write: impl FnOnce(&Decision<'_>) -> Result<Appending, JournalError>,
+    ) -> Result<Appending, JournalError> {
         let matched: Vec<MatchedRule<'_>> = self
             .matched
             .iter()

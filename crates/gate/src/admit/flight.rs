@@ -14,7 +14,7 @@ use crate::run::RunId;
 
 use super::World;
 use super::call::Origin;
-use super::recorder::Recorder;
+use super::recorder::{Open, Recorder};
 
 /// Most attempts that one operation record lists; further ones are counted.
 pub const ATTEMPTS_MAX: usize = 16;
@@ -27,12 +27,14 @@ pub struct InFlight {
 }
 
 pub(super) struct State {
+    #[expect(dead_code, reason = "held until the call is over")]
+    pub open: Open,
     pub recorder: Arc<Recorder>,
     pub op: OpId,
     /// What the call was judged by.
     pub world: Arc<World>,
-    pub facts: Facts,
-    pub origin: Origin,
+    pub facts: Box<Facts>,
+    pub origin: Box<Origin>,
     pub targets: Targets,
     /// The rule that a person has answered with a yes.
     pub approved_by: Option<String>,
@@ -50,8 +52,10 @@ pub(super) struct State {
     pub usage: Usage,
     /// What the inspection found in what came back.
     pub inspected: Vec<Arc<str>>,
-    /// The same call at further machines; they end as it does.
+    /// The same call at further machines; they end as it does, unless they ended before.
     pub beside: Vec<State>,
+    /// How it ended at this machine, and when, where that is known before the whole call ends.
+    pub ended: Option<(Outcome, u64)>,
 }
 
 /// One try of a call at one peer, where a call may have several.
@@ -247,6 +251,7 @@ impl Drop for InFlight {
 
 fn settle(state: &State, outcome: Outcome, now: u64) {
     for further in &state.beside {
+        let (outcome, now) = further.ended.unwrap_or((outcome, now));
         settle(further, outcome, now);
     }
     let mut stages = state.stages;

@@ -3,6 +3,7 @@
 
 mod beside;
 mod call;
+mod conclude;
 mod control;
 mod decide;
 mod flight;
@@ -29,7 +30,7 @@ use crate::effect::Effect;
 use crate::facts::Facts;
 use crate::flow::Flow;
 use crate::inspect::Inspection;
-use crate::journal::{Digest, Journal, JournalError, Record, Stages, Usage};
+use crate::journal::{Digest, Journal, JournalError, Record, Stages};
 use crate::limits::{Counters, Limits};
 use crate::peer::PeerId;
 use crate::policy::Policy;
@@ -46,7 +47,6 @@ pub use ticket::Ticket;
 pub use turned_away::{TALLIES_MAX, TALLY_MS};
 
 use decide::Decided;
-use flight::State;
 use recorder::Recorder;
 use ticket::ToAsk;
 use turned_away::TurnedAway;
@@ -138,10 +138,6 @@ impl Gate {
 
     /// Judges a call. The decision is in the journal before this returns; a permit is the only way
     /// to send the call.
-    #[expect(
-        clippy::unused_async,
-        reason = "identity and shared limits will wait here; callers are written for it"
-    )]
     pub async fn admit<R: Shown>(&self, mut call: Call<R>) -> Admission<R> {
         let clock = &self.recorder.clock;
         let arrived = clock.mono_ns();
@@ -182,7 +178,12 @@ impl Gate {
                 deadline_ns: None,
             });
         }
-        self.conclude(call, decided, world, stages, judged)
+        let concluding = self.begin_to_conclude(call, decided, world, stages, judged);
+        if self.recorder.is_busy() {
+            concluding.finish_later().await
+        } else {
+            concluding.finish()
+        }
     }
 
     /// What the rules say, where nothing forbids asking them.
@@ -194,53 +195,6 @@ impl Gate {
         } else {
             Decided::by_policy(world, facts).joined_by_finding(facts)
         }
-    }
-
-    /// Writes the decision down, then gives what it says.
-    fn conclude<R>(
-        &self,
-        call: Call<R>,
-        mut decided: Decided,
-        world: Arc<World>,
-        mut stages: Stages,
-        judged: u64,
-    ) -> Admission<R> {
-        let slot = self.enter(&world, &call.facts, &mut decided);
-        let Ok(op) = decided.write(&self.recorder, &world, &call.facts, &call.origin) else {
-            return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
-        };
-        if let Some(reason) = decided.reason {
-            return Admission::Refused(decided.refusal(&call.facts, reason));
-        }
-        stages.journal_us = micros(self.recorder.clock.mono_ns().saturating_sub(judged));
-        let Call {
-            caller,
-            facts,
-            origin,
-            targets,
-            request,
-        } = call;
-        let flight = InFlight::new(State {
-            recorder: Arc::clone(&self.recorder),
-            op,
-            world,
-            facts,
-            targets,
-            approved_by: (decided.effect == Effect::Hitl).then_some(decided.final_rule),
-            begun_ns: origin.received_ns.saturating_sub(caller.identity_ns),
-            origin,
-            stages,
-            sent_ns: None,
-            answered_here: false,
-            if_dropped: (None, None),
-            slot,
-            attempts: Vec::new(),
-            attempts_omitted: 0,
-            usage: Usage::default(),
-            inspected: Vec::new(),
-            beside: Vec::new(),
-        });
-        Admission::Permit(Permit { request, flight })
     }
 
     /// Whether a listing shows this to the caller: the same function that judges calls.

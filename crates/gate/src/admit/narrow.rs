@@ -32,10 +32,11 @@ impl InFlight {
     /// process that had to ask elsewhere what the call is about. `tighten` changes the facts of the decision.
     ///
     /// # Errors
-    /// The refusal; the call is settled, and its peer must not carry it out.
+    /// The refusal; the call is settled, and its peer must not carry it out. One that was settled before is
+    /// refused.
     pub fn narrow(&mut self, tighten: impl FnOnce(&mut Facts)) -> Result<(), Box<Refusal>> {
         let Some(mut state) = self.state.take() else {
-            return Ok(());
+            return Err(Box::new(Refusal::over()));
         };
         let mut tighter = state.facts.clone();
         tighten(&mut tighter);
@@ -54,7 +55,7 @@ impl InFlight {
 
 impl State {
     /// Takes the facts over, or says why they end the call.
-    fn narrowed(&mut self, tighter: Facts) -> Option<Refusal> {
+    fn narrowed(&mut self, tighter: Box<Facts>) -> Option<Refusal> {
         let mut decided = if !is_narrower(&self.facts, &tighter) {
             Decided::refused(Reason::FactsChanged)
         } else if let Some(quarantine) = tighter.quarantine {

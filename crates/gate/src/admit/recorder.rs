@@ -1,10 +1,12 @@
 //! The journal and the clock, as the gate and its flights share them.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::clock::Clock;
-use crate::journal::{Journal, JournalError, OpId, Record};
+use crate::effect::Effect;
+use crate::journal::{Appending, Decision, Journal, JournalError, OpId, Record};
+use crate::reason::Reason;
 
 use super::control::ControlKind;
 use super::tally::Tally;
@@ -19,6 +21,24 @@ pub(super) struct Recorder {
     failed: AtomicBool,
     control: [AtomicU64; ControlKind::ALL.len()],
     pub tally: Tally,
+    /// Calls that were let pass and are not over.
+    open: AtomicUsize,
+}
+
+/// A call that was let pass, until it is over.
+pub(super) struct Open(Arc<Recorder>);
+
+impl Open {
+    pub fn of(recorder: &Arc<Recorder>) -> Self {
+        recorder.open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(recorder))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Recorder {
@@ -31,6 +51,7 @@ impl Recorder {
             failed: AtomicBool::new(false),
             control: Default::default(),
             tally: Tally::default(),
+            open: AtomicUsize::new(0),
         }
     }
 
@@ -60,21 +81,43 @@ impl Recorder {
         self.journal
             .append(self.clock.wall_ms(), record)
             .map(|_| self.tally.count(record))
-            .inspect_err(|error| {
-                if error.is_fatal() {
-                    self.failed.store(true, Ordering::Release);
-                }
-            })
+            .inspect_err(|error| self.remember(error))
+    }
+
+    /// Begins to write a decision.
+    pub fn begin(&self, decision: &Decision<'_>) -> Result<Appending, JournalError> {
+        self.journal
+            .begin(self.clock.wall_ms(), &Record::Decision(decision))
+            .inspect_err(|error| self.remember(error))
+    }
+
+    /// Returns once a decision with this effect and reason is written.
+    pub fn finish(
+        &self,
+        begun: Appending,
+        (effect, reason): (Effect, Option<Reason>),
+    ) -> Result<(), JournalError> {
+        begun
+            .finish()
+            .map(|_| self.tally.count_decision(effect, reason))
+            .inspect_err(|error| self.remember(error))
     }
 
     pub fn tick(&self) -> Result<(), JournalError> {
         self.journal
             .tick(self.clock.wall_ms())
-            .inspect_err(|error| {
-                if error.is_fatal() {
-                    self.failed.store(true, Ordering::Release);
-                }
-            })
+            .inspect_err(|error| self.remember(error))
+    }
+
+    fn remember(&self, error: &JournalError) {
+        if error.is_fatal() {
+            self.failed.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether other calls are under way, so that more decisions are likely to come at this moment.
+    pub fn is_busy(&self) -> bool {
+        self.open.load(Ordering::Relaxed) > 0
     }
 
     pub fn failed(&self) -> bool {

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use crate::effect::Effect;
+use crate::facts::Facts;
 use crate::reason::Reason;
+
+use super::decide::Decided;
 
 /// A call that may not pass, and all that its caller is told.
 #[derive(Debug, Clone)]
@@ -26,6 +29,14 @@ pub struct Refusal {
     pub retry_after_ms: Option<u64>,
     /// What the person who said no gave as the reason.
     pub said: Option<String>,
+}
+
+impl Refusal {
+    /// Of what becomes known of a call that is settled already: nobody judges it any more.
+    pub(super) fn over() -> Self {
+        let reason = Reason::FactsChanged;
+        Decided::refused(reason).refusal(&Facts::default(), reason)
+    }
 }
 
 impl fmt::Display for Refusal {

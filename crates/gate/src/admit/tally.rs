@@ -40,17 +40,7 @@ impl Tally {
     /// Counts a record that was written.
     pub fn count(&self, record: &Record<'_>) {
         match record {
-            Record::Decision(decision) => {
-                let reason = decision.reason.map_or(0, |reason| {
-                    let known = Reason::ALL.iter().position(|r| *r == reason);
-                    known.map_or(0, |at| at + 1)
-                });
-                for (effect, counts) in Effect::ALL.iter().zip(&self.decisions) {
-                    if *effect == decision.decision {
-                        add(counts.get(reason), 1);
-                    }
-                }
-            }
+            Record::Decision(decision) => self.count_decision(decision.decision, decision.reason),
             Record::Operation(operation) => {
                 let at = STATUSES.iter().position(|s| *s == operation.status);
                 add(at.and_then(|at| self.outcomes.get(at)), 1);
@@ -60,6 +50,19 @@ impl Tally {
                 self.time_us.fetch_add(us, Ordering::Relaxed);
             }
             Record::Auth(_) | Record::System(_) | Record::Config(_) => {}
+        }
+    }
+
+    /// Counts a decision that was written.
+    pub fn count_decision(&self, decision: Effect, reason: Option<Reason>) {
+        let reason = reason.map_or(0, |reason| {
+            let known = Reason::ALL.iter().position(|r| *r == reason);
+            known.map_or(0, |at| at + 1)
+        });
+        for (effect, counts) in Effect::ALL.iter().zip(&self.decisions) {
+            if *effect == decision {
+                add(counts.get(reason), 1);
+            }
         }
     }
 

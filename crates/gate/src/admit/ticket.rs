@@ -262,6 +262,9 @@ impl Gate {
         if self.is_draining() {
             return Admission::Refused(held.decline(Reason::Draining, None));
         }
+        if now.unsettled {
+            return Admission::Refused(held.decline(Reason::PlaceUnsettled, None));
+        }
         let world = self.world();
         let same = world.judges_like(&held.world) && is_same(&held.call.facts, &now);
         match answer {
@@ -281,7 +284,7 @@ impl Gate {
                 )
             }
             _ => {
-                held.call.facts = now;
+                *held.call.facts = now;
                 self.judge_again(*held, world, deadline_ns)
             }
         }
@@ -351,6 +354,8 @@ fn is_same(before: &Facts, now: &Facts) -> bool {
     };
     let now = Facts {
         definition: before.definition.clone(),
+        // What was unsettled when the person was asked is read anew by now.
+        unsettled: before.unsettled,
         ..now.clone()
     };
     !redefined && *before == now

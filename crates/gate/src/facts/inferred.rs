@@ -3,6 +3,26 @@
 use super::operation::{self, Operation};
 use super::{effects, reading};
 use crate::memo::Memo;
+use crate::words::words;
+
+/// Words of tools that write what their arguments do not name.
+const WRITES_BESIDE: [&str; 15] = [
+    "unzip",
+    "untar",
+    "unpack",
+    "extract",
+    "decompress",
+    "restore",
+    "checkout",
+    "clone",
+    "pull",
+    "apply",
+    "patch",
+    "link",
+    "symlink",
+    "mklink",
+    "ln",
+];
 
 /// What a tool's name says.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +31,9 @@ pub(crate) struct Inferred {
     pub operation: Option<Operation>,
     /// What is at the call's places is gone afterwards.
     pub takes_away: bool,
+    /// It writes what its arguments do not name: beside a place that they name, or wherever its server keeps
+    /// its files.
+    pub writes_beside: bool,
     /// What it does to the world; `None` where nobody knows.
     pub effects: Option<&'static [&'static str]>,
     /// Whether it only reads: where its definition says nothing, where it says no, where it says yes.
@@ -32,6 +55,9 @@ impl Inferred {
         Self {
             operation: operation::infer(tool),
             takes_away: operation::takes_away(tool),
+            writes_beside: words(tool)
+                .iter()
+                .any(|word| WRITES_BESIDE.contains(&word.as_str())),
             effects,
             reads_only: hints.map(|hint| reading::reads_only(tool, effects, hint)),
         }

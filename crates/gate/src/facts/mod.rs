@@ -13,6 +13,7 @@ pub mod operation;
 mod paths;
 pub mod reading;
 mod table;
+mod touched;
 mod value;
 
 use std::borrow::Cow;
@@ -28,6 +29,7 @@ use inferred::Inferred;
 pub(crate) use crate::paths::scheme_of;
 pub use operation::Operation;
 pub use table::{Class, FACTS, FactDef, FactId, Kind};
+pub use touched::Touched;
 pub use value::{Stated, Value};
 
 /// Stands between the commands in [`FactId::Argv`] where a call runs several: no word of a command is this.
@@ -185,6 +187,9 @@ pub struct Facts {
     pub quarantine: Option<Quarantine>,
     /// What the inspection found in the call as it came.
     pub inspected: Option<Box<Finding>>,
+    /// Set where a call that may change what is found at these places has not ended in time: no rule can let
+    /// this one pass.
+    pub unsettled: bool,
     /// Set where the server has not listed the tool: what its arguments mean is not known, and no rule can
     /// let the call pass without a person.
     pub unlisted: bool,

@@ -158,6 +158,10 @@ impl Authenticate for KeyRing {
                 .map(|name| name.as_str().into())
                 .collect(),
             proof: Proof::ApiKey,
+            servers: match entry.servers.as_slice() {
+                [] => None,
+                names => Some(names.iter().map(|name| name.as_str().into()).collect()),
+            },
             until_ms: entry.expires_ms,
             ..Caller::default()
         })

@@ -45,4 +45,4 @@ pub use record::{
     RecordedPath, Recovery, ResponseSummary, Stages, Status, System, SystemEvent, Usage,
 };
 pub use state::SyncPolicy;
-pub use writer::{Appended, Journal, Surroundings};
+pub use writer::{Appended, Appending, Journal, Surroundings};

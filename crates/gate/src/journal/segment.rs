@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use state::{FileLog, Log as _, LogError, SyncPolicy};
+use state::{Composed, FileLog, Log as _, LogError, SyncPolicy};
 
 use super::body::{self, Continues, Own};
 use super::chain::{self, EntryHash, SegmentId, body_hash, entry_hash, push_line};
@@ -166,14 +166,15 @@ impl Segment {
         })
     }
 
-    /// Appends one body, with a checkpoint before it where one is due. Returns the record's sequence.
-    pub(super) fn append(
+    /// Begins to append one body, with a checkpoint before it where one is due. Returns the record's sequence, and what is to be
+    /// finished unless it tells what has happened already.
+    pub(super) fn begin(
         &self,
         keys: &Keys,
         now_ms: i64,
         (body, hash): (&[u8], &[u8; 32]),
         weight: Weight,
-    ) -> Result<u64, Declined> {
+    ) -> Result<(u64, Option<Composed>), Declined> {
         let compose = |batch: &mut Vec<u8>| {
             let mut chain = self.chain();
             let after_bytes = chain
@@ -195,10 +196,11 @@ impl Segment {
             Ok(sequence)
         };
         if weight == Weight::Afterwards {
-            self.log.append_later_with(compose)
-        } else {
-            self.log.append_with(compose)
+            let sequence = self.log.append_later_with(compose)?;
+            return Ok((sequence, None));
         }
+        let (sequence, composed) = self.log.begin_with(compose)?;
+        Ok((sequence, Some(composed)))
     }
 
     /// Writes a checkpoint: where records wait for one and it is due, or at once when `now` is asked for.
@@ -357,9 +359,9 @@ impl Segment {
         own: &Own<'_>,
     ) -> Result<(), Declined> {
         let body = body::write_own(now_ms, own)?;
-        let weight = Weight::Usual;
-        self.append(keys, now_ms, (&body, &body_hash(&body)), weight)
-            .map(|_| ())
+        let hash = body_hash(&body);
+        let (_, composed) = self.begin(keys, now_ms, (&body, &hash), Weight::Usual)?;
+        Ok(composed.map_or(Ok(()), |composed| self.log.finish(composed))?)
     }
 
     /// Writes the closing record, after which the segment takes nothing, and returns what a successor continues.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use state::directory::Waiting;
-use state::{DirectoryLock, Log as _, directory};
+use state::{Composed, DirectoryLock, Log as _, directory};
 
 use super::begin::{Begin, Begun};
 use super::body;
@@ -33,6 +33,36 @@ pub struct Appended {
     pub sequence: u64,
     /// The segment.
     pub segment: SegmentId,
+}
+
+/// A record on its way into the file; dropped, it gets there all the same.
+#[must_use = "what is recorded may happen only once this is finished"]
+pub struct Appending {
+    segment: Arc<Segment>,
+    appended: Appended,
+    composed: Option<Composed>,
+}
+
+impl Appending {
+    /// Returns once the record is in the file, as [`Journal::append`] does.
+    ///
+    /// # Errors
+    /// Any [`JournalError`]: the record is not in the journal, so what it records must not happen.
+    pub fn finish(mut self) -> Result<Appended, JournalError> {
+        if let Some(composed) = self.composed.take() {
+            self.segment.log.finish(composed)?;
+        }
+        Ok(self.appended)
+    }
+}
+
+impl Drop for Appending {
+    fn drop(&mut self) {
+        if let Some(composed) = self.composed.take() {
+            // The log remembers its failure, and whoever comes next meets it.
+            let _ = self.segment.log.finish(composed);
+        }
+    }
 }
 
 /// What a journal is given from outside while it is opened.
@@ -186,6 +216,14 @@ impl Journal {
     /// Any [`JournalError`]: the record is not in the journal, so what it records must not happen. After an error that
     /// [`JournalError::is_fatal`] every later append fails too.
     pub fn append(&self, now_ms: i64, record: &Record<'_>) -> Result<Appended, JournalError> {
+        self.begin(now_ms, record)?.finish()
+    }
+
+    /// [`Journal::append`] in two steps: what several calls begin on one thread, the first that finishes writes for all.
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub fn begin(&self, now_ms: i64, record: &Record<'_>) -> Result<Appending, JournalError> {
         // The buffer is taken out for the time of use, so that nothing breaks should an append ever happen within an append.
         let mut body = BUFFER.take();
         body.clear();
@@ -196,28 +234,33 @@ impl Journal {
                 Record::Decision(decision) if decision.decision != Effect::Allow => Weight::Refusal,
                 _ => Weight::Usual,
             };
-            self.append_body(now_ms, &body, weight)
+            self.begin_body(now_ms, &body, weight)
         });
         body.shrink_to(BUFFER_KEPT_BYTES_MAX);
         BUFFER.set(body);
         result
     }
 
-    fn append_body(
+    fn begin_body(
         &self,
         now_ms: i64,
         body: &[u8],
         weight: Weight,
-    ) -> Result<Appended, JournalError> {
+    ) -> Result<Appending, JournalError> {
         let hash = body_hash(body);
         for _ in 0..ROTATIONS_MAX {
             let segment = self.segment()?;
-            match segment.append(&self.keys, now_ms, (body, &hash), weight) {
-                Ok(sequence) => {
+            match segment.begin(&self.keys, now_ms, (body, &hash), weight) {
+                Ok((sequence, composed)) => {
                     self.appends.tell();
-                    return Ok(Appended {
+                    let appended = Appended {
                         sequence,
                         segment: segment.id,
+                    };
+                    return Ok(Appending {
+                        segment,
+                        appended,
+                        composed,
                     });
                 }
                 Err(Declined::Ended) => self.rotate(&segment, now_ms)?,

@@ -1,6 +1,8 @@
 //! One session's look at its server's pins.
 
 use std::collections::{HashMap, HashSet};
+
+use ahash::AHashMap;
 use std::path::PathBuf;
 
 use super::file::Stamp;
@@ -73,7 +75,7 @@ pub struct Pins {
     book: Result<Book, PinError>,
     stamp: Option<Stamp>,
     /// What this session was shown last, by tool.
-    shown: HashMap<String, String>,
+    shown: AHashMap<String, String>,
     /// A first list has begun and not ended.
     in_first_list: bool,
 }
@@ -87,7 +89,7 @@ impl Pins {
             file: PinFile::new(&options.directory, server),
             book: Ok(Book::default()),
             stamp: None,
-            shown: HashMap::new(),
+            shown: AHashMap::new(),
             in_first_list: false,
         };
         if pins.mode != PinMode::Off {

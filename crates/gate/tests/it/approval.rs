@@ -99,12 +99,12 @@ impl Scene {
     fn admit(&self, facts: &Facts, arguments: &str) -> Admission<Request> {
         now(self.gate.admit(Call {
             caller: Caller::local(&facts.subject_id),
-            facts: facts.clone(),
+            facts: facts.clone().into(),
             targets: PeerId::server("files").into(),
-            origin: Origin {
+            origin: Box::new(Origin {
                 arguments_digest: Some(self.gate.digest(arguments.as_bytes())),
                 ..Origin::default()
-            },
+            }),
             request: Request(arguments.to_owned()),
         }))
     }

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::task::{Context, Poll, Waker};
 
-use crate::journal_support::{NOW_MS, Place};
+use crate::journal_support::{NOW_MS, Place, at_last};
 use gate::approval::{Answer, Channel, Choice};
 use gate::facts::{Direction, Fact, Facts, ResourceType};
 use gate::journal::Journal;
@@ -79,18 +78,13 @@ impl Scene {
     }
 
     fn admit_facts(&self, session: &str, facts: Facts) -> Admission<()> {
-        let mut future = std::pin::pin!(self.gate.admit(Call {
+        at_last(self.gate.admit(Call {
             caller: Caller::local(&facts.subject_id),
-            facts,
-            origin: origin(session),
+            facts: facts.into(),
+            origin: origin(session).into(),
             targets: files().into(),
             request: (),
-        }));
-        let mut context = Context::from_waker(Waker::noop());
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(admission) => admission,
-            Poll::Pending => panic!("nothing to wait for"),
-        }
+        }))
     }
 
     /// What became of a call, in a word. What was permitted is sent and ends at once.

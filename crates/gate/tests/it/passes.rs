@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use crate::journal_support::{NOW_MS, Place};
+use crate::journal_support::{NOW_MS, Place, at_last};
 use gate::approval::Shown;
 use gate::facts::{Direction, Fact, Facts, ResourceType};
 use gate::journal::audit::{Filter, each};
@@ -95,25 +95,32 @@ impl Scene {
     }
 
     fn admit(&self, facts: Facts, targets: Targets) -> Admission<Request> {
-        let mut future = std::pin::pin!(self.gate.admit(Call {
+        at_last(self.admission(facts, targets))
+    }
+
+    fn admission(
+        &self,
+        facts: Facts,
+        targets: Targets,
+    ) -> impl Future<Output = Admission<Request>> {
+        self.gate.admit(Call {
             caller: Caller::local("ada"),
-            facts,
-            origin: Origin {
+            facts: facts.into(),
+            origin: Box::new(Origin {
                 request_id: "1".into(),
                 session_id: "s".into(),
                 received_ns: self.time.mono_ns(),
                 ..Origin::default()
-            },
+            }),
             targets,
             request: REQUEST,
-        }));
-        match future
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()))
-        {
-            Poll::Ready(admission) => admission,
-            Poll::Pending => panic!("nothing to wait for"),
-        }
+        })
+    }
+
+    /// Bytes of the journal's files.
+    fn written_bytes(&self) -> u64 {
+        let entries = std::fs::read_dir(&self.place.directory).unwrap();
+        entries.map(|e| e.unwrap().metadata().unwrap().len()).sum()
     }
 
     #[track_caller]
@@ -382,14 +389,14 @@ fn who_calls_is_who_was_identified_and_the_time_that_took_is_a_stage() {
         };
         let mut future = std::pin::pin!(scene.gate.admit(Call {
             caller,
-            facts: Facts {
+            facts: Box::new(Facts {
                 subject_id: "somebody-else".into(),
                 ..facts()
-            },
-            origin: Origin {
+            }),
+            origin: Box::new(Origin {
                 received_ns: scene.time.mono_ns(),
                 ..Origin::default()
-            },
+            }),
             targets: a().into(),
             request: REQUEST,
         }));
@@ -407,6 +414,42 @@ fn who_calls_is_who_was_identified_and_the_time_that_took_is_a_stage() {
 }
 
 #[test]
+fn a_call_at_several_machines_ends_at_each_as_it_did_there() {
+    let scene = Scene::new("passes-ended-at");
+    let ended = |status, code: Option<i64>| Outcome {
+        status,
+        error_code: code,
+        ..Outcome::default()
+    };
+    let mut flight = scene.permit(facts(), a()).spend(&a()).unwrap().1;
+    for host in ["web2", "web3", "web4"] {
+        flight.beside(host, []).unwrap();
+    }
+    flight.ended_at("web2", ended(Status::Failure, Some(7)));
+    // What was said first stays, and what was not judged is nowhere.
+    flight.ended_at("web2", ended(Status::Success, None));
+    flight.ended_at("web3", ended(Status::Aborted, None));
+    flight.ended_at("nowhere", ended(Status::Failure, None));
+    // Whoever goes away changes nothing of what was over.
+    drop(flight);
+    let records = scene.records();
+    let mut ends: Vec<(&str, i64)> = records
+        .iter()
+        .filter_map(|r| Some((r["status"].as_str()?, r["error_code"].as_i64().unwrap_or(0))))
+        .collect();
+    ends.sort_unstable();
+    assert_eq!(
+        ends,
+        [
+            ("Aborted", 0),
+            ("Cancelled", 0),
+            ("Cancelled", 0),
+            ("Failure", 7)
+        ]
+    );
+}
+
+#[test]
 fn a_call_at_several_machines_is_judged_and_recorded_at_each() {
     let scene = Scene::new("passes-beside");
     let mut flight = scene.permit(facts(), a()).spend(&a()).unwrap().1;
@@ -420,8 +463,12 @@ fn a_call_at_several_machines_is_judged_and_recorded_at_each() {
     flight.beside("web2", []).unwrap();
     let refusal = flight.beside("secret", []).unwrap_err();
     assert_eq!(refusal.reason, Reason::DenyRule);
-    let refusal = scene.permit(facts(), a()).spend(&a()).unwrap().1;
-    let mut flight = refusal;
+    // It is over: nothing more of it passes, however harmless.
+    let refusal = flight.beside("web3", []).unwrap_err();
+    assert_eq!(refusal.reason, Reason::FactsChanged);
+    let refusal = flight.narrow(|_| ()).unwrap_err();
+    assert_eq!(refusal.reason, Reason::FactsChanged);
+    let mut flight = scene.permit(facts(), a()).spend(&a()).unwrap().1;
     let refusal = flight.beside("asked", []).unwrap_err();
     assert_eq!(refusal.reason, Reason::ApprovalTooLate);
     let records = scene.records();
@@ -435,4 +482,48 @@ fn a_call_at_several_machines_is_judged_and_recorded_at_each() {
         (count("status", "Success"), count("status", "Aborted")),
         (3, 3)
     );
+}
+
+/// Polls a future once.
+fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn calls_that_come_together_are_recorded_by_one_write_before_any_passes() {
+    let scene = Scene::new("passes-together");
+    let other = scene.permit(facts(), a());
+    let before = scene.written_bytes();
+    let mut first = Box::pin(scene.admission(facts(), a().into()));
+    let mut second = Box::pin(scene.admission(facts(), a().into()));
+    assert!(poll(first.as_mut()).is_pending());
+    assert!(poll(second.as_mut()).is_pending());
+    assert_eq!(scene.written_bytes(), before);
+    let Poll::Ready(Admission::Permit(_first)) = poll(first.as_mut()) else {
+        panic!("it may pass");
+    };
+    let both = scene.written_bytes();
+    assert!(both > before);
+    let Poll::Ready(Admission::Permit(_second)) = poll(second.as_mut()) else {
+        panic!("it may pass");
+    };
+    assert_eq!(scene.written_bytes(), both);
+    drop(other);
+}
+
+#[test]
+fn a_call_that_is_given_up_while_it_is_recorded_ends_as_aborted() {
+    let scene = Scene::new("passes-given-up");
+    let other = scene.permit(facts(), a());
+    let mut given_up = Box::pin(scene.admission(facts(), a().into()));
+    assert!(poll(given_up.as_mut()).is_pending());
+    drop(given_up);
+    drop(other);
+    // Nothing is under way any more, so the next waits for nobody.
+    let mut alone = Box::pin(scene.admission(facts(), a().into()));
+    assert!(poll(alone.as_mut()).is_ready());
+    drop(alone);
+    let records = scene.records();
+    let aborted = records.iter().filter(|r| r["status"] == "Aborted").count();
+    assert_eq!((records.len(), aborted), (6, 3), "{records:#?}");
 }

@@ -1,9 +1,11 @@
 //! A request judged and sent, or kept until a person has answered.
 
-use gate::{Admission, Call, Pass, Reason, Ticket};
+use gate::facts::Facts;
+use gate::{Admission, Call, ControlKind, Origin, Pass, Reason, Ticket};
 
 use super::client::Asker;
 use super::input_required::{Return, take_answer};
+use super::order::Turn;
 use super::read::{After, Asked, Names, Step};
 use super::run::{Run, Stage};
 use super::under_way::CallGuard;
@@ -31,12 +33,18 @@ struct Called {
     deadline_ns: u64,
     names: Names,
     guard: Option<CallGuard>,
+    turn: Option<Turn>,
 }
 
 impl Asker {
     /// Judges and sends a request.
-    pub async fn begin(self, frame: Vec<u8>, mut asked: Asked, guard: Option<CallGuard>) -> Begun {
-        let listed = match &asked.step {
+    pub async fn begin(
+        self: Box<Self>,
+        frame: Vec<u8>,
+        mut asked: Box<Asked>,
+        guard: Option<CallGuard>,
+    ) -> Begun {
+        let mut listed = match &asked.step {
             Step::Unlisted(..) => {
                 let listed = self.listed_first(&frame, &mut asked, guard.as_ref());
                 match Box::pin(listed).await {
@@ -46,61 +54,105 @@ impl Asker {
             }
             _ => Listed::Known,
         };
+        let turn = match self.first_turn(&asked) {
+            None => None,
+            Some((turn, true)) => Some(turn),
+            Some((mut turn, false)) => {
+                let waited = self.wait_for_others(&mut turn, &frame, &mut asked, guard.as_ref());
+                listed = listed.waited(Box::pin(waited).await);
+                Some(turn)
+            }
+        };
         let Asked {
             marks,
             names,
             received_ns,
             step,
             read,
-        } = asked;
+            ..
+        } = *asked;
         let view = self.server.view.clone();
         let carried = |bytes| Frame { bytes, read, view };
         let deadline_ns = match listed {
             Listed::Known => received_ns.saturating_add(names.timeout_ns),
             // The server's time begins now.
-            Listed::Asked(_) | Listed::Withdrawn => self.deadline_ns(&names),
+            _ => self.deadline_ns(&names),
         };
-        let called = Called {
+        let called = Box::new(Called {
             marks,
             deadline_ns,
             names,
             guard,
-        };
+            turn,
+        });
         match step {
             Step::Refuse(answer) => Begun::Answered(answer),
             Step::Pass(kind, after, facts, origin) => {
-                let gate = &self.server.gate;
-                let to = self.server.peer();
-                match gate.admit_control(kind, &facts, &origin, &to, carried(frame)) {
-                    Ok(pass) => {
-                        let sent = self.dispatch(pass, &called.marks, called.deadline_ns).await;
-                        let sent = sent.map(|(exchange, ())| (exchange, after));
-                        self.begun(sent, called)
-                    }
-                    Err(refusal) => Begun::Answered(self.refused(&called.names, &refusal)),
-                }
+                let about = (kind, &*facts, &*origin);
+                self.pass(about, carried(frame), after, called).await
             }
             Step::Judge(facts, origin) | Step::Unlisted(facts, origin) => {
                 let call = Call {
                     caller: self.caller.clone(),
-                    facts: *facts,
-                    origin: *origin,
+                    facts,
+                    origin,
                     targets: self.server.peer().into(),
                     request: carried(frame),
                 };
                 self.judge(call, &listed, called).await
             }
-            Step::Return(back, facts, origin) => match self.unpark(&back.state, &frame) {
-                Ok((ticket, marks)) => {
-                    self.came_back(ticket, &back, Called { marks, ..called })
-                        .await
-                }
-                Err(stray) => Begun::Answered(self.strayed(stray, &called.names, &facts, &origin)),
-            },
+            Step::Return(back, facts, origin) => {
+                Box::pin(self.returned(&back, (&facts, &origin), &frame, called)).await
+            }
         }
     }
 
-    async fn judge(self, call: Call<Frame>, listed: &Listed, called: Called) -> Begun {
+    /// Takes a call out of the lot that its client comes back for.
+    async fn returned(
+        self: Box<Self>,
+        back: &Return,
+        (facts, origin): (&Facts, &Origin),
+        frame: &[u8],
+        called: Box<Called>,
+    ) -> Begun {
+        match self.unpark(&back.state, frame) {
+            Ok((ticket, marks)) => {
+                let called = Box::new(Called { marks, ..*called });
+                self.came_back(ticket, back, called).await
+            }
+            Err(stray) => Begun::Answered(self.strayed(stray, &called.names, facts, origin)),
+        }
+    }
+
+    /// Sends what is the protocol's own.
+    async fn pass(
+        self: Box<Self>,
+        (kind, facts, origin): (ControlKind, &Facts, &Origin),
+        frame: Frame,
+        after: After,
+        called: Box<Called>,
+    ) -> Begun {
+        let to = self.server.peer();
+        let admitted = self
+            .server
+            .gate
+            .admit_control(kind, facts, origin, &to, frame);
+        match admitted {
+            Ok(pass) => {
+                let sent = self.dispatch(pass, &called.marks, called.deadline_ns).await;
+                let sent = sent.map(|(exchange, ())| (exchange, after));
+                self.begun(sent, called)
+            }
+            Err(refusal) => Begun::Answered(self.refused(&called.names, &refusal)),
+        }
+    }
+
+    async fn judge(
+        self: Box<Self>,
+        call: Call<Frame>,
+        listed: &Listed,
+        called: Box<Called>,
+    ) -> Begun {
         let admission = self.server.gate.admit(call).await;
         if let Some(instead) = self.not_listed(listed, &admission, &called.names.id) {
             return instead;
@@ -117,16 +169,20 @@ impl Asker {
     /// Goes on with a call that its client was asked about: as its person says, else as whoever else
     /// may answer does.
     async fn came_back(
-        self,
+        self: Box<Self>,
         ticket: Box<Ticket<Frame>>,
         back: &Return,
-        mut called: Called,
+        mut called: Box<Called>,
     ) -> Begun {
         let gate = &self.server.gate;
         let admission = match take_answer(gate, &self.caller.subject, &ticket, back.answer.as_ref())
         {
             Some(reason) => Admission::Refused(gate.decline(*ticket, reason)),
-            None if ticket.is_settled() => self.resumed(ticket),
+            None if ticket.is_settled() => {
+                let (admission, turn) = self.resumed(ticket).await;
+                called.turn = turn;
+                admission
+            }
             None => return self.wait(ticket, called),
         };
         // The server's time begins now.
@@ -135,7 +191,7 @@ impl Asker {
     }
 
     /// Sends what may be sent; what waits for a person is kept, or asked about at the client.
-    async fn decided(self, admission: Admission<Frame>, called: Called) -> Begun {
+    async fn decided(self: Box<Self>, admission: Admission<Frame>, called: Box<Called>) -> Begun {
         match admission {
             Admission::Permit(permit) => {
                 let sent = self
@@ -155,13 +211,13 @@ impl Asker {
     }
 
     /// Keeps a call until its question has ended.
-    fn wait(self, ticket: Box<Ticket<Frame>>, called: Called) -> Begun {
+    fn wait(self: Box<Self>, ticket: Box<Ticket<Frame>>, called: Box<Called>) -> Begun {
         let Called {
             marks,
             names,
             guard,
             ..
-        } = called;
+        } = *called;
         match Asking::of(&self, ticket, marks, names.token.as_deref()) {
             Ok(asking) => {
                 if let Some(guard) = &guard {
@@ -174,12 +230,18 @@ impl Asker {
         }
     }
 
-    fn begun(self, sent: Result<(Exchange, After), Failure>, called: Called) -> Begun {
-        let Called { names, guard, .. } = called;
+    fn begun(
+        self: Box<Self>,
+        sent: Result<(Exchange, After), Failure>,
+        called: Box<Called>,
+    ) -> Begun {
+        let Called {
+            names, guard, turn, ..
+        } = *called;
         match sent {
             Ok((exchange, after)) => {
                 let mut run = Run::new(self, Stage::Over, names, guard);
-                run.sent(exchange, after);
+                run.sent(exchange, after, turn);
                 Begun::Running(Box::new(run))
             }
             Err(failure) => self.unsent(&names.id, &failure),

@@ -1,13 +1,14 @@
 //! Notifications of clients that are none of the protocol's own: a server may do anything on one, so each is judged
 //! as a request of that name would be. Nobody waits for an answer, and so nobody is asked.
 
-use gate::facts::ResourceType;
+use gate::facts::{ResourceType, Touched};
 use gate::inspect::Finding;
 use gate::{Admission, Call, Outcome, Reason};
 use wire::Canonical;
 use wire::jsonrpc::{Kind, member};
 
 use super::client::Asker;
+use super::order::Turn;
 use crate::describe;
 use crate::message::shapes;
 use crate::notes::Note;
@@ -16,16 +17,18 @@ use crate::upstream::Frame;
 impl Asker {
     /// Judges a notification and passes it on where it may pass.
     pub async fn notify(self, frame: Vec<u8>, received_ns: u64) {
+        let seen = self.settled();
         let inspected = shapes::of_client(&frame)
             .and_then(|canonical| self.server.inspected_in(canonical, "params"));
         let call = match inspected {
             Ok((canonical, finding)) => self.described(&canonical, finding.as_ref(), received_ns),
             Err(fault) => Err(fault.message),
         };
-        let call = match call {
+        let mut call = match call {
             Ok(call) => call,
             Err(why) => return self.client.note(Note::ClientNotificationRefused.with(why)),
         };
+        let mut turn = self.turn_of(&mut call, seen, received_ns).await;
         let gate = &self.server.gate;
         match gate.admit(call).await {
             Admission::Permit(permit) => {
@@ -33,6 +36,8 @@ impl Asker {
                 // One that was not sent is recorded as given up.
                 if let Some(Ok(flight)) = sent {
                     flight.finish(Outcome::default());
+                    // Nobody hears when the server is done with it: it counts for a while as if given up.
+                    turn.iter_mut().for_each(Turn::sent);
                 }
             }
             Admission::Pending(ticket) => {
@@ -45,6 +50,27 @@ impl Asker {
                 self.client.note(Note::ClientNotificationRefused.with(why));
             }
         }
+    }
+
+    /// Its place among the calls that are not settled, once none of them can change where it leads.
+    async fn turn_of(&self, call: &mut Call<Frame>, seen: u64, received_ns: u64) -> Option<Turn> {
+        let (mut turn, is_free) = self.take_turn(&call.facts, seen)?;
+        if is_free {
+            return Some(turn);
+        }
+        let frame = call.request.bytes.clone();
+        let read = || {
+            let canonical = shapes::of_client(&frame).ok()?;
+            let again = self.described(&canonical, call.facts.inspected.as_deref(), received_ns);
+            // It was described before, so it can be again.
+            if let Ok(again) = again {
+                call.facts = again.facts;
+            }
+            Touched::of(&call.facts)
+        };
+        let holds = turn.wait(read).await;
+        call.facts.unsettled = !holds;
+        Some(turn)
     }
 
     fn described(
@@ -68,8 +94,8 @@ impl Asker {
         let digest = member(&scan.params, "arguments").map(|raw| gate.digest(raw.as_bytes()));
         Ok(Call {
             caller: self.caller.clone(),
-            facts,
-            origin: self.origin("", digest, received_ns, None),
+            facts: Box::new(facts),
+            origin: Box::new(self.origin("", digest, received_ns, None)),
             targets: self.server.peer().into(),
             request: Frame::from(canonical.text().as_bytes().to_vec()),
         })

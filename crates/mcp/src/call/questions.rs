@@ -141,8 +141,8 @@ impl Asker {
         let origin = self.origin(id, Some(gate.digest(&request.bytes)), gate.mono_ns(), None);
         let call = Call {
             caller: self.caller.clone(),
-            facts,
-            origin,
+            facts: Box::new(facts),
+            origin: Box::new(origin),
             targets: self.peer().into(),
             request,
         };

@@ -47,6 +47,8 @@ pub(crate) struct Asked {
     pub(super) names: Names,
     pub(super) received_ns: u64,
     pub(super) step: Step,
+    /// What had been settled when it was read.
+    pub(super) seen: u64,
     /// What it says to a built-in server.
     pub(super) read: Option<Box<toolkit::mcp::Message>>,
 }
@@ -76,6 +78,16 @@ pub(super) enum Step {
     /// The client comes back with an answer of its person.
     Return(Return, Box<Facts>, Box<Origin>),
     Refuse(Vec<u8>),
+}
+
+impl Step {
+    /// What is known of a request that is judged.
+    pub(super) fn facts(&self) -> Option<&Facts> {
+        match self {
+            Self::Judge(facts, _) => Some(facts),
+            _ => None,
+        }
+    }
 }
 
 /// What to do with the answer.
@@ -122,6 +134,7 @@ impl Asker {
             ..
         } = *asked;
         let frame = canonical.text().as_bytes();
+        let seen = self.settled();
         let message = self.message(scan);
         let step = self.step(asked, message.as_deref(), true);
         let is_tool_call = method == TOOLS_CALL;
@@ -154,6 +167,7 @@ impl Asker {
             },
             received_ns,
             step,
+            seen,
             read: message,
         }
     }
@@ -279,6 +293,7 @@ impl Asker {
             trace: &trace,
             finding: finding.as_deref(),
         };
+        asked.seen = self.settled();
         asked.step = self.step(&again, asked.read.as_deref(), false);
         Ok(())
     }

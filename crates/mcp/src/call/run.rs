@@ -1,6 +1,7 @@
 //! One request under way, from being sent or asked about to its answer.
 
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use gate::journal::{ResponseSummary, Status};
@@ -11,17 +12,18 @@ use toolkit::server::Found;
 
 use super::client::Asker;
 use super::listens::Listens;
+use super::order::Turn;
 use super::questions::{Judging, Late, Question};
 use super::read::{After, Names};
 use super::under_way::CallGuard;
-use super::wait::Asking;
+use super::wait::{Asking, WentOn};
 use crate::message::era;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::method::Treatment;
 use crate::message::reply::{self, Reply};
 use crate::message::{request, splice};
 use crate::notes::{Note, Noted};
-use crate::upstream::{Exchange, Incoming};
+use crate::upstream::{Exchange, Incoming, Means};
 
 /// What a call under way has for its client.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ pub(crate) enum Said {
 
 /// A request under way. Dropped before its end, it is cancelled at the server and settled as such.
 pub(crate) struct Run {
-    pub(super) asker: Asker,
+    pub(super) asker: Box<Asker>,
     /// Dropped before the stage: once a call has left its place at the server, it is settled.
     pub(super) after: Option<After>,
     pub(super) stage: Stage,
@@ -44,6 +46,8 @@ pub(crate) struct Run {
     pub(super) guard: Option<CallGuard>,
     /// What a person let pass while the call went on; made with the server's first question.
     late: Option<Late>,
+    /// Its place among the calls that are not settled.
+    turn: Option<Turn>,
     /// What its server has answered is still to be recorded.
     over: Option<Ended>,
     /// What it is to hear of besides what its server says.
@@ -65,6 +69,8 @@ async fn next_of<'s, S, F: Future<Output = Vec<u8>>>(
 pub(super) enum Stage {
     /// A person is asked.
     Asking(Box<Asking>),
+    /// The person has answered, and it goes on.
+    GoingOn(Pin<Box<dyn Future<Output = WentOn> + Send>>),
     Sent(Exchange),
     /// Its answer asks the client for something, which is judged.
     Judging(Box<Judging>),
@@ -73,7 +79,12 @@ pub(super) enum Stage {
 }
 
 impl Run {
-    pub(super) fn new(asker: Asker, stage: Stage, names: Names, guard: Option<CallGuard>) -> Self {
+    pub(super) fn new(
+        asker: Box<Asker>,
+        stage: Stage,
+        names: Names,
+        guard: Option<CallGuard>,
+    ) -> Self {
         Self {
             asker,
             stage,
@@ -81,6 +92,7 @@ impl Run {
             names,
             guard,
             late: None,
+            turn: None,
             over: None,
             listens: None,
         }
@@ -112,6 +124,13 @@ impl Run {
                     }
                     continue;
                 }
+                Stage::GoingOn(going_on) => {
+                    let went_on = going_on.await;
+                    if let Some(said) = self.went_on(went_on) {
+                        return said;
+                    }
+                    continue;
+                }
                 Stage::Over => return Said::Gone,
             };
             let incoming = tokio::select! {
@@ -130,6 +149,7 @@ impl Run {
     async fn came(&mut self, incoming: Incoming) -> Option<Said> {
         match incoming {
             Incoming::Response(reply) => {
+                self.is_settled();
                 let reply = match self.inspected(reply) {
                     Ok(reply) => reply,
                     Err(said) => return Some(said),
@@ -139,7 +159,14 @@ impl Run {
                     Err(said) => said,
                 }
             }
-            Incoming::Fault(failure) => Some(self.failed(&failure)),
+            Incoming::Fault(failure) => {
+                // What has ended changes nothing any more.
+                let means = self.asker.server.pool.means();
+                if failure.fault == UpstreamFault::Died && matches!(means, Means::Command(_)) {
+                    self.is_settled();
+                }
+                Some(self.failed(&failure))
+            }
             Incoming::Cancelled => {
                 self.after = None;
                 Some(Said::Gone)
@@ -167,20 +194,12 @@ impl Run {
     }
 
     /// Judges a call again, now that its server has found out what it is about.
-    fn found(&mut self, mut found: Found) -> Option<Said> {
+    fn found(&mut self, found: Found) -> Option<Said> {
         let Some(After::Call(flight)) = &mut self.after else {
             return None;
         };
-        let places = std::mem::take(&mut found.paths);
-        let judged = match &found.host {
-            None => flight.narrow(|facts| facts.add_paths(places)),
-            Some(host) => flight.beside(host, places),
-        };
-        match judged {
-            Ok(()) => {
-                found.may_go_on();
-                None
-            }
+        match found.judged_by(flight) {
+            Ok(()) => None,
             Err(refusal) => {
                 self.after = None;
                 let refused = self.asker.refused(&self.names, &refusal);
@@ -216,8 +235,19 @@ impl Run {
         &self.names.id
     }
 
+    /// Its server has nothing more to do with it.
+    fn is_settled(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            turn.settled();
+        }
+    }
+
     /// It has been sent.
-    pub(super) fn sent(&mut self, exchange: Exchange, after: After) {
+    pub(super) fn sent(&mut self, exchange: Exchange, after: After, turn: Option<Turn>) {
+        self.turn = turn;
+        if let Some(turn) = &mut self.turn {
+            turn.sent();
+        }
         if let Some(guard) = &self.guard {
             guard.sent(exchange.link(), exchange.number());
         }
@@ -284,7 +314,7 @@ impl Run {
             Some(After::Call(mut flight)) => {
                 flight.reply_arrived();
                 let gate = &self.asker.server.gate;
-                let outcome = reply::outcome(gate, &reply.frame, false, payload);
+                let outcome = reply::outcome(gate, &reply);
                 self.over = Some(flight.ended(outcome));
                 None
             }
@@ -310,7 +340,7 @@ impl Run {
         if let Some(After::Call(mut flight)) = after {
             flight.reply_arrived();
             let gate = &self.asker.server.gate;
-            let outcome = reply::outcome(gate, &reply.frame, true, payload);
+            let outcome = reply::outcome(gate, &reply);
             self.over = Some(flight.ended(outcome));
         }
         if let Some(era) = self.asker.era

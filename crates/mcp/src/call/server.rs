@@ -15,6 +15,7 @@ use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 
 use super::client::Asker;
+use super::order::Order;
 use crate::describe::{ArgumentNames, ArgumentRoles, Context, Outputs, PathSchemas};
 use crate::descriptions;
 use crate::descriptions::definitions::{Definitions, Entry, Memo};
@@ -76,6 +77,7 @@ pub(crate) struct Server {
     /// What a refused tool call is answered with.
     pub refusals: Refusals,
     memo: Arc<Memo>,
+    order: Arc<Order>,
     /// What callers without a session were shown.
     shown: Mutex<HashMap<Arc<str>, Arc<Shown>>>,
 }
@@ -120,7 +122,8 @@ pub(crate) struct Reader<'r> {
 
 impl Server {
     /// A server that nobody has asked anything. `session_id` is the one session that it is for, or empty.
-    pub fn new(options: ServerOptions, session_id: &str) -> Self {
+    /// `order` is that of all servers of this process.
+    pub fn new(options: ServerOptions, session_id: &str, order: Arc<Order>) -> Self {
         let name: Arc<str> = options.name.into();
         let pool = Pool::new(
             Arc::clone(&name),
@@ -144,6 +147,7 @@ impl Server {
             pins: options.pins,
             refusals: options.refusals,
             memo: Arc::default(),
+            order,
             shown: Mutex::default(),
         };
         server.learn_builtin();
@@ -158,6 +162,12 @@ impl Server {
             Means::Builtin(builtin) => Some(builtin),
             Means::Command(_) | Means::Http(_) => None,
         }
+    }
+
+    /// The order of its calls, where that can matter: links are followed only in a file system that is ours, and
+    /// a built-in server makes none.
+    pub(super) fn order(&self) -> Option<&Arc<Order>> {
+        (self.view.is_some() && self.builtin().is_none()).then_some(&self.order)
     }
 
     /// A built-in server's definitions are known before anybody lists them.

@@ -1,7 +1,7 @@
 //! What one session has under way: calls of the client by id, requests of the server by id, and our
 //! own questions to the client's person.
 
-use std::collections::HashMap;
+use ahash::AHashMap as HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -55,6 +55,13 @@ impl Stop {
             }
             self.told.notified().await;
         }
+    }
+}
+
+/// Ready when the client takes the call back. A call that came before the end is waited for.
+pub(super) async fn withdrawn(stop: &Stop) {
+    if let Why::Refused(_) = stop.heard().await {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -362,7 +369,13 @@ impl CallGuard {
     /// The call was sent: this is how to cancel it.
     pub(super) fn sent(&self, link: &Arc<Link>, number: u64) {
         let sent = Progress::Sent(Arc::clone(link), number);
-        if let Some(Progress::TakenBack) = self.under_way.calls().insert(self.key.clone(), sent) {
+        let before = self.under_way.calls().insert(self.key.clone(), sent);
+        let is_taken_back = match before {
+            Some(Progress::TakenBack) => true,
+            Some(Progress::Waits(stop)) => stop.said() == Some(Why::Withdrawn),
+            Some(Progress::Begun | Progress::Sent(..)) | None => false,
+        };
+        if is_taken_back {
             link.cancel(number, "the client cancelled");
         }
     }

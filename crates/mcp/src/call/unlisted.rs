@@ -15,9 +15,10 @@ use wire::{Bounds, Era, scan_reply, scan_request};
 
 use super::begin::Begun;
 use super::client::Asker;
+use super::order::Waited;
 use super::questions::Question;
 use super::read::{Asked, Step};
-use super::under_way::{CallGuard, Stop, Why};
+use super::under_way::{CallGuard, Stop, withdrawn};
 use crate::describe;
 use crate::descriptions::listing;
 use crate::message::era;
@@ -44,8 +45,21 @@ pub(super) enum Listed {
     Known,
     /// Its server was asked first; where the tool is still not known, this kept the server from listing it.
     Asked(Option<Failure>),
+    /// It has waited for other calls.
+    Waited,
     /// Its client has gone meanwhile, or has taken it back.
     Withdrawn,
+}
+
+impl Listed {
+    /// The same of a call that has waited for others as well.
+    pub fn waited(self, waited: Waited) -> Self {
+        match (self, waited) {
+            (Self::Withdrawn, _) | (_, Waited::Withdrawn) => Self::Withdrawn,
+            (Self::Known | Self::Waited, Waited::On) => Self::Waited,
+            (Self::Asked(failure), Waited::On) => Self::Asked(failure),
+        }
+    }
 }
 
 impl Asker {
@@ -268,13 +282,6 @@ impl Asker {
             }
             _ => Some(self.unsent(id, failure)),
         }
-    }
-}
-
-/// Ready when the client takes the call back. A call that came before the end is waited for.
-async fn withdrawn(stop: &Stop) {
-    if let Why::Refused(_) = stop.heard().await {
-        std::future::pending::<()>().await;
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gate::approval::{Channel, Question};
-use gate::{Admission, Reason, Refusal, Ticket};
+use gate::facts::{Facts, Touched};
+use gate::{Admission, InFlight, Reason, Refusal, Ticket};
 use wire::id::IdKey;
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_request};
@@ -13,13 +14,15 @@ use wire::{Bounds, scan_request};
 use super::client::{Asker, Client, Work};
 use super::form;
 use super::input_required::only_client;
+use super::order::Turn;
 use super::read::After;
 use super::run::{Run, Said, Stage};
 use super::server::Server;
-use super::under_way::{Stop, UnderWay, Why};
+use super::under_way::{Stop, UnderWay, Why, withdrawn};
+use crate::message::frames::Failure;
 use crate::message::splice::Marks;
 use crate::message::{frames, request};
-use crate::upstream::Frame;
+use crate::upstream::{Exchange, Frame};
 
 /// How often a client that asked for progress hears that its call still waits, in milliseconds.
 const PROGRESS_MS: u64 = 5_000;
@@ -221,23 +224,85 @@ impl Asking {
     }
 }
 
+/// What became of a call whose question has ended.
+pub(super) enum WentOn {
+    Sent(Exchange, InFlight, Option<Turn>),
+    Unsent(Failure),
+    /// The rules have changed, and they ask as well.
+    Asks(Box<Ticket<Frame>>, Marks),
+    Refused(Refusal),
+    /// Its client has taken it back.
+    Withdrawn,
+}
+
 impl Asker {
-    /// Goes on with a call whose question has ended.
-    pub(super) fn resumed(&self, ticket: Box<Ticket<Frame>>) -> Admission<Frame> {
-        let now = ticket.request().and_then(|frame| {
-            let scan = scan_request(&frame.bytes, &Bounds::default()).ok()?;
-            let method = string(member(&scan.members, "method")?)?;
-            let described =
-                self.with_context(|context| request::described(&method, &scan, context));
-            let mut facts = described?;
-            self.stated(frame.read.as_deref(), &mut facts);
-            Server::refresh_quarantine(&mut facts, &self.shown);
-            Some(facts)
-        });
-        match now {
+    /// What is known now of a call that waited for a person.
+    fn known_now(&self, ticket: &Ticket<Frame>) -> Option<Facts> {
+        let frame = ticket.request()?;
+        let scan = scan_request(&frame.bytes, &Bounds::default()).ok()?;
+        let method = string(member(&scan.members, "method")?)?;
+        let described = self.with_context(|context| request::described(&method, &scan, context));
+        let mut facts = described?;
+        self.stated(frame.read.as_deref(), &mut facts);
+        Server::refresh_quarantine(&mut facts, &self.shown);
+        Some(facts)
+    }
+
+    /// Goes on with a call whose question has ended, once no other call can change where it leads.
+    pub(super) async fn resumed(
+        &self,
+        ticket: Box<Ticket<Frame>>,
+    ) -> (Admission<Frame>, Option<Turn>) {
+        let seen = self.settled();
+        let mut now = self.known_now(&ticket);
+        let taken = now.as_ref().and_then(|now| self.take_turn(now, seen));
+        let mut turn = None;
+        if let Some((mut taken, is_free)) = taken {
+            if !is_free {
+                let read = || {
+                    now = self.known_now(&ticket);
+                    now.as_ref().and_then(Touched::of)
+                };
+                let holds = taken.wait(read).await;
+                if let Some(now) = &mut now {
+                    now.unsettled = !holds;
+                }
+            }
+            turn = Some(taken);
+        }
+        let admission = match now {
             Some(now) => self.server.gate.resume(ticket, now),
             // It was described before, so it can be again.
             None => Admission::Refused(self.undecidable(*ticket)),
+        };
+        (admission, turn)
+    }
+
+    /// Sends a call whose question has ended, where it may be sent.
+    async fn go_on(
+        self,
+        ticket: Box<Ticket<Frame>>,
+        marks: Marks,
+        timeout_ns: u64,
+        stop: Arc<Stop>,
+    ) -> WentOn {
+        let (admission, turn) = tokio::select! {
+            biased;
+            resumed = self.resumed(ticket) => resumed,
+            // Dropped, the ticket records that the call was withdrawn.
+            () = withdrawn(&stop) => return WentOn::Withdrawn,
+        };
+        match admission {
+            Admission::Permit(permit) => {
+                // The server's time begins now.
+                let deadline_ns = self.server.gate.mono_ns().saturating_add(timeout_ns);
+                match self.dispatch(permit, &marks, deadline_ns).await {
+                    Ok((exchange, flight)) => WentOn::Sent(exchange, flight, turn),
+                    Err(failure) => WentOn::Unsent(failure),
+                }
+            }
+            Admission::Pending(ticket) => WentOn::Asks(ticket, marks),
+            Admission::Refused(refusal) => WentOn::Refused(refusal),
         }
     }
 }
@@ -255,27 +320,41 @@ impl Run {
         let Stage::Asking(asking) = std::mem::replace(&mut self.stage, Stage::Over) else {
             return None;
         };
-        let Asking { ticket, marks, .. } = *asking;
-        let gate = &self.asker.server.gate;
-        let admission = match over {
-            End::Settled => self.asker.resumed(ticket),
-            // Dropped, the ticket records that the call was withdrawn.
-            End::Over(Why::Withdrawn) => return Some(Said::Gone),
-            End::Over(Why::Refused(reason)) => Admission::Refused(gate.decline(*ticket, reason)),
-        };
-        let refusal = match admission {
-            Admission::Permit(permit) => {
-                let deadline_ns = self.asker.deadline_ns(&self.names);
-                return match self.asker.dispatch(permit, &marks, deadline_ns).await {
-                    Ok((exchange, flight)) => {
-                        self.sent(exchange, After::Call(flight));
-                        None
-                    }
-                    Err(failure) => Some(self.failed(&failure)),
-                };
+        let Asking {
+            ticket,
+            marks,
+            stop,
+            ..
+        } = *asking;
+        match over {
+            End::Settled => {
+                let asker = self.asker.clone();
+                let going_on = asker.go_on(ticket, marks, self.names.timeout_ns, stop);
+                // Kept, so that nothing is lost where whoever waits for this looks elsewhere meanwhile.
+                self.stage = Stage::GoingOn(Box::pin(going_on));
+                None
             }
-            // The rules have changed, and they ask as well.
-            Admission::Pending(ticket) => {
+            // Dropped, the ticket records that the call was withdrawn.
+            End::Over(Why::Withdrawn) => Some(Said::Gone),
+            End::Over(Why::Refused(reason)) => {
+                let refusal = self.asker.server.gate.decline(*ticket, reason);
+                let answer = self.asker.refused(&self.names, &refusal);
+                Some(Said::Done(answer, None))
+            }
+        }
+    }
+
+    /// What there is for the client of a call whose question has ended; none where it has been sent.
+    pub(super) fn went_on(&mut self, went_on: WentOn) -> Option<Said> {
+        self.stage = Stage::Over;
+        let refusal = match went_on {
+            WentOn::Sent(exchange, flight, turn) => {
+                self.sent(exchange, After::Call(flight), turn);
+                return None;
+            }
+            WentOn::Unsent(failure) => return Some(self.failed(&failure)),
+            WentOn::Withdrawn => return Some(Said::Gone),
+            WentOn::Asks(ticket, marks) => {
                 let token = self.names.token.as_deref();
                 match Asking::of(&self.asker, ticket, marks, token) {
                     Ok(asking) => {
@@ -288,7 +367,7 @@ impl Run {
                     Err(refusal) => refusal,
                 }
             }
-            Admission::Refused(refusal) => refusal,
+            WentOn::Refused(refusal) => refusal,
         };
         let answer = self.asker.refused(&self.names, &refusal);
         Some(Said::Done(answer, None))

@@ -1,7 +1,7 @@
 //! From a request to the facts that the gate judges by.
 
+use ahash::{AHashMap as HashMap, AHashSet as HashSet};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gate::Caller;

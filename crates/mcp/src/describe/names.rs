@@ -1,6 +1,6 @@
 //! The argument names that tools declare, by which a name that is only like one of them is found.
 
-use std::collections::HashMap;
+use ahash::AHashMap as HashMap;
 
 use wire::canonical::NameTree;
 

@@ -2,7 +2,7 @@
 //! there itself (the official Python SDK does), so the paths in it are paths of the call. Whether it is a
 //! string or what it holds is for the server to say, so no allow rule about paths counts on either.
 
-use std::collections::HashSet;
+use ahash::AHashSet as HashSet;
 
 use gate::paths::canonical::Meaning;
 use gate::paths::{PathArgument, Role, is_content_key};

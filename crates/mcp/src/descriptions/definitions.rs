@@ -1,6 +1,6 @@
 //! What a session learned of its server's tools, and which of them may not be shown or called.
 
-use std::collections::HashMap;
+use ahash::AHashMap as HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gate::names::{look, skeleton};

@@ -5,6 +5,7 @@ use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use net::http::server::{BodyFault, Response, ResponseBody, single};
 
 use super::refused::Refused;
+use super::streams::StreamFault;
 use crate::message::frames;
 
 /// The Legacy session.
@@ -41,6 +42,16 @@ pub(super) fn events(body: ResponseBody) -> Response {
     );
     headers.insert(&ACCEL_BUFFERING, HeaderValue::from_static("no"));
     response
+}
+
+/// A stream that a client asks for.
+pub(super) fn stream(opened: Result<ResponseBody, StreamFault>) -> Response {
+    match opened {
+        Ok(body) => events(body),
+        Err(StreamFault::Taken) => fault(Refused::StreamTaken),
+        Err(StreamFault::UnknownEvent) => fault(Refused::EventUnknown),
+        Err(StreamFault::TooMany) => fault(Refused::TooManyStreams),
+    }
 }
 
 /// The message was taken; there is nothing to answer.

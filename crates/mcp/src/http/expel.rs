@@ -102,6 +102,7 @@ impl Face {
     /// Ends what a caller has opened: sessions with their calls and streams, subscriptions, calls that
     /// wait for a person, and what was remembered of earlier answers.
     pub fn expel(&self, subject_id: &str) {
+        self.end_federations(Some(subject_id), EndReason::AuthExpired);
         for session in self.sessions.all() {
             if *session.caller.subject == *subject_id {
                 self.end(&session, EndReason::AuthExpired);

@@ -50,7 +50,7 @@ impl Face {
         let Message::Request(asker, asked, _) = message else {
             return None;
         };
-        let frame = match asker.begin(canonical.into_bytes(), *asked, None).await {
+        let frame = match asker.begin(canonical.into_bytes(), asked, None).await {
             Begun::Answered(frame) | Begun::Full(frame) => frame,
             // It is our own, and for a built-in server: both speak one revision, and nothing has headers of its own.
             Begun::EraMismatch | Begun::HeaderMismatch(_) => return None,

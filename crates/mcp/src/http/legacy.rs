@@ -11,19 +11,20 @@ use wire::{Era, Revision};
 
 use super::answer::{self, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 use super::refused::Refused;
-use super::session::{Opening, Session};
+use super::seats::Seat;
+use super::session::{Member, Opening, Session};
 use super::streams::StreamFault;
 use super::{Caller, Face};
 use crate::call::{Client as _, Question, Server, form};
 use crate::message::era;
-use crate::message::frames::{self, UpstreamFault};
+use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::request;
 use crate::notes::Noted;
 use crate::upstream::{Heard, Hearing, Incoming, Link, News, Slot};
 
 /// What a client says of itself in `initialize`.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Introduction {
     /// The program.
     pub id: Option<Arc<str>>,
@@ -39,6 +40,24 @@ impl Introduction {
             elicits: member(&scan.params, "capabilities").is_some_and(form::can_elicit),
         }
     }
+}
+
+/// What a session is opened with.
+pub(super) struct ToOpen<'o> {
+    pub server: &'o Arc<Server>,
+    pub caller: &'o Caller,
+    pub session_id: Arc<str>,
+    pub client: Introduction,
+    pub seat: Option<Seat>,
+    pub member: Option<Member>,
+}
+
+/// Why a session is not opened.
+pub(super) enum NotOpened {
+    /// The server cannot be asked, or does not answer.
+    Unreached(Failure),
+    /// It answers with an error.
+    Refused(Reply),
 }
 
 impl Face {
@@ -66,56 +85,90 @@ impl Face {
                 return answer::fault(Refused::NoRandomness);
             }
         };
-        let subject = &caller.subject;
-        let slot = server.pool.slot(Era::Legacy, caller, Some(&session_id));
-        let opening = Abandoned {
+        let asked = ToOpen {
             server,
-            caller: subject,
-            session_id: &session_id,
-            kept: false,
+            caller,
+            session_id,
+            client,
+            seat: Some(seat),
+            member: None,
         };
-        match server.pool.open(&slot, frame).await {
-            Err(failure) => {
-                self.note(failure.fault.into());
+        match self.begin_session(asked, frame).await {
+            Err(NotOpened::Unreached(failure)) => {
                 let frame = frames::upstream_failure(&id, &failure);
                 match failure.fault {
                     UpstreamFault::NoPlace => answer::full(frame),
                     _ => answer::json(StatusCode::OK, frame),
                 }
             }
-            Ok(Err(reply)) => self.not_opened(&id, &reply),
-            Ok(Ok(result)) => {
-                opening.keep();
-                let session = Arc::new(Session::new(
-                    Opening {
-                        id: session_id,
-                        server: Arc::clone(server),
-                        caller: Caller {
-                            // What it took belongs to this request alone.
-                            identity_ns: 0,
-                            ..caller.clone()
-                        },
-                        client_id: client.id,
-                        elicits: client.elicits,
-                        result: &result,
-                        slot,
-                        seat,
-                        lot: Arc::clone(&self.lot),
-                        notes: Arc::clone(&self.notes),
-                    },
-                    self.gate.mono_ns(),
-                ));
-                self.opened(&session, &id, &result)
-            }
+            Err(NotOpened::Refused(reply)) => self.not_opened(&id, &reply),
+            Ok((session, result)) => Self::opened(&session, &id, &result),
         }
     }
 
-    fn opened(self: &Arc<Self>, session: &Arc<Session>, id: &str, result: &str) -> Response {
-        self.record(session, AuthEvent::SessionStarted, None);
-        self.sessions.add(Arc::clone(session));
+    /// Opens a session with a server; gives it with what the server has answered to `initialize`.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) async fn begin_session(
+        self: &Arc<Self>,
+        asked: ToOpen<'_>,
+        frame: Vec<u8>,
+    ) -> Result<(Arc<Session>, String), NotOpened> {
+        let ToOpen {
+            server,
+            caller,
+            session_id,
+            client,
+            seat,
+            member,
+        } = asked;
+        let slot = server.pool.slot(Era::Legacy, caller, Some(&session_id));
+        let opening = Abandoned {
+            server,
+            caller: &caller.subject,
+            session_id: &session_id,
+            kept: false,
+        };
+        let result = match server.pool.open(&slot, frame).await {
+            Err(failure) => {
+                self.note(failure.fault.into());
+                return Err(NotOpened::Unreached(failure));
+            }
+            Ok(Err(reply)) => return Err(NotOpened::Refused(reply)),
+            Ok(Ok(result)) => result,
+        };
+        opening.keep();
+        let result = server.screened(&result, &session_id).unwrap_or(result);
+        let session = Arc::new(Session::new(
+            Opening {
+                id: session_id,
+                server: Arc::clone(server),
+                caller: Caller {
+                    // What it took belongs to this request alone.
+                    identity_ns: 0,
+                    ..caller.clone()
+                },
+                client_id: client.id,
+                elicits: client.elicits,
+                result: &result,
+                slot,
+                seat,
+                member,
+                lot: Arc::clone(&self.lot),
+                notes: Arc::clone(&self.notes),
+            },
+            self.gate.mono_ns(),
+        ));
+        self.record(&session, AuthEvent::SessionStarted, None);
+        self.sessions.add(Arc::clone(&session));
         if session.slot.attend() {
             tokio::spawn(attend(Arc::downgrade(self), Arc::clone(&session.slot)));
         }
+        Ok((session, result))
+    }
+
+    fn opened(session: &Session, id: &str, result: &str) -> Response {
         let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}");
         let mut response = answer::json(StatusCode::OK, frame.into_bytes());
         if let Ok(value) = HeaderValue::from_str(&session.id) {
@@ -188,12 +241,7 @@ impl Face {
             Ok(after) => session.streams.read(after),
             Err(_) => Err(StreamFault::UnknownEvent),
         };
-        match opened {
-            Ok(body) => answer::events(body),
-            Err(StreamFault::Taken) => answer::fault(Refused::StreamTaken),
-            Err(StreamFault::UnknownEvent) => answer::fault(Refused::EventUnknown),
-            Err(StreamFault::TooMany) => answer::fault(Refused::TooManyStreams),
-        }
+        answer::stream(opened)
     }
 
     /// DELETE: the client is done.

@@ -6,6 +6,7 @@
 
 mod answer;
 mod expel;
+mod federated;
 mod inside;
 mod legacy;
 mod modern;
@@ -29,9 +30,12 @@ use net::http::server::{Bodies, Request, Response};
 use tokio::sync::watch;
 use toolkit::breaker::BreakerEvent;
 
-use crate::call::{Lot, Server, ServerOptions};
+use crate::call::{Lot, Order, Server, ServerOptions};
+use crate::federation::Prefix;
 use crate::notes::{Noted, Notes};
 use expel::Stays;
+use federated::Federations;
+pub use federated::StreamsOptions;
 use gate::journal::EndReason;
 use refused::Refused;
 use seats::Seats;
@@ -48,6 +52,8 @@ pub struct FaceOptions {
     pub session_idle_ms_max: u64,
     /// How long a shared server process may be unused, in milliseconds.
     pub server_idle_ms_max: u64,
+    /// When the names of several servers' tools carry the name of their server.
+    pub prefix: Prefix,
     /// How often a silent stream shows that it is alive, in milliseconds.
     pub keep_alive_ms: u64,
 }
@@ -59,6 +65,7 @@ impl Default for FaceOptions {
             sessions_of_caller_max: 1_000,
             session_idle_ms_max: 30 * 60 * 1_000,
             server_idle_ms_max: 10 * 60 * 1_000,
+            prefix: Prefix::default(),
             keep_alive_ms: 15_000,
         }
     }
@@ -87,7 +94,11 @@ pub struct Face {
     gate: Arc<Gate>,
     options: FaceOptions,
     servers: RwLock<Servers>,
+    /// The order of calls of all of them.
+    order: Arc<Order>,
     sessions: Sessions,
+    /// Sessions with all servers at once.
+    federations: Federations,
     seats: Seats,
     lot: Arc<Lot>,
     stays: Stays,
@@ -112,16 +123,22 @@ impl Face {
         options: FaceOptions,
         random: Box<Random>,
     ) -> Self {
+        let order = Arc::new(Order::default());
         let servers = servers
             .into_iter()
-            .map(|server| (server.name.clone(), Arc::new(Server::new(server, ""))))
+            .map(|server| {
+                let name = server.name.clone();
+                (name, Arc::new(Server::new(server, "", Arc::clone(&order))))
+            })
             .collect();
         Self {
             kept_alive_ns: AtomicU64::new(gate.mono_ns()),
             gate,
             options,
             servers: RwLock::new(servers),
+            order,
             sessions: Sessions::default(),
+            federations: Federations::default(),
             seats: Seats::default(),
             lot: Arc::new(Lot::guarded(random)),
             stays: Stays::default(),
@@ -155,7 +172,8 @@ impl Face {
         if servers.contains_key(&name) {
             return false;
         }
-        servers.insert(name, Arc::new(Server::new(options, "")));
+        let order = Arc::clone(&self.order);
+        servers.insert(name, Arc::new(Server::new(options, "", order)));
         true
     }
 
@@ -269,7 +287,8 @@ impl Face {
         for session in forgotten {
             self.end(&session, EndReason::Timeout);
         }
-        let mut is_busy = false;
+        self.forget_federations(now_ns);
+        let mut is_busy = self.federations.count() > 0;
         for server in self.all_servers() {
             is_busy |= server.pool.sweep(self.options.server_idle_ms_max);
         }
@@ -278,6 +297,7 @@ impl Face {
         if now_ns.saturating_sub(kept_alive_ns) >= keep_alive_ns {
             self.kept_alive_ns.store(now_ns, Ordering::Relaxed);
             self.sessions.keep_alive();
+            self.federations.keep_alive();
         }
         is_busy || self.sessions.count() > 0 || !self.lot.is_empty()
     }
@@ -305,6 +325,7 @@ impl Face {
     /// Ends sessions and processes, and waits for the end of these.
     pub async fn close(&self) {
         self.lot.withdraw(|_, _| true);
+        self.end_federations(None, EndReason::Shutdown);
         for session in self.sessions.all() {
             self.end(&session, EndReason::Shutdown);
         }

@@ -145,9 +145,21 @@ pub(super) fn status(code: Option<i64>) -> StatusCode {
     }
 }
 
+/// The answer to a Modern client of all servers at once, who needs a session there: one that speaks both eras
+/// learns from it what to do.
+pub(super) fn sessions_only(id: &str, requested: &str) -> Vec<u8> {
+    let message = "several servers in front of one client need a session: open one with initialize, or ask one server at /mcp/NAME";
+    legacy_wanted(id, requested, message)
+}
+
 /// The answer to a Modern client whose server only speaks the Legacy era: one that speaks both
 /// learns from it what to do.
 pub(super) fn era_mismatch(id: &str, requested: &str) -> Vec<u8> {
+    let message = "the client speaks the Modern era of the protocol, the server only the Legacy one: open a session with initialize";
+    legacy_wanted(id, requested, message)
+}
+
+fn legacy_wanted(id: &str, requested: &str, message: &str) -> Vec<u8> {
     let supported: Vec<&str> = Revision::ALL
         .into_iter()
         .filter(|revision| revision.era() == Era::Legacy)
@@ -160,7 +172,6 @@ pub(super) fn era_mismatch(id: &str, requested: &str) -> Vec<u8> {
         "reason": fault.label(),
         "retryable": fault.is_retryable(),
     });
-    let message = "the client speaks the Modern era of the protocol, the server only the Legacy one: open a session with initialize";
     frames::error(id, UNSUPPORTED_VERSION, message, Some(&data))
 }
 

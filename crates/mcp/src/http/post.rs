@@ -16,9 +16,8 @@ use super::modern::{self, Meta};
 use super::refused::Refused;
 use super::reply::legacy_answer;
 use super::session::Session;
-use super::streams::NEWS;
 use super::{Caller, Face};
-use crate::call::{Asked, Asker, Begun, CallGuard, Cancelled, Said, Server, ToRead};
+use crate::call::{Asked, Asker, Begun, CallGuard, Cancelled, Client as _, Said, Server, ToRead};
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, Notice};
 use crate::message::request;
@@ -30,7 +29,7 @@ use toolkit::Trace;
 const UNFIT: &str = "a request is not what its revision demands";
 
 /// Most messages in one batch.
-const BATCH_MAX: usize = 256;
+pub(super) const BATCH_MAX: usize = 256;
 
 /// A message read from its frame, as far as it decides where it goes.
 pub(super) enum Message {
@@ -48,6 +47,15 @@ pub(super) enum Message {
     Stray,
     Answer(Arc<Session>, wire::id::IdKey),
     Batch(Arc<Session>, Vec<Vec<u8>>),
+}
+
+impl Message {
+    /// What it took to find out who sends it.
+    pub fn identified(&mut self, identity_ns: u64) {
+        if let Self::Request(asker, ..) = self {
+            asker.caller.identity_ns = identity_ns;
+        }
+    }
 }
 
 /// A message as it is taken.
@@ -93,6 +101,18 @@ impl Face {
         };
         let message = self.read(server, caller, headers, &came);
         let frame = canonical.into_bytes();
+        let arrival = (received_ns, Trace::of(headers));
+        self.taken(message, frame, (server, caller), arrival).await
+    }
+
+    /// Does what a message asks for.
+    pub(super) async fn taken(
+        self: &Arc<Self>,
+        message: Message,
+        frame: Vec<u8>,
+        (server, caller): (&Arc<Server>, &Caller),
+        arrival: (u64, Trace),
+    ) -> Response {
         match message {
             Message::Answered(response) => response,
             Message::Initialize { id, client } => {
@@ -101,7 +121,7 @@ impl Face {
             Message::Request(asker, asked, inside) => {
                 let id = asked.id().to_owned();
                 let (session, guard) = inside.unzip();
-                match asker.begin(frame, *asked, guard).await {
+                match asker.begin(frame, asked, guard).await {
                     Begun::Answered(answer) => answer::json(StatusCode::OK, answer),
                     Begun::Full(answer) => answer::full(answer),
                     Begun::EraMismatch => self.era_mismatch(&id),
@@ -121,10 +141,7 @@ impl Face {
             }
             Message::Stray => answer::accepted(),
             Message::Answer(session, key) => self.answered(&session, &key, frame),
-            Message::Batch(session, elements) => {
-                let trace = Trace::of(headers);
-                self.batch(&session, elements, (received_ns, trace)).await
-            }
+            Message::Batch(session, elements) => self.batch(&session, elements, arrival).await,
         }
     }
 
@@ -190,9 +207,7 @@ impl Face {
             kind => match self.session(server, caller, headers) {
                 Ok(session) => {
                     let mut message = self.in_session(&session, kind, came, &trace);
-                    if let Message::Request(asker, ..) = &mut message {
-                        asker.caller.identity_ns = caller.identity_ns;
-                    }
+                    message.identified(caller.identity_ns);
                     message
                 }
                 Err(response) => Message::Answered(*response),
@@ -244,7 +259,7 @@ impl Face {
     }
 
     /// A message of a session.
-    fn in_session(
+    pub(super) fn in_session(
         &self,
         session: &Arc<Session>,
         kind: &Kind<'_>,
@@ -288,7 +303,7 @@ impl Face {
     }
 
     /// A notification of a session's client.
-    async fn notified(
+    pub(super) async fn notified(
         &self,
         session: &Arc<Session>,
         method: &str,
@@ -367,7 +382,7 @@ impl Face {
         answer::json(StatusCode::OK, frame)
     }
 
-    async fn element(
+    pub(super) async fn element(
         self: &Arc<Self>,
         session: &Arc<Session>,
         frame: Vec<u8>,
@@ -397,7 +412,7 @@ impl Face {
             Ok(Message::Request(asker, asked, inside)) => {
                 let id = asked.id().to_owned();
                 let guard = inside.map(|(_, guard)| guard);
-                match asker.begin(frame, *asked, guard).await {
+                match asker.begin(frame, asked, guard).await {
                     Begun::Answered(answer) | Begun::Full(answer) => Some(answer),
                     Begun::EraMismatch => {
                         Some(frames::upstream_fault(&id, UpstreamFault::EraMismatch))
@@ -405,7 +420,7 @@ impl Face {
                     Begun::HeaderMismatch(why) => Some(frames::header_mismatch(&id, &why)),
                     Begun::Running(mut run) => loop {
                         match run.next().await {
-                            Said::Emit(news) => session.streams.emit(NEWS, &news).await,
+                            Said::Emit(news) => session.tell(news).await,
                             Said::Done(answer, _) => return Some(answer),
                             Said::Gone => return None,
                         }
@@ -429,19 +444,19 @@ impl Face {
     }
 
     /// Tells the client that its frame could not be taken.
-    fn bad_frame(&self, frame: &[u8], fault: &WireError) -> Response {
+    pub(super) fn bad_frame(&self, frame: &[u8], fault: &WireError) -> Response {
         self.note(Noted::frame(fault));
         let id = salvaged(frame).unwrap_or_else(|| "null".into());
         answer::json(StatusCode::BAD_REQUEST, frames::bad_frame(&id, fault))
     }
 }
 
-fn salvaged(frame: &[u8]) -> Option<String> {
+pub(super) fn salvaged(frame: &[u8]) -> Option<String> {
     frames::salvage_id(frame.get(..4096).unwrap_or(frame))
 }
 
 /// The answer to a request whose headers say that it cannot be taken.
-fn unfit(headers: &HeaderMap) -> Option<Response> {
+pub(super) fn unfit(headers: &HeaderMap) -> Option<Response> {
     if !answer::says_json(headers) {
         return Some(answer::fault(Refused::ContentType));
     }
@@ -455,7 +470,7 @@ fn unfit(headers: &HeaderMap) -> Option<Response> {
 }
 
 /// Whether a message is of the era without sessions: it says so in its body, or only in its header.
-fn is_modern(headers: &HeaderMap, meta: &Meta) -> bool {
+pub(super) fn is_modern(headers: &HeaderMap, meta: &Meta) -> bool {
     if meta.version.is_some() {
         return true;
     }

@@ -35,7 +35,7 @@ pub(super) async fn legacy_answer(run: Box<Run>, session: Arc<Session>) -> Respo
     };
     let run = kept.0.take();
     match (first, run) {
-        (Some(Said::Done(answer, _)), _) => answer::json(StatusCode::OK, answer),
+        (Some(Said::Done(answer, _)), _) => answer::json(StatusCode::OK, session.told(answer)),
         (Some(Said::Emit(first)), Some(run)) => legacy_stream(run, session, Some(first)),
         (None, Some(run)) => legacy_stream(run, session, None),
         (Some(Said::Gone | Said::Emit(_)) | None, _) => answer::accepted(),
@@ -63,12 +63,13 @@ fn legacy_stream(mut run: Box<Run>, session: Arc<Session>, first: Option<Vec<u8>
     };
     tokio::spawn(async move {
         if let Some(first) = first {
-            session.streams.emit(number, &first).await;
+            session.streams.emit(number, &session.told(first)).await;
         }
         loop {
             match run.next().await {
-                Said::Emit(frame) => session.streams.emit(number, &frame).await,
+                Said::Emit(frame) => session.streams.emit(number, &session.told(frame)).await,
                 Said::Done(answer, _) => {
+                    let answer = session.told(answer);
                     return session.streams.finish(number, Some(&answer)).await;
                 }
                 Said::Gone => return session.streams.finish(number, None).await,

@@ -13,6 +13,7 @@ use wire::{Era, Revision};
 use super::seats::Seat;
 use super::streams::{NEWS, Streams};
 use crate::call::{Asker, Client, Lists, Lot, Server, Shown, UnderWay, Work};
+use crate::federation::{Abilities, Spelling};
 use crate::message::request;
 use crate::notes::{Noted, Notes};
 use crate::upstream::Slot;
@@ -30,8 +31,12 @@ pub(super) struct Session {
     /// Whether the client can show its person a form.
     elicits: bool,
     pub slot: Arc<Slot>,
-    _seat: Seat,
-    pub streams: Streams,
+    _seat: Option<Seat>,
+    pub streams: Arc<Streams>,
+    /// What it can do, for a client of several servers.
+    pub abilities: Abilities,
+    /// Of a session that is one of several of its client: how names are spelled.
+    member: Option<Member>,
     pub under_way: Arc<UnderWay>,
     lot: Arc<Lot>,
     notes: Arc<Mutex<Notes>>,
@@ -39,6 +44,19 @@ pub(super) struct Session {
     shown: OnceLock<Arc<Shown>>,
     used_ns: AtomicU64,
     over: watch::Sender<bool>,
+}
+
+/// What makes a session one of several of its client.
+pub(super) struct Member {
+    /// Those that they share.
+    pub streams: Arc<Streams>,
+    /// How names are spelled, where they are not left as they are.
+    pub spelling: Option<Spelling>,
+}
+
+/// What the session with one of several servers is found by. No id contains the separator.
+fn member_key(id: &str, server: &str) -> String {
+    format!("{id}/{server}")
 }
 
 /// What a session is made of.
@@ -51,7 +69,9 @@ pub(super) struct Opening<'o> {
     /// What the server has answered to `initialize`.
     pub result: &'o str,
     pub slot: Arc<Slot>,
-    pub seat: Seat,
+    /// Of a session that is its client's only one.
+    pub seat: Option<Seat>,
+    pub member: Option<Member>,
     pub lot: Arc<Lot>,
     pub notes: Arc<Mutex<Notes>>,
 }
@@ -69,13 +89,47 @@ impl Session {
             elicits: opening.elicits,
             slot: opening.slot,
             _seat: opening.seat,
-            streams: Streams::default(),
+            streams: match &opening.member {
+                Some(member) => Arc::clone(&member.streams),
+                None => Arc::default(),
+            },
+            abilities: match &opening.member {
+                Some(_) => Abilities::of(opening.result),
+                None => Abilities::default(),
+            },
+            member: opening.member,
             under_way: Arc::new(UnderWay::new(lists, revision)),
             lot: opening.lot,
             notes: opening.notes,
             shown: OnceLock::new(),
             used_ns: AtomicU64::new(now_ns),
             over: watch::Sender::new(false),
+        }
+    }
+
+    /// What it is found by.
+    fn key(&self) -> Arc<str> {
+        match self.member {
+            Some(_) => member_key(&self.id, &self.server.name).into(),
+            None => Arc::clone(&self.id),
+        }
+    }
+
+    /// Whether it is one of several of its client.
+    pub fn is_member(&self) -> bool {
+        self.member.is_some()
+    }
+
+    /// How its server's names are spelled, where they are not left as they are.
+    pub fn spelling(&self) -> Option<&Spelling> {
+        self.member.as_ref()?.spelling.as_ref()
+    }
+
+    /// A message as its client is told it.
+    pub fn told(&self, frame: Vec<u8>) -> Vec<u8> {
+        match self.spelling() {
+            Some(spelling) => spelling.of_server(frame),
+            None => frame,
         }
     }
 
@@ -127,7 +181,9 @@ impl Session {
     fn end(&self) {
         self.over.send_replace(true);
         self.under_way.end();
-        self.streams.close();
+        if !self.is_member() {
+            self.streams.close();
+        }
         if let Some(shown) = self.shown.get() {
             shown.close();
         }
@@ -137,11 +193,12 @@ impl Session {
 
 impl Client for Session {
     fn tell(&self, frame: Vec<u8>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let frame = self.told(frame);
         Box::pin(async move { self.streams.emit(NEWS, &frame).await })
     }
 
     fn post(&self, frame: Vec<u8>) {
-        self.streams.post(NEWS, &frame);
+        self.streams.post(NEWS, &self.told(frame));
     }
 
     fn beside(&self, work: Work) {
@@ -190,7 +247,15 @@ impl Sessions {
     /// it exists.
     pub fn find(&self, id: &str, caller: &str, server: &str) -> Option<Arc<Session>> {
         let session = self.read().get(id).cloned()?;
+        if session.is_member() {
+            return None;
+        }
         (*session.caller.subject == *caller && *session.server.name == *server).then_some(session)
+    }
+
+    /// The session with a server that is one of several of a client.
+    pub fn member(&self, id: &str, server: &str) -> Option<Arc<Session>> {
+        self.read().get(&*member_key(id, server)).cloned()
     }
 
     /// Those who share this place.
@@ -201,12 +266,12 @@ impl Sessions {
 
     /// Adds one.
     pub fn add(&self, session: Arc<Session>) {
-        self.write().insert(Arc::clone(&session.id), session);
+        self.write().insert(session.key(), session);
     }
 
     /// Ends one; `false` where it has ended before.
     pub fn end(&self, session: &Session) -> bool {
-        let ends = self.write().remove(&session.id).is_some();
+        let ends = self.write().remove(&session.key()).is_some();
         if ends {
             session.end();
         }
@@ -217,7 +282,8 @@ impl Sessions {
     pub fn forgotten(&self, now_ns: u64, idle_ms_max: u64) -> Vec<Arc<Session>> {
         let idle_ns = idle_ms_max.saturating_mul(1_000_000);
         let mut all = self.all();
-        all.retain(|session| session.is_forgotten(now_ns, idle_ns));
+        // Those of one client among several servers end together.
+        all.retain(|session| !session.is_member() && session.is_forgotten(now_ns, idle_ns));
         all
     }
 
@@ -228,7 +294,7 @@ impl Sessions {
 
     /// Sends a sign of life on all streams.
     pub fn keep_alive(&self) {
-        for session in self.read().values() {
+        for session in self.read().values().filter(|of| !of.is_member()) {
             session.streams.keep_alive();
         }
     }

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use net::http::server::{ResponseBody, StreamSender, stream};
+use tokio::sync::mpsc;
 
 /// Most events that are kept for resuming, of all streams of a session together.
 pub const EVENTS_KEPT_MAX: usize = 256;
@@ -24,7 +25,11 @@ pub(super) const NEWS: u64 = 0;
 
 /// The streams of a session.
 #[derive(Debug, Default)]
-pub(super) struct Streams(Mutex<State>);
+pub(super) struct Streams {
+    state: Mutex<State>,
+    /// Of a client over standard streams: all goes there.
+    lines: Option<mpsc::Sender<Vec<u8>>>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -62,8 +67,16 @@ pub(super) enum StreamFault {
 }
 
 impl Streams {
+    /// Those of a client over standard streams.
+    pub fn lines(lines: mpsc::Sender<Vec<u8>>) -> Self {
+        Self {
+            lines: Some(lines),
+            ..Self::default()
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the stream of a request. With `primed`, its first event is empty, so that the client
@@ -133,6 +146,11 @@ impl Streams {
 
     /// Adds an event to a stream; waits for a reader that is slow, not for one that is gone.
     pub async fn emit(&self, stream: u64, frame: &[u8]) {
+        if let Some(lines) = &self.lines {
+            // A client that is gone hears nothing.
+            let _ = lines.send(frame.to_vec()).await;
+            return;
+        }
         let waiting = self.state().add(stream, frame);
         if let Some((reader, text)) = waiting {
             // A reader that goes away meanwhile finds the event when it comes back.
@@ -142,6 +160,11 @@ impl Streams {
 
     /// Adds an event without waiting for its reader, who finds it among those that are kept.
     pub fn post(&self, stream: u64, frame: &[u8]) {
+        if let Some(lines) = &self.lines {
+            // One that reads nothing hears of it with its next list.
+            let _ = lines.try_send(frame.to_vec());
+            return;
+        }
         drop(self.state().add(stream, frame));
     }
 
@@ -155,6 +178,9 @@ impl Streams {
 
     /// Whether somebody reads the stream that belongs to no request.
     pub fn is_read(&self) -> bool {
+        if self.lines.is_some() {
+            return true;
+        }
         let state = self.state();
         let reader = state.open.get(&NEWS).and_then(|o| o.reader.as_ref());
         reader.is_some_and(|reader| !reader.is_closed())

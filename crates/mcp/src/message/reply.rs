@@ -10,6 +10,9 @@ use wire::{Bounds, scan_reply};
 use super::splice;
 use crate::message::frames::{self, Failure, UpstreamFault};
 
+/// The member of a tool's result that says that it failed.
+pub const IS_ERROR: &str = "isError";
+
 /// An answer and where its parts are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
@@ -21,13 +24,15 @@ pub struct Reply {
     pub payload: Range<usize>,
     /// Whether it is an error.
     pub is_error: bool,
+    /// Whether it is a tool's result that says of itself that it is an error.
+    pub is_tool_error: bool,
 }
 
 impl Reply {
     /// Finds the parts; `None` where the frame is no answer with an id.
     #[must_use]
     pub fn read(frame: Vec<u8>) -> Option<Self> {
-        let (id, payload, is_error) = {
+        let (id, payload, is_error, is_tool_error) = {
             let scan = scan_reply(&frame, &Bounds::default()).ok()?;
             let envelope = Envelope::of(&scan).ok()?;
             let Kind::Response {
@@ -41,6 +46,7 @@ impl Reply {
                 place(&frame, id.raw())?,
                 place(&frame, envelope.payload?)?,
                 is_error,
+                !is_error && member(&scan.reply, IS_ERROR) == Some("true"),
             )
         };
         Some(Self {
@@ -48,6 +54,7 @@ impl Reply {
             id,
             payload,
             is_error,
+            is_tool_error,
         })
     }
 
@@ -103,22 +110,22 @@ impl ClosedSet for Unhappy {
 
 /// How a call ended whose reply this is.
 #[must_use]
-pub fn outcome(gate: &Gate, frame: &[u8], is_error: bool, payload: &str) -> Outcome {
-    let tool_error = !is_error && payload.contains("\"isError\"") && says_is_error(payload);
+pub fn outcome(gate: &Gate, reply: &Reply) -> Outcome {
+    let payload = reply.payload();
     Outcome {
-        status: if is_error || tool_error {
+        status: if reply.is_error || reply.is_tool_error {
             Status::Failure
         } else {
             Status::Success
         },
-        error_code: if is_error {
+        error_code: if reply.is_error {
             frames::error_code(payload)
         } else {
             None
         },
-        reason: tool_error.then(|| Unhappy::ToolError.into()),
+        reason: reply.is_tool_error.then(|| Unhappy::ToolError.into()),
         response: Some(ResponseSummary {
-            size_bytes: u64::try_from(frame.len()).unwrap_or(u64::MAX),
+            size_bytes: u64::try_from(reply.frame.len()).unwrap_or(u64::MAX),
             body_hash: Some(gate.digest(payload.as_bytes())),
         }),
     }
@@ -142,10 +149,4 @@ pub fn within_bound(gate: &Gate, frame: &[u8]) -> Result<(), (Failure, ResponseS
         body_hash: None,
     };
     Err((failure, summary))
-}
-
-/// Whether a tool's result says of itself that it is an error.
-fn says_is_error(payload: &str) -> bool {
-    scan_reply(payload.as_bytes(), &Bounds::default())
-        .is_ok_and(|scan| member(&scan.members, "isError") == Some("true"))
 }

@@ -112,7 +112,7 @@ impl Stdio {
         let gate = Arc::clone(&server.gate);
         client.0.take_at_most(request::bytes_max(&gate));
         let session_id = Arc::clone(&options.session_id);
-        let server = Arc::new(Server::new(server, &session_id));
+        let server = Arc::new(Server::new(server, &session_id, Arc::default()));
         let (slot, driver) = server.pool.sole(SessionRef {
             id: Arc::clone(&session_id),
             caller: Arc::clone(&options.caller.subject),
@@ -219,6 +219,19 @@ impl Stdio {
 
     /// Does what a message asks for.
     fn take(&mut self, read: Result<Step, WireError>, frame: Vec<u8>, part: Option<Part>) {
+        if let Ok(Step::Request(asker, asked, guard)) = read {
+            // What was read with it is judged before it is sent, so that one write of the journal serves all.
+            return self.begin(Call {
+                asker,
+                asked,
+                guard,
+                frame,
+                part,
+                outbox: Arc::clone(self.outbox()),
+            });
+        }
+        // Whatever else comes is taken behind the calls before it.
+        self.pump();
         let step = match read {
             Ok(step) => step,
             Err(fault) => {
@@ -227,23 +240,8 @@ impl Stdio {
             }
         };
         match step {
-            Step::Nothing => {}
+            Step::Nothing | Step::Request(..) => {}
             Step::Refuse(answer) => self.answer(part, answer),
-            Step::Request(asker, asked, guard) => {
-                let call = Call {
-                    asker: *asker,
-                    asked: *asked,
-                    guard,
-                    frame,
-                    part,
-                    outbox: Arc::clone(self.outbox()),
-                };
-                if !self.runs.has_room() {
-                    let fault = frames::upstream_fault(call.asked.id(), UpstreamFault::Busy);
-                    return self.answer(call.part, fault);
-                }
-                self.runs.add(Box::pin(call.carry()));
-            }
             Step::Notify(gate::ControlKind::Cancel, cancelled) => {
                 self.cancel(cancelled.as_ref(), frame);
             }
@@ -266,6 +264,16 @@ impl Stdio {
             }
         }
         self.pump();
+    }
+
+    /// Begins a call, which is carried on at the next pump.
+    fn begin(&mut self, call: Call) {
+        if self.runs.has_room() {
+            self.runs.add(Box::pin(call.carry()));
+        } else {
+            let fault = frames::upstream_fault(call.asked.id(), UpstreamFault::Busy);
+            self.answer(call.part, fault);
+        }
     }
 
     /// The client takes back a call. Of one that the server has not heard of it need not hear now.
@@ -362,8 +370,8 @@ fn salvaged(frame: &[u8]) -> Option<String> {
 
 /// A call of the client on its way.
 struct Call {
-    asker: Asker,
-    asked: Asked,
+    asker: Box<Asker>,
+    asked: Box<Asked>,
     guard: CallGuard,
     frame: Vec<u8>,
     part: Option<Part>,

@@ -27,7 +27,7 @@ const LEFT_BEHIND_MS: u64 = 1_000;
 const LAST_FLUSH_MS: u64 = 1_000;
 
 /// Most frames that are held back for each other.
-const HELD_FRAMES_MAX: usize = 16;
+const HELD_FRAMES_MAX: usize = 64;
 
 /// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
 const SIGXFSZ: i32 = 25;
@@ -301,6 +301,7 @@ impl Stdio {
                     break;
                 }
             }
+            self.pump();
             self.release();
         }
     }

@@ -1,11 +1,12 @@
 //! One running server, or one session with a server, that several clients may share: the names of
 //! requests under way, and where what comes back belongs.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ahash::AHashMap as HashMap;
 use gate::{ControlKind, Gate, Pass, PeerId};
 use toolkit::breaker::{Breaker, Rejected};
 use wire::id::IdKey;

@@ -8,7 +8,7 @@ use super::exchange::{Incoming, News};
 use super::link::{Link, Naming};
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, PROGRESS};
-use crate::message::reply::{Reply, place};
+use crate::message::reply::{IS_ERROR, Reply, place};
 use crate::message::shapes;
 use crate::message::splice::Tie;
 use crate::notes::Note;
@@ -93,11 +93,13 @@ impl Link {
                 id,
                 payload,
                 is_error,
+                is_tool_error,
             } => self.on_response(Reply {
                 frame,
                 id,
                 payload,
                 is_error,
+                is_tool_error,
             }),
             Message::NoId => self.note(Note::ServerErrorWithoutId.into()),
             Message::Notification {
@@ -187,6 +189,7 @@ enum Message {
         id: std::ops::Range<usize>,
         payload: std::ops::Range<usize>,
         is_error: bool,
+        is_tool_error: bool,
     },
     NoId,
     Notification {
@@ -222,6 +225,7 @@ fn message(canonical: &Canonical) -> Result<Message, &'static str> {
             id: range(id.raw()),
             payload: envelope.payload.map(range).unwrap_or_default(),
             is_error,
+            is_tool_error: !is_error && canonical.reply_member(IS_ERROR) == Some("true"),
         },
         Kind::Response { id: None, .. } => Message::NoId,
         Kind::Notification { method } => Message::Notification {

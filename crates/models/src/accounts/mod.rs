@@ -213,6 +213,13 @@ impl Authenticate for Accounts {
             subject: user.subject(),
             groups: team.into_iter().chain(tenant).collect(),
             proof: Proof::ApiKey,
+            servers: Some(
+                self.options
+                    .servers
+                    .iter()
+                    .map(|name| name.as_str().into())
+                    .collect(),
+            ),
             until_ms: token.expires_ms,
             identity_ns: 0,
             token: Some(token.id.as_str().into()),

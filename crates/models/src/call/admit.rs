@@ -47,8 +47,8 @@ pub(crate) async fn admit(
         .collect();
     let call = Call {
         caller: caller.clone(),
-        facts: facts.clone(),
-        origin,
+        facts: Box::new(facts.clone()),
+        origin: Box::new(origin),
         targets: Targets::any(peers),
         request,
     };

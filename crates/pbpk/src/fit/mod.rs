@@ -20,6 +20,8 @@ use crate::watch::Interrupt;
 
 /// Attempts to lower the sum of squares, in all.
 const ATTEMPTS_MAX: usize = 200;
+/// Most runs of the model that a fit takes.
+pub const RUNS_MAX: usize = ATTEMPTS_MAX + 1;
 /// Damping at the beginning, its factors after success and failure, and where nothing helps any more.
 const DAMPING_START: f64 = 1e-3;
 const DAMPING_LOWER: f64 = 0.1;

@@ -39,47 +39,44 @@ impl Folders {
         }
     }
 
-    /// The file that a caller names: a whole path, or one relative to a folder.
+    /// The model file that a caller names: a whole path, or one relative to a folder.
     ///
     /// # Errors
     /// [`Fault`] of the argument `filePath`. What lies outside of the folders and what is not there are told
     /// alike, so that nobody learns which files there are.
     pub fn resolve(&self, named: &str) -> Result<PathBuf, Fault> {
         let field = "filePath";
-        let named = named.trim();
-        if named.is_empty() {
-            return Err(Fault::input(field, "filePath must not be blank").code("value_error"));
-        }
-        if named.len() > PATH_BYTES_MAX || named.contains('\0') {
-            return Err(Fault::input(field, "filePath is no path").code("value_error"));
-        }
-        let wanted = Path::new(named);
+        let wanted = fit(named, field)?;
         let extension = extension(wanted);
         if !EXTENSIONS.contains(&extension.as_str()) {
             return Err(refused_type(&extension));
         }
+        // A link may lead to a file of another type.
+        let found = self
+            .file(wanted)
+            .filter(|found| EXTENSIONS.contains(&self::extension(found).as_str()));
+        found.ok_or_else(|| {
+            Fault::input(field, "no such model in the folders that are allowed")
+                .hint("discover_models lists the models that can be loaded")
+        })
+    }
+
+    /// A file of any type that a caller names in this argument; none where it is not in the folders.
+    ///
+    /// # Errors
+    /// [`Fault`] of the argument where it is no path.
+    pub fn find(&self, named: &str, field: &str) -> Result<Option<PathBuf>, Fault> {
+        Ok(self.file(fit(named, field)?))
+    }
+
+    /// The file that a path leads to, below one of the folders.
+    fn file(&self, wanted: &Path) -> Option<PathBuf> {
         let roots = self
             .roots
             .iter()
             .filter_map(|root| root.canonicalize().ok());
-        let outside = || {
-            Fault::input(field, "no such model in the folders that are allowed")
-                .hint("discover_models lists the models that can be loaded")
-        };
-        for root in roots {
-            let Ok(found) = root.join(wanted).canonicalize() else {
-                continue;
-            };
-            // A link may lead to a file of another type.
-            if self.holds(&found) && EXTENSIONS.contains(&self::extension(&found).as_str()) {
-                return if found.is_file() {
-                    Ok(found)
-                } else {
-                    Err(outside())
-                };
-            }
-        }
-        Err(outside())
+        let mut found = roots.filter_map(|root| root.join(wanted).canonicalize().ok());
+        found.find(|found| self.holds(found) && found.is_file())
     }
 
     fn holds(&self, path: &Path) -> bool {
@@ -140,6 +137,19 @@ impl Folders {
 fn extension(path: &Path) -> String {
     let extension = path.extension().unwrap_or_default();
     extension.to_string_lossy().to_ascii_lowercase()
+}
+
+/// The path that a text is.
+fn fit<'t>(named: &'t str, field: &str) -> Result<&'t Path, Fault> {
+    let named = named.trim();
+    let wrong = |what: &str| Err(Fault::input(field, what).code("value_error"));
+    if named.is_empty() {
+        return wrong("the path must not be blank");
+    }
+    if named.len() > PATH_BYTES_MAX || named.contains('\0') {
+        return wrong("it is no path");
+    }
+    Ok(Path::new(named))
 }
 
 fn refused_type(extension: &str) -> Fault {

@@ -3,6 +3,6 @@
 mod folders;
 mod library;
 
-pub use folders::{Folders, Found};
+pub use folders::{EXTENSIONS, Folders, Found};
 pub(crate) use library::hex;
 pub use library::{Library, ModelRef, Read, Selection, version};

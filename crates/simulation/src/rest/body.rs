@@ -45,6 +45,37 @@ pub(super) fn query(head: &Parts) -> Value {
     Value::Object(members)
 }
 
+/// Longest text of a query, in characters: encoded it has to fit into the head of a request.
+pub(super) const QUERY_CHARS_MAX: usize = 512;
+
+/// The query as a tool takes it: what its schema wants as a whole number is one. What is none stays a text, which the tool refuses.
+///
+/// # Errors
+/// [`Fault`] where a text is longer than [`QUERY_CHARS_MAX`].
+pub(super) fn typed(head: &Parts, schema: &Value) -> Result<Value, Fault> {
+    let mut asked = query(head);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, value) in asked.as_object_mut().into_iter().flatten() {
+        let wanted = properties.and_then(|all| all.get(name)?.get("type"));
+        let is_whole = wanted.is_some_and(|kind| {
+            kind == "integer"
+                || kind
+                    .as_array()
+                    .is_some_and(|kinds| kinds.contains(&"integer".into()))
+        });
+        let chars = value.as_str().map_or(0, |text| text.chars().count());
+        if chars > QUERY_CHARS_MAX {
+            let wrong = format!("{name} has {chars} characters, more than {QUERY_CHARS_MAX}");
+            return Err(Fault::input(name, wrong).code("value_error"));
+        }
+        let number = value.as_str().and_then(|text| text.parse::<i64>().ok());
+        if let (true, Some(number)) = (is_whole, number) {
+            *value = number.into();
+        }
+    }
+    Ok(asked)
+}
+
 /// One value of the query.
 pub(super) fn asked(head: &Parts, name: &str) -> Option<String> {
     query(head).get(name)?.as_str().map(str::to_owned)
@@ -97,6 +128,16 @@ mod tests {
                 "{body} {header:?}"
             );
         }
+    }
+
+    #[test]
+    fn whole_numbers_of_a_query_are_numbers_where_the_tool_wants_them() {
+        let schema = json!({"properties": {"n": {"type": ["integer", "null"]}, "m": {"type": "integer"}, "s": {"type": "string"}}});
+        let asked = typed(&head("/x?n=7&m=x&s=8&other=9", None), &schema);
+        let asked = asked.unwrap();
+        assert_eq!(asked, json!({"n": 7, "m": "x", "s": "8", "other": "9"}));
+        let long = format!("/x?s={}", "y".repeat(QUERY_CHARS_MAX + 1));
+        assert!(typed(&head(&long, None), &schema).is_err());
     }
 
     #[test]

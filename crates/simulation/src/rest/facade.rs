@@ -70,11 +70,11 @@ impl Rest {
         fresh
     }
 
-    pub(super) async fn list_tools(
+    /// The bridge's tools that the caller may see, as they are listed.
+    pub(super) async fn listed(
         &self,
         behalf: Behalf<'_>,
-        answering: &Answering,
-    ) -> Result<Response, Fault> {
+    ) -> Result<Vec<(&'static Tool, Value)>, Fault> {
         let answer = self
             .calls
             .ask(&self.server, behalf, "tools/list", json!({}))
@@ -87,20 +87,28 @@ impl Rest {
         let tools = listed
             .get("result")
             .and_then(|result| result.get("tools")?.as_array());
-        let told: Vec<Value> = tools
-            .into_iter()
-            .flatten()
-            .filter_map(|listed| {
-                let tool = tool(listed.get("name")?.as_str()?).filter(|tool| tool.of_bridge)?;
-                Some(json!({
-                    "name": tool.name,
-                    "description": listed.get("description"),
-                    "inputSchema": listed.get("inputSchema"),
-                    "outputSchema": listed.get("outputSchema"),
-                    "annotations": annotations(tool),
-                }))
+        let of_bridge = |listed: &Value| {
+            let tool = tool(listed.get("name")?.as_str()?).filter(|tool| tool.of_bridge)?;
+            Some((tool, listed.clone()))
+        };
+        Ok(tools.into_iter().flatten().filter_map(of_bridge).collect())
+    }
+
+    pub(super) async fn list_tools(
+        &self,
+        behalf: Behalf<'_>,
+        answering: &Answering,
+    ) -> Result<Response, Fault> {
+        let one = |(tool, listed): (&Tool, Value)| {
+            json!({
+                "name": tool.name,
+                "description": listed.get("description"),
+                "inputSchema": listed.get("inputSchema"),
+                "outputSchema": listed.get("outputSchema"),
+                "annotations": annotations(tool),
             })
-            .collect();
+        };
+        let told: Vec<Value> = self.listed(behalf).await?.into_iter().map(one).collect();
         Ok(answering.json(200, &json!({"tools": told})))
     }
 

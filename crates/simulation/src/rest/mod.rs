@@ -6,9 +6,11 @@ mod body;
 mod facade;
 mod openapi;
 mod paths;
+mod resources;
 mod streams;
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use gate::Caller;
 use gate::identity::IdentityFault;
@@ -45,20 +47,25 @@ pub struct Rest {
     calls: Arc<dyn Calls>,
     routes: Vec<Route>,
     probed: RwLock<Option<(std::time::Instant, Result<(), String>)>>,
+    /// When it was made, in milliseconds since 1970.
+    since_ms: i64,
 }
 
 impl Rest {
     /// The paths of this server.
     #[must_use]
     pub fn new(server: &str, calls: Arc<dyn Calls>) -> Self {
-        let exact = paths::ALL.iter().map(|path| Route::Exact(path.path.into()));
+        // Some paths are known under two methods.
+        let mut named: Vec<&str> = paths::ALL.iter().map(|path| path.path).collect();
+        named.dedup();
+        let exact = named.into_iter().map(|path| Route::Exact(path.into()));
         let more = [
             facade::CAPABILITIES,
             facade::LIST_TOOLS,
             facade::CALL_TOOL,
             openapi::OPENAPI,
         ];
-        let prefixes = [streams::JOBS, streams::CHUNKS];
+        let prefixes = [streams::JOBS, streams::CHUNKS, resources::RESOURCES];
         Self {
             server: server.to_owned(),
             calls,
@@ -67,6 +74,7 @@ impl Rest {
                 .chain(prefixes.map(|path| Route::Prefix(path.into())))
                 .collect(),
             probed: RwLock::default(),
+            since_ms: now_ms(),
         }
     }
 
@@ -109,15 +117,16 @@ impl Rest {
             }
             facade::LIST_TOOLS => return answering.not_allowed("GET"),
             facade::CALL_TOOL => return answering.not_allowed("POST"),
-            other => match paths::ALL.iter().find(|known| known.path == other) {
-                Some(known) if known.method == method => {
-                    self.tool_path(known, behalf, &mut request, answering).await
+            other => match (path_of(other, &method), paths::methods(other)) {
+                (Some(known), _) => self.tool_path(known, behalf, &mut request, answering).await,
+                (None, known) if !known.is_empty() => {
+                    return answering.not_allowed(&known.join(", "));
                 }
-                Some(known) => return answering.not_allowed(known.method.as_str()),
-                None if method == Method::GET => {
-                    self.stream(other, behalf, &request, answering).await
+                (None, _) if method != Method::GET => return answering.not_allowed("GET"),
+                (None, _) if other.starts_with(resources::RESOURCES) => {
+                    self.resource(other, behalf, &request, answering).await
                 }
-                None => return answering.not_allowed("GET"),
+                (None, _) => self.stream(other, behalf, &request, answering).await,
             },
         };
         done.unwrap_or_else(|fault| answering.fault(&fault))
@@ -138,7 +147,7 @@ impl Rest {
             ));
         };
         let read = match path.method {
-            Method::GET => Ok(body::query(&request.head)),
+            Method::GET => body::typed(&request.head, &tool.plain_input_schema()),
             _ => body::object(request).await,
         };
         // Who may not call it learns that before anything about the body.
@@ -194,6 +203,20 @@ impl Rest {
             other => other,
         }
     }
+}
+
+/// Milliseconds since 1970.
+fn now_ms() -> i64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The tool that answers at a path under a method.
+fn path_of(path: &str, method: &Method) -> Option<&'static Path> {
+    let mut all = paths::ALL.iter();
+    all.find(|known| known.path == path && known.method == method)
 }
 
 /// The structured result of an answer, or what is wrong.

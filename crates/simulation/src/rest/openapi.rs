@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::body::QUERY_CHARS_MAX;
 use super::paths::{ALL, Path};
 use super::streams::{ID_CHARS_MAX, JOB_CHARS_MAX};
 use super::{facade, streams};
@@ -20,8 +21,12 @@ pub(super) fn document() -> Result<Value, ToolFault> {
     let mut paths = Map::new();
     for path in ALL {
         let method = path.method.as_str().to_ascii_lowercase();
-        paths.insert(path.path.to_owned(), json!({method: tool_path(path)?}));
+        let known = paths.entry(path.path).or_insert_with(|| json!({}));
+        if let Some(known) = known.as_object_mut() {
+            known.insert(method, tool_path(path)?);
+        }
     }
+    paths.extend(super::resources::documented());
     paths.insert(facade::CAPABILITIES.to_owned(), capabilities());
     paths.insert(facade::LIST_TOOLS.to_owned(), list_tools());
     paths.insert(facade::CALL_TOOL.to_owned(), call_tool());
@@ -44,12 +49,12 @@ pub(super) fn document() -> Result<Value, ToolFault> {
 }
 
 /// A body of one type.
-fn content(kind: &str, schema: &Value) -> Value {
+pub(super) fn content(kind: &str, schema: &Value) -> Value {
     json!({kind: {"schema": schema}})
 }
 
 /// The answers of an operation: that of success, and the envelope for all else.
-fn answers(status: u16, about: &str, body: Value) -> Value {
+pub(super) fn answers(status: u16, about: &str, body: Value) -> Value {
     let failed = json!({
         "description": "It was refused, or failed; error.code says how.",
         "content": content("application/json", &json!({"$ref": "#/components/schemas/Error"})),
@@ -92,7 +97,7 @@ fn tool_path(path: &Path) -> Result<Value, ToolFault> {
         members.insert("links".to_owned(), links.into());
     }
     let mut told = json!({
-        "operationId": path.path.trim_start_matches('/'), "summary": found.title,
+        "operationId": path.operation(), "summary": found.title,
         "description": found.about, "responses": ok,
     });
     let asked = match path.method {
@@ -221,16 +226,26 @@ fn links(path: &str) -> Map<String, Value> {
     .collect()
 }
 
-/// The arguments as members of the query.
-fn query(input: &Value) -> Value {
+/// The arguments as members of the query. A text is shorter there than in a body.
+pub(super) fn query(input: &Value) -> Value {
     let required = input.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
     let properties = input.get("properties").and_then(Value::as_object);
-    let one = |(name, schema): (&String, &Value)| json!({"name": name, "in": "query", "required": is_required(name), "schema": schema});
+    let one = |(name, schema): (&String, &Value)| {
+        let mut schema = schema.clone();
+        let most = schema.get("maxLength").and_then(Value::as_u64);
+        if let (Some(most), Some(members)) = (most, schema.as_object_mut()) {
+            members.insert(
+                "maxLength".to_owned(),
+                most.min(QUERY_CHARS_MAX as u64).into(),
+            );
+        }
+        json!({"name": name, "in": "query", "required": is_required(name), "schema": schema})
+    };
     properties.into_iter().flatten().map(one).collect()
 }
 
-fn in_path(name: &str, chars_max: usize) -> Value {
+pub(super) fn in_path(name: &str, chars_max: usize) -> Value {
     let id =
         json!({"type": "string", "minLength": 1, "maxLength": chars_max, "pattern": NO_CONTROLS});
     json!({"name": name, "in": "path", "required": true, "schema": id})
@@ -297,7 +312,8 @@ fn call_tool() -> Value {
 }
 
 fn events() -> Value {
-    let stream = content("text/event-stream", &json!({"type": "string"}));
+    // Readers make of a stream what they like: a text, or an object for each event.
+    let stream = content("text/event-stream", &json!({}));
     json!({"get": {
         "operationId": "job_events",
         "summary": "One event for each change of a job's state, and events named progress between them, until it has ended",
@@ -348,7 +364,18 @@ mod tests {
             );
             assert!(told["responses"]["default"].is_object(), "{}", path.path);
         }
-        assert_eq!(paths.len(), ALL.len() + 5);
+        let mut named: Vec<&str> = ALL.iter().map(|path| path.path).collect();
+        named.dedup();
+        let resources = super::super::resources::documented().len();
+        assert_eq!(paths.len(), named.len() + resources + 5);
+        let mut operations: Vec<&str> = ALL.iter().map(Path::operation).collect();
+        operations.sort_unstable();
+        operations.dedup();
+        assert_eq!(
+            operations.len(),
+            ALL.len(),
+            "each operation has a name of its own"
+        );
         for (from, to, member, _) in LINKS {
             let target =
                 &paths[&format!("/{to}")]["post"]["requestBody"]["content"]["application/json"];

@@ -39,6 +39,18 @@ const fn post(
     }
 }
 
+/// A path that only looks, by its query.
+const fn get(path: &'static str, tool: &'static str) -> Path {
+    Path {
+        method: Method::GET,
+        path,
+        tool,
+        status: 200,
+        shape: same,
+        answer: None,
+    }
+}
+
 /// A path whose answer differs from its tool's result.
 const fn shaped(
     path: &'static str,
@@ -94,15 +106,41 @@ pub(super) static ALL: &[Path] = &[
     post("/cancel_job", "cancel_job", 200, same),
     post("/snapshot_simulation", "snapshot_simulation", 201, same),
     post("/restore_simulation", "restore_simulation", 200, same),
-    Path {
-        method: Method::GET,
-        path: "/get_simulation_snapshot",
-        tool: "get_simulation_snapshot",
-        status: 200,
-        shape: same,
-        answer: None,
-    },
+    get("/get_simulation_snapshot", "get_simulation_snapshot"),
+    post(
+        "/run_parameter_consistency_check",
+        "run_parameter_consistency_check",
+        200,
+        same,
+    ),
+    post(
+        "/ingest_external_pbpk_bundle",
+        "ingest_external_pbpk_bundle",
+        200,
+        same,
+    ),
+    get("/review_signoff", "get_review_signoff"),
+    post("/review_signoff", "record_review_signoff", 200, same),
+    get("/review_signoff/history", "get_review_signoff_history"),
+    post("/review_signoff/revoke", "revoke_review_signoff", 200, same),
 ];
+
+impl Path {
+    /// The name of the operation: that of the path, or of the tool where the path alone does not tell.
+    pub(super) fn operation(&self) -> &'static str {
+        let name = self.path.trim_start_matches('/');
+        match name.starts_with("review_signoff") {
+            true => self.tool,
+            false => name,
+        }
+    }
+}
+
+/// The methods that are known at a path; none where it is no path of a tool.
+pub(super) fn methods(path: &str) -> Vec<&'static str> {
+    let known = ALL.iter().filter(|known| known.path == path);
+    known.map(|known| known.method.as_str()).collect()
+}
 
 fn same(result: Value) -> Value {
     result

@@ -67,11 +67,11 @@ pub struct Recent {
 /// The database of names.
 #[derive(Debug)]
 pub struct Index {
-    kv: Kv,
+    pub(super) kv: Kv,
     kept_ms: i64,
 }
 
-fn key(caller: &str, parts: &[&str]) -> Vec<u8> {
+pub(super) fn key(caller: &str, parts: &[&str]) -> Vec<u8> {
     let mut key = blake3::hash(caller.as_bytes()).as_bytes().to_vec();
     for part in parts {
         key.extend_from_slice(blake3::hash(part.as_bytes()).as_bytes());
@@ -215,7 +215,7 @@ impl Index {
     }
 }
 
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice(bytes).ok()
 }
 

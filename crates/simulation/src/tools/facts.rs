@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolkit::server::Args;
 
+use super::jobs::SMOKE_SUBJECTS_MAX;
 use crate::figures::whole;
 use crate::session::Loaded;
 
@@ -32,7 +33,7 @@ pub fn parameters(args: Args<'_>) -> Arc<[Arc<str>]> {
         .collect()
 }
 
-/// How many individuals a call runs; absent where it runs none.
+/// How many individuals a call runs, a fit as many as it may need; absent where it runs none.
 #[must_use]
 pub fn cohort_size(tool: &str, args: Args<'_>) -> Option<u64> {
     match tool {
@@ -43,6 +44,11 @@ pub fn cohort_size(tool: &str, args: Args<'_>) -> Option<u64> {
             let deltas = parameters.filter_map(|one| one.get("deltas")?.as_array());
             Some(1 + deltas.map(|deltas| deltas.len() as u64).sum::<u64>())
         }
+        "fit_parameters" => Some(pbpk::fit::RUNS_MAX as u64),
+        "run_verification_checks" => Some(match args.is_set("includePopulationSmoke") {
+            true => 1 + SMOKE_SUBJECTS_MAX,
+            false => 1,
+        }),
         _ => None,
     }
 }

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::signoff;
+
 /// Longest text of an argument, in characters.
 const TEXT_CHARS_MAX: u32 = 4_096;
 /// Most members of a list.
 const LIST_MAX: u32 = 1_000;
 
-fn object(properties: Value, required: &[&str]) -> Value {
+pub(super) fn object(properties: Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
@@ -23,11 +25,11 @@ pub(super) fn confirm() -> Value {
     })
 }
 
-fn id() -> Value {
+pub(super) fn id() -> Value {
     json!({"type": "string", "minLength": 1, "maxLength": 64})
 }
 
-fn maybe_text() -> Value {
+pub(super) fn maybe_text() -> Value {
     json!({"type": ["string", "null"], "maxLength": TEXT_CHARS_MAX})
 }
 
@@ -35,7 +37,7 @@ fn maybe_name(most: u32) -> Value {
     json!({"type": ["string", "null"], "minLength": 1, "maxLength": most})
 }
 
-fn text() -> Value {
+pub(super) fn text() -> Value {
     json!({"type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX})
 }
 
@@ -43,22 +45,27 @@ fn objects() -> Value {
     json!({"type": "array", "items": {"type": "object"}, "maxItems": LIST_MAX, "default": []})
 }
 
-fn texts() -> Value {
+pub(super) fn texts() -> Value {
     json!({"type": ["array", "null"], "items": {"type": "string"}, "maxItems": LIST_MAX})
 }
 
-fn maybe_count(least: u32, most: u32) -> Value {
+pub(super) fn maybe_count(least: u32, most: u32) -> Value {
     json!({"type": ["integer", "null"], "minimum": least, "maximum": most})
 }
 
 pub(super) fn load() -> Value {
     object(
         json!({
-            "filePath": {"type": "string", "description": "The file: a whole path, or one below an allowed folder."},
+            "filePath": file(),
             "simulationId": maybe_name(64),
         }),
         &["filePath"],
     )
+}
+
+/// A model file. What is blank or too long is refused where files are found, so that it is the same fault everywhere.
+fn file() -> Value {
+    json!({"type": "string", "description": "The file: a whole path, or one below an allowed folder."})
 }
 
 pub(super) fn list_parameters() -> Value {
@@ -167,7 +174,7 @@ pub(super) fn sensitivity() -> Value {
     let number = json!({"type": ["number", "null"]});
     object(
         json!({
-            "modelPath": text(), "simulationId": id(),
+            "modelPath": file(), "simulationId": id(),
             "parameters": {"type": "array", "minItems": 1, "maxItems": LIST_MAX, "items": {
                 "type": "object", "required": ["path", "deltas"], "properties": {
                     "path": text(),
@@ -186,7 +193,7 @@ pub(super) fn sensitivity() -> Value {
     )
 }
 
-fn any() -> Value {
+pub(super) fn any() -> Value {
     json!({"type": ["object", "null"]})
 }
 
@@ -220,8 +227,68 @@ pub(super) fn report() -> Value {
     )
 }
 
+/// What is signed off: a simulation and a scope.
+fn signed(mut properties: Value, required: &[&str]) -> Value {
+    let names = signoff::SCOPES.map(|(name, _)| name);
+    if let Some(members) = properties.as_object_mut() {
+        members.insert("simulationId".into(), id());
+        members.insert("scope".into(), json!({"type": "string", "enum": names}));
+    }
+    let required: Vec<&str> = [&["simulationId", "scope"], required].concat();
+    object(properties, &required)
+}
+
+pub(super) fn signoff() -> Value {
+    signed(json!({}), &[])
+}
+
+pub(super) fn signoff_history() -> Value {
+    signed(json!({"limit": maybe_count(1, 100)}), &[])
+}
+
+fn rationale() -> Value {
+    let (least, most) = signoff::RATIONALE_CHARS;
+    json!({"type": "string", "minLength": least, "maxLength": most})
+}
+
+pub(super) fn record_signoff() -> Value {
+    let disposition = json!({"type": "string", "enum": signoff::DISPOSITIONS});
+    signed(
+        json!({
+            "disposition": disposition, "rationale": rationale(),
+            "limitationsAccepted": texts(), "reviewFocus": texts(),
+        }),
+        &["disposition", "rationale"],
+    )
+}
+
+pub(super) fn revoke_signoff() -> Value {
+    signed(json!({"rationale": rationale()}), &["rationale"])
+}
+
+pub(super) fn bundle() -> Value {
+    object(
+        json!({
+            "sourcePlatform": text(), "sourceVersion": maybe_text(), "modelName": maybe_text(),
+            "modelType": {"type": "string", "maxLength": TEXT_CHARS_MAX, "default": "pbpk"},
+            "executionDate": maybe_text(), "runId": maybe_text(), "operator": maybe_text(), "sponsor": maybe_text(),
+            "rawArtifacts": {"type": "array", "maxItems": LIST_MAX, "default": [], "items": {
+                "type": "object", "required": ["type", "path"], "properties": {
+                    "type": text(), "path": text(), "title": maybe_text(),
+                    "checksum": {"type": ["string", "null"], "maxLength": 80,
+                        "description": "SHA-256 of the file in hex, with or without sha256: before it."},
+                }
+            }},
+            "assessmentContext": any(), "internalExposure": any(), "qualification": any(), "uncertainty": any(),
+            "uncertaintyRegister": any(), "pod": any(), "trueDoseAdjustment": any(),
+            "comparisonMetric": {"type": "string", "enum": ["cmax", "auc"], "default": "cmax"},
+        }),
+        &["sourcePlatform"],
+    )
+}
+
 pub(super) fn manifest() -> Value {
-    object(json!({"filePath": text()}), &["filePath"])
+    object(json!({"filePath": file()}), &["filePath"])
 }
 
 pub(super) fn plot() -> Value {
@@ -264,6 +331,13 @@ pub(super) fn fit() -> Value {
 
 pub(super) fn simulation() -> Value {
     object(json!({"simulationId": id()}), &["simulationId"])
+}
+
+pub(super) fn listing() -> Value {
+    object(
+        json!({"page": maybe_count(1, 1_000_000), "limit": maybe_count(1, 1_000)}),
+        &[],
+    )
 }
 
 pub(super) fn restore() -> Value {

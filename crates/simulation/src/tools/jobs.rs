@@ -77,7 +77,7 @@ pub(super) fn run_population(context: &Context<'_>, args: Args<'_>) -> Result<Va
 }
 
 /// Most individuals that are run to see whether a cohort can be.
-const SMOKE_SUBJECTS_MAX: u64 = 5;
+pub(super) const SMOKE_SUBJECTS_MAX: u64 = 5;
 
 /// Runs a few individuals of a cohort here; gives what is wrong with them.
 pub(super) fn smoke(

@@ -1,5 +1,6 @@
 //! The tools, one row each in [`TOOLS`], and what they do.
 
+mod bundle;
 mod facts;
 mod fit;
 mod inputs;
@@ -15,6 +16,7 @@ mod results;
 mod review;
 mod sensitivity;
 mod shape;
+mod signoff;
 mod snapshots;
 mod table;
 

@@ -154,6 +154,25 @@ pub(super) fn trust(tool: &str) -> Value {
     })
 }
 
+pub(super) fn list(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let all = context.service.sessions.all(context.caller);
+    let page = Page::of(args, 100);
+    let total = all.len();
+    let one = |shared: crate::session::Shared| {
+        let loaded = locked(&shared);
+        json!({
+            "simulationId": loaded.id, "filePath": loaded.model.path.to_string_lossy(),
+            "modelSha256": loaded.model.sha256, "name": loaded.structure().model().name,
+            "parameters": loaded.parameters().len(), "parametersSet": loaded.changed.len(),
+            "states": loaded.structure().states().len(),
+        })
+    };
+    let items: Vec<Value> = page.of_list(all).into_iter().map(one).collect();
+    let mut answer = json!({"items": items});
+    page.tell(&mut answer, total);
+    Ok(answer)
+}
+
 pub(super) fn unload(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let id = args.text("simulationId")?;
     context

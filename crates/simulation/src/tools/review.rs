@@ -1,7 +1,7 @@
 //! What a reviewer of a model asks for: whether it can be used as asked, whether it holds what it says, a report.
 //!
 //! Every check is computed on the model as it is loaded; one that fails names the path and the reason. Nothing here
-//! qualifies a model, and no sign-off is recorded in this version: both are said in every answer.
+//! qualifies a model, which every answer says.
 
 use pbpk::model::{Kind as QuantityKind, Model};
 use pbpk::run::{RunOptions, run};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use toolkit::server::Args;
 
 use super::models::{capabilities, read};
+use super::signoff;
 use crate::fault::Fault;
 use crate::figures::{number, unit};
 use crate::models::version;
@@ -19,6 +20,10 @@ use crate::{BACKEND, CONTRACT};
 
 /// Most violations of one check that are told.
 const VIOLATIONS_MAX: usize = 20;
+/// Most violations that a check of consistency alone tells.
+const LISTED_MAX: usize = 500;
+/// The check that holds what the reader warned of.
+const WARNINGS: &str = "reader-warnings";
 /// The stages of use that are known.
 const STAGES: [&str; 4] = [
     "exploration",
@@ -67,7 +72,7 @@ fn consistency(context: &Context<'_>, loaded: &Loaded) -> Vec<Check> {
         ("file-is-what-was-loaded", same),
         ("parameters-are-numbers", finite),
         ("parameters-within-bounds", bounds),
-        ("reader-warnings", model.warnings.clone()),
+        (WARNINGS, model.warnings.clone()),
     ]
 }
 
@@ -146,11 +151,11 @@ pub(super) fn validate(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
     );
     put(&mut answer, "ngraObjects", json!({}));
     sign_off(
+        context,
         &mut answer,
         &loaded.id,
         "validate_simulation_request",
-        "Validation of the request",
-    );
+    )?;
     Ok(answer)
 }
 
@@ -186,12 +191,7 @@ pub(super) fn verify(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
             "status": if whole { "valid" } else { "invalid" }, "decision": if whole { "accept" } else { "reject" },
         }),
     );
-    sign_off(
-        &mut answer,
-        &loaded.id,
-        "run_verification_checks",
-        "Verification of the model",
-    );
+    sign_off(context, &mut answer, &loaded.id, "run_verification_checks")?;
     Ok(answer)
 }
 
@@ -231,7 +231,7 @@ pub(super) fn report(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     );
     put(&mut answer, "ngraObjects", json!({}));
     let scope = "export_oecd_report";
-    sign_off(&mut answer, &loaded.id, scope, "Report");
+    sign_off(context, &mut answer, &loaded.id, scope)?;
     let of = |name: &str| answer.get(name).cloned().unwrap_or_default();
     let report = json!({
         "request": args.get("request").cloned().unwrap_or_else(|| json!({})),
@@ -319,30 +319,52 @@ fn put(answer: &mut Value, name: &str, value: Value) {
     }
 }
 
-/// That nobody has signed, and that nobody can in this version.
-fn sign_off(answer: &mut Value, simulation: &str, scope: &str, label: &str) {
-    put(
-        answer,
-        "operatorReviewSignoff",
-        json!({
-            "summaryVersion": "1", "simulationId": simulation, "scope": scope, "scopeLabel": label,
-            "status": "not-recorded", "disposition": null,
-            "plainLanguageSummary": "nobody has signed this off", "limitationsAccepted": [], "reviewFocus": [],
-            "rationale": null, "recordedAt": null, "recordedBy": null, "revokedAt": null, "revokedBy": null,
-            "revocationRationale": null, "changesQualificationState": false, "confersDecisionAuthority": false,
-            "traceability": {"sourceEventType": null, "sourceEventId": null, "sourceEventHash": null, "previousHash": null},
-        }),
-    );
+/// What is signed off of it, and what that means.
+fn sign_off(
+    context: &Context<'_>,
+    answer: &mut Value,
+    simulation: &str,
+    scope: &str,
+) -> Result<(), Fault> {
+    let summary = signoff::summary(context, simulation, scope)?;
+    put(answer, "operatorReviewSignoff", summary);
     put(
         answer,
         "operatorReviewGovernance",
-        json!({
-            "governanceVersion": "1", "scope": scope, "scopeLabel": label, "workflowStatus": "not-available",
-            "plainLanguageSummary": "this version records no sign-off",
-            "supportsRecordedSignoff": false, "supportsRevocation": false, "supportsOverride": false,
-            "supportsAdjudication": false, "signoffChangesQualificationState": false,
-            "signoffConfersDecisionAuthority": false, "externalAuthorityRequiredForOverrides": true,
-            "nonGoals": ["qualification of a model", "decisions of a regulator"],
-        }),
+        signoff::governance(scope)?,
     );
+    Ok(())
+}
+
+pub(super) fn consistent(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let shared = context.simulation(args)?;
+    let loaded = locked(&shared).clone();
+    let checks = consistency(context, &loaded);
+    let rules: Vec<&str> = checks.iter().map(|(name, _)| *name).collect();
+    let mut violations = checks.iter().flat_map(|(_, violations)| violations);
+    let shown: Vec<&String> = violations.by_ref().take(LISTED_MAX).collect();
+    let count = shown.len() + violations.count();
+    let summary = match count {
+        0 => format!("{} rules hold", rules.len()),
+        1 => "one violation".to_owned(),
+        count => format!("{count} violations"),
+    };
+    Ok(json!({
+        "tool": "run_parameter_consistency_check", "contractVersion": CONTRACT, "simulationId": loaded.id,
+        "ok": count == 0, "violationCount": count, "violations": shown, "summary": summary,
+        "checkedRules": rules,
+    }))
+}
+
+/// What is wrong with a model file, each with the path of what breaks it; empty where nothing is.
+pub(super) fn violations(context: &Context<'_>, file: &std::path::Path) -> Vec<String> {
+    match read(context, file, "artefact") {
+        Ok(loaded) => {
+            let checks = consistency(context, &loaded).into_iter();
+            // What the reader warns of is no fault of the file's.
+            let checks = checks.filter(|(name, _)| *name != WARNINGS);
+            checks.flat_map(|(_, violations)| violations).collect()
+        }
+        Err(fault) => vec![fault.to_string()],
+    }
 }

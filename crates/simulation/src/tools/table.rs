@@ -3,7 +3,8 @@
 use gate::facts::Operation;
 
 use super::{
-    Tool, fit, inputs, jobs, models, parameters, plot, results, review, sensitivity, snapshots,
+    Tool, bundle, fit, inputs, jobs, models, parameters, plot, results, review, sensitivity,
+    signoff, snapshots,
 };
 use crate::fault::{Fault, Kind};
 
@@ -192,6 +193,25 @@ pub const TOOLS: &[Tool] = &[
         ..LOOKS
     },
     Tool {
+        name: "run_parameter_consistency_check",
+        title: "Check parameters",
+        about: "Checks a loaded simulation without running it: the file is what was loaded, and its parameters are numbers within their bounds. Each violation names the path and the reason.",
+        input: inputs::simulation,
+        output: "{tool s, contractVersion s, simulationId s, ok b, violationCount i, violations [s], summary s, checkedRules [s]}",
+        run: review::consistent,
+        ..LOOKS
+    },
+    Tool {
+        name: "ingest_external_pbpk_bundle",
+        title: "Take in an external run",
+        about: "Puts what another platform says of a run into the form of a dossier. Artefacts in the allowed folders are compared with their SHA-256, and those that are models are checked; what fails is refused with its path and reason. Nothing is computed or assessed, and nothing is kept.",
+        side_effects: &["fs_read"],
+        input: inputs::bundle,
+        output: "{tool s, contractVersion s, externalRun {objectType s, runId s, sourcePlatform s, sourceVersion s?, modelName s?, modelType s, executionDate s?, operator s?, sponsor s?, rawArtifacts [{type s, path s, checksum s?, title s?}], normalizationBoundary s}, ngraObjects o, warnings [s]}",
+        run: bundle::ingest,
+        ..LOOKS
+    },
+    Tool {
         name: "reset_parameter_value",
         title: "Reset a parameter",
         about: "Gives a parameter back the value or formula that its file has.",
@@ -277,7 +297,61 @@ pub const TOOLS: &[Tool] = &[
         run: results::chunk,
         ..LOOKS
     },
+    Tool {
+        name: "list_simulations",
+        title: "List loaded simulations",
+        about: "Lists what the caller has loaded: id, file, format, and how many parameters were set.",
+        of_bridge: false,
+        input: inputs::listing,
+        output: "{items [{simulationId s, filePath s, modelSha256 s, name s?, parameters i, parametersSet i, states i}], page i, limit i, total i}",
+        run: models::list,
+        ..LOOKS
+    },
+    Tool {
+        name: "get_review_signoff",
+        title: "Look at a sign-off",
+        about: "Tells what a reviewer has signed off of a simulation in a scope, and whether that is what is loaded now.",
+        of_bridge: false,
+        input: inputs::signoff,
+        output: SIGNOFF,
+        run: signoff::get,
+        ..LOOKS
+    },
+    Tool {
+        name: "get_review_signoff_history",
+        title: "Read all sign-offs",
+        about: "Lists what was signed off and revoked, the newest first, and tells whether the entries are what was written.",
+        of_bridge: false,
+        input: inputs::signoff_history,
+        output: SIGNOFF_HISTORY,
+        run: signoff::history,
+        ..LOOKS
+    },
+    Tool {
+        name: "record_review_signoff",
+        title: "Sign off",
+        about: "Records that the caller has looked at what a tool said of a loaded simulation, and what they made of it. It changes no rule and no qualification.",
+        of_bridge: false,
+        input: inputs::record_signoff,
+        output: SIGNOFF,
+        run: signoff::record,
+        ..CHANGES
+    },
+    Tool {
+        name: "revoke_review_signoff",
+        title: "Revoke a sign-off",
+        about: "Takes the newest sign-off back. The entry stays in the history.",
+        of_bridge: false,
+        input: inputs::revoke_signoff,
+        output: SIGNOFF,
+        run: signoff::revoke,
+        ..CHANGES
+    },
 ];
+
+const SIGNOFF: &str = "{operatorReviewSignoff {summaryVersion s, simulationId s, scope s, scopeLabel s, status s, disposition s?, plainLanguageSummary s, limitationsAccepted [s], reviewFocus [s], rationale s?, recordedAt s?, recordedBy {subject s, roles [s], tokenId s?, isServiceAccount b}?, revokedAt s?, revokedBy {subject s, roles [s], tokenId s?, isServiceAccount b}?, revocationRationale s?, changesQualificationState b, confersDecisionAuthority b, traceability {sourceEventType s?, sourceEventId s?, sourceEventHash s?, previousHash s?}}, operatorReviewGovernance {governanceVersion s, scope s, scopeLabel s, workflowStatus s, plainLanguageSummary s, supportsRecordedSignoff b, supportsRevocation b, supportsOverride b, supportsAdjudication b, signoffChangesQualificationState b, signoffConfersDecisionAuthority b, externalAuthorityRequiredForOverrides b, nonGoals [s]}}";
+
+const SIGNOFF_HISTORY: &str = "{operatorReviewSignoffHistory {historyVersion s, simulationId s, scope s, scopeLabel s, status s, readableAuditHistory b, plainLanguageSummary s, latestStatus s, latestDisposition s?, returnedEntryCount i, totalEntryCount i, truncated b, entries [{eventType s, action s, timestamp s, disposition s?, rationale s, limitationsAccepted [s], reviewFocus [s], actor {subject s, roles [s], tokenId s?, isServiceAccount b}, serviceVersion s, traceability {sourceEventId s, sourceEventHash s, previousHash s}}]}, operatorReviewGovernance {governanceVersion s, scope s, scopeLabel s, workflowStatus s, plainLanguageSummary s, supportsRecordedSignoff b, supportsRevocation b, supportsOverride b, supportsAdjudication b, signoffChangesQualificationState b, signoffConfersDecisionAuthority b, externalAuthorityRequiredForOverrides b, nonGoals [s]}}";
 
 const SENSITIVITY: &str = "{report {simulation_id s, model_path s, baseline_metrics [{parameter s, unit s?, cmax f?, tmax f?, auc f?}], scenarios [{scenario_id s, simulation_id s, parameter_path s?, percent_change f, absolute_value f?, job_id s, job_status s, run_id s?, results_id s?, error s?, metrics [{parameter s, unit s?, cmax f?, tmax f?, auc f?}], delta_percent {*: {cmax f?, tmax f?, auc f?}}}], failures [s]}, csv {filename s, contentType s, data s, path s}}";
 

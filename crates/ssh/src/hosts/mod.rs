@@ -12,6 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolkit::measure::{Measure, Measured};
+
 pub use file::{HOSTS_MAX, HostsFault};
 pub use secret::Secret;
 
@@ -230,6 +232,21 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Those that calls meet first, for a scrape.
+    pub(crate) fn measures(&self) -> impl Iterator<Item = Measure> {
+        let all = [
+            ("connections", self.connections_max),
+            ("channels", self.channels_max),
+            ("queue", self.queue_max),
+            ("sessions", self.sessions_max),
+        ];
+        all.into_iter().map(|(limit, most)| {
+            let most = Measured::Level(u64::try_from(most).unwrap_or(u64::MAX));
+            let about = "Limits in force: connections to one host as one user, channels of one, calls that wait, sessions";
+            Measure::new("mcp_ssh_limit", about, &[("limit", limit)], most)
+        })
+    }
+
     pub(crate) fn queue_wait(&self) -> Duration {
         Duration::from_millis(self.queue_wait_ms_max)
     }

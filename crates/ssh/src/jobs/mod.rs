@@ -7,7 +7,7 @@
 mod follow;
 mod script;
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -62,9 +62,14 @@ impl Note {
     }
 }
 
-/// The jobs of a server; they are opened at the first call that is about jobs.
+/// How often the store is tried at the beginning: the process that had it may not have ended yet.
+const TAKEN_UP_TRIES: u32 = 60;
+/// How long between two of these.
+const TAKEN_UP_EVERY: Duration = Duration::from_millis(500);
+
+/// The jobs of a server; they are opened where an earlier process has left some, else at the first call about jobs.
 #[derive(Debug, Default)]
-pub(crate) struct Opened(OnceLock<Result<Arc<Keeper>, String>>);
+pub(crate) struct Opened(tokio::sync::Mutex<Option<Arc<Keeper>>>);
 
 impl Opened {
     /// The jobs; those that were running when an earlier process ended are followed from now on.
@@ -75,8 +80,9 @@ impl Opened {
         hosts: &Arc<Hosts>,
     ) -> Result<Arc<Keeper>, Failure> {
         let failed = |wrong: String| Failure::new("no_jobs", wrong);
-        if let Some(opened) = self.0.get() {
-            return opened.clone().map_err(failed);
+        let mut open = self.0.lock().await;
+        if let Some(keeper) = &*open {
+            return Ok(Arc::clone(keeper));
         }
         let shelf = {
             let kept = Arc::clone(kept);
@@ -85,11 +91,23 @@ impl Opened {
         let Some(shelf) = shelf else {
             return Err(failed("no jobs are kept here".into()));
         };
-        let opened = self.0.get_or_init(|| {
-            let opened = Keeper::open(shelf?, Arc::clone(pool), Arc::clone(hosts));
-            opened.map_err(|error| error.to_string())
-        });
-        opened.clone().map_err(failed)
+        let shelf = shelf.map_err(failed)?;
+        let opened = Keeper::open(shelf, Arc::clone(pool), Arc::clone(hosts));
+        let keeper = opened.map_err(|error| failed(error.to_string()))?;
+        Ok(Arc::clone(open.insert(keeper)))
+    }
+
+    /// Opens them where an earlier process has kept something, so that its jobs are followed though nobody asks.
+    pub async fn take_up(&self, kept: Arc<Kept>, pool: Arc<Pool>, hosts: Arc<Hosts>) {
+        let mut wrong = None;
+        for _ in 0..TAKEN_UP_TRIES {
+            match self.keeper(&kept, &pool, &hosts).await {
+                Ok(_) => return,
+                Err(failure) => wrong = Some(failure.message),
+            }
+            tokio::time::sleep(TAKEN_UP_EVERY).await;
+        }
+        tracing::warn!(wrong, "jobs of an earlier process cannot be taken up");
     }
 }
 

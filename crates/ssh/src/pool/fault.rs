@@ -13,6 +13,8 @@ pub(crate) enum SlotFault {
     Connect(ConnectFault),
     /// Too many wait already.
     QueueFull(usize),
+    /// So many sessions have a connection of their own already.
+    ConnectionsMax(usize),
     /// It waited too long.
     QueueWait(Duration),
     /// The server takes no command at all.
@@ -34,6 +36,13 @@ impl SlotFault {
             Self::QueueFull(most) => {
                 let wrong = format!("{most} calls wait for {} already; try again", host.name);
                 Failure::new("queue_full", wrong).retryable()
+            }
+            Self::ConnectionsMax(most) => {
+                let wrong = format!(
+                    "{most} sessions have a connection of their own to {} already; disconnect one, or leave out alone",
+                    host.name
+                );
+                Failure::new("too_many_connections", wrong).retryable()
             }
             Self::QueueWait(waited) => {
                 let wrong = format!(

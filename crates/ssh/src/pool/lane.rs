@@ -364,6 +364,14 @@ impl Lane {
         }
     }
 
+    /// Closes its connections, whatever runs on them.
+    pub async fn close(&self) {
+        let links = std::mem::take(&mut *self.links());
+        for link in links {
+            link.connection.close().await;
+        }
+    }
+
     pub fn is_unused(&self) -> bool {
         self.links().is_empty()
             && self.opening.load(Ordering::Relaxed) == 0

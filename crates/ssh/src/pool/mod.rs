@@ -37,8 +37,17 @@ pub(crate) struct Pool {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     host: Arc<Host>,
-    /// A caller who gave a password has connections of its own.
+    /// A session whose caller gave a password, or asked for it, has connections of its own.
     owner: Option<Arc<str>>,
+}
+
+/// Whoever has connections that nobody shares.
+#[derive(Debug, Clone)]
+pub(crate) struct Own {
+    /// The session.
+    pub owner: Arc<str>,
+    /// The password that its caller gave.
+    pub password: Option<Secret>,
 }
 
 /// What happened so far.
@@ -111,23 +120,35 @@ impl Pool {
         }
     }
 
-    /// A channel to a host; `given` is the password of this owner.
+    /// A channel to a host; over connections of this owner's alone, where there is one.
     pub async fn slot(
         self: &Arc<Self>,
         host: &Arc<Host>,
-        given: Option<(&Arc<str>, &Secret)>,
+        own: Option<&Own>,
     ) -> Result<Slot, SlotFault> {
         self.tidying.get_or_init(|| {
             tokio::spawn(tidy(Arc::downgrade(self)));
         });
-        let lane = self.lane(host, given.map(|(owner, _)| owner));
+        let lane = self.lane(host, own)?;
         let way = crate::upstream::Way {
             known_hosts: &self.hosts.known_hosts,
             environment: &self.environment,
-            password: given.map(|(_, password)| password),
+            password: own.and_then(|own| own.password.as_ref()),
             limits: &self.hosts.limits,
         };
         lane.slot(&way).await
+    }
+
+    /// Closes the connections of an owner that is gone.
+    pub async fn close(&self, host: &Arc<Host>, owner: &Arc<str>) {
+        let key = Key {
+            host: Arc::clone(host),
+            owner: Some(Arc::clone(owner)),
+        };
+        let lane = self.lanes().remove(&key);
+        if let Some(lane) = lane {
+            lane.close().await;
+        }
     }
 
     /// The secret of this place.
@@ -135,20 +156,29 @@ impl Pool {
         place.read(&self.environment)
     }
 
-    fn lane(&self, host: &Arc<Host>, owner: Option<&Arc<str>>) -> Arc<Lane> {
+    fn lane(&self, host: &Arc<Host>, own: Option<&Own>) -> Result<Arc<Lane>, SlotFault> {
         let key = Key {
             host: Arc::clone(host),
-            owner: owner.cloned(),
+            owner: own.map(|own| Arc::clone(&own.owner)),
         };
         let mut lanes = self.lanes();
-        let lane = lanes.entry(key).or_insert_with(|| {
-            Arc::new(Lane::new(
-                Arc::clone(host),
-                self.hosts.limits,
-                Arc::clone(&self.counts),
-            ))
-        });
-        Arc::clone(lane)
+        if let Some(lane) = lanes.get(&key) {
+            return Ok(Arc::clone(lane));
+        }
+        let mut limits = self.hosts.limits;
+        if own.is_some() {
+            // Each such lane has one connection; all of a host are as many as may be shared.
+            let most = limits.connections_max.max(1);
+            let alone = lanes
+                .keys()
+                .filter(|of| of.host == *host && of.owner.is_some());
+            if alone.count() >= most {
+                return Err(SlotFault::ConnectionsMax(most));
+            }
+            limits.connections_max = 1;
+        }
+        let lane = Lane::new(Arc::clone(host), limits, Arc::clone(&self.counts));
+        Ok(Arc::clone(lanes.entry(key).or_insert(Arc::new(lane))))
     }
 
     /// How every lane stands.

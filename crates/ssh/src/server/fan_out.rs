@@ -38,20 +38,19 @@ impl Ssh {
         let ready = self.ready(&hosts, &commands, rolling, reply).await?;
         let budget = Budget::new(rolling);
         let (first, rest) = ready.split_at(rolling.canary.min(ready.len()));
-        let cancel = reply.cancel();
-        let mut rounds = self.round(first, args, &budget, cancel).await;
+        let mut rounds = self.round(first, args, &budget, reply).await;
         let is_well = rounds.iter().all(|round| !round.has_failed());
         if !is_well {
             budget.is_over.store(true, Ordering::Relaxed);
         }
-        rounds.extend(self.round(rest, args, &budget, cancel).await);
+        rounds.extend(self.round(rest, args, &budget, reply).await);
         let failed = rounds.iter().filter(|round| round.has_failed()).count();
         let most = rolling.failures_max;
         let stopped = if !is_well {
             Some("the canary failed".to_owned())
         } else if failed > most {
             Some(format!("{failed} hosts failed, and {most} may"))
-        } else if cancel.is_cancelled() {
+        } else if reply.cancel().is_cancelled() {
             Some("the call was cancelled".to_owned())
         } else {
             None
@@ -115,19 +114,22 @@ impl Ssh {
         ready: &[Ready],
         args: Args<'_>,
         budget: &Budget,
-        cancel: &Cancel,
+        reply: &ReplySink,
     ) -> Vec<Round> {
+        let cancel = reply.cancel();
         let most = tools::fan_stream_bytes_max(self.limits().answer_bytes_max, ready.len());
         let one = async |ready: &Ready| {
             let _running = budget.at_once.acquire().await;
             let name = &ready.to.host.name;
-            if budget.is_over.load(Ordering::Relaxed) || cancel.is_cancelled() {
-                return Round::not_run(name);
-            }
-            let round = Round::of(name, self.fan_one(ready, args, most, cancel).await);
+            let round = if budget.is_over.load(Ordering::Relaxed) || cancel.is_cancelled() {
+                Round::not_run(name)
+            } else {
+                Round::of(name, self.fan_one(ready, args, most, cancel).await)
+            };
             if round.has_failed() {
                 budget.failed();
             }
+            reply.ended_at(name.as_str().into(), round.outcome()).await;
             round
         };
         tools::together(ready.iter().map(one)).await

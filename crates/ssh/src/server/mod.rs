@@ -30,7 +30,7 @@ use crate::metrics::Metrics;
 use crate::outputs::Kept;
 use crate::paths;
 use crate::pool::Pool;
-use crate::sessions::Sessions;
+use crate::sessions::{Asked, Sessions};
 use crate::tools::{self, Tool};
 
 pub(crate) use facts::state;
@@ -39,12 +39,23 @@ use run::To;
 /// The option with the file of hosts.
 const HOSTS: &str = "hosts";
 
+/// The option with the bound on connections.
+const CONNECTIONS_MAX: &str = "connections_max";
+
 /// What stands beside `builtin: ssh`.
-pub const OPTIONS: &[OptionDef] = &[OptionDef::required(
-    HOSTS,
-    OptionKind::File,
-    "the file with the hosts and who logs in there",
-)];
+pub const OPTIONS: &[OptionDef] = &[
+    OptionDef::required(
+        HOSTS,
+        OptionKind::File,
+        "the file with the hosts and who logs in there",
+    ),
+    OptionDef::new(
+        CONNECTIONS_MAX,
+        OptionKind::Number(1..=1000),
+        "",
+        "most connections to one host as one user, instead of what the file of hosts says",
+    ),
+];
 
 /// The server.
 #[derive(Debug)]
@@ -54,7 +65,7 @@ pub struct Ssh {
     pool: Arc<Pool>,
     sessions: Sessions,
     outputs: Arc<Kept>,
-    jobs: Opened,
+    jobs: Arc<Opened>,
     metrics: Arc<Metrics>,
 }
 
@@ -71,7 +82,7 @@ impl Ssh {
             hosts,
             sessions: Sessions::default(),
             outputs: Arc::new(Kept::new(None)),
-            jobs: Opened::default(),
+            jobs: Arc::default(),
             metrics: Arc::default(),
         })
     }
@@ -106,7 +117,11 @@ impl Ssh {
                 .unwrap_or_default(),
             agent: variable("SSH_AUTH_SOCK").map(PathBuf::from),
         };
-        let hosts = Hosts::read(path, &person).map_err(|fault| fault.to_string())?;
+        let mut hosts = Hosts::read(path, &person).map_err(|fault| fault.to_string())?;
+        let most = setup.options.number(CONNECTIONS_MAX);
+        if let Some(most) = most.and_then(|most| usize::try_from(most).ok()) {
+            hosts.limits.connections_max = most;
+        }
         let values = hosts.variables().into_iter().filter_map(|name| {
             let value = variable(&name)?;
             Some((name, value))
@@ -167,18 +182,32 @@ impl Ssh {
             let wrong = format!("{name} takes no password from a caller: leave it out");
             return Err(Failure::new("password_refused", wrong));
         }
-        let password = password.map(|text| Secret::new(text.to_owned()));
+        let asked = Asked {
+            password: password.map(|text| Secret::new(text.to_owned())),
+            alone: args.is_set("alone"),
+        };
         let session = self
             .sessions
-            .open(by, Arc::clone(host), password, self.limits())?;
+            .open(by, Arc::clone(host), asked, self.limits())?;
         // Whether it can be reached is known now, and not at the first command.
         let slot = self.slot(&To::from(&*session)).await;
         self.metrics.session(&host.name, slot.is_ok());
         if let Err(fault) = slot {
-            let _ = self.sessions.end(&session.id, by, self.limits());
+            let _ = self.disconnect(&session.id, by).await;
             return Err(fault);
         }
         Ok(Answer::data(json!({"session_id": &*session.id})))
+    }
+}
+
+impl Ssh {
+    /// Ends a session, and the connections that are its alone.
+    async fn disconnect(&self, id: &str, by: &SessionRef) -> Result<(), Failure> {
+        let session = self.sessions.end(id, by, self.limits())?;
+        if let Some(own) = &session.own {
+            self.pool.close(&session.host, &own.owner).await;
+        }
+        Ok(())
     }
 }
 
@@ -247,12 +276,13 @@ impl ToolServer for Ssh {
         let cancel = reply.cancel().clone();
         let result = match tool {
             Tool::Connect => self.connect(call.args(), call.session()).await,
-            Tool::Disconnect => {
-                let ended = call.args().text("session_id").map_err(Failure::from);
-                ended
-                    .and_then(|id| self.sessions.end(id, call.session(), self.limits()))
-                    .map(|()| Answer::text("disconnected"))
-            }
+            Tool::Disconnect => match call.args().text("session_id") {
+                Ok(id) => {
+                    let ended = self.disconnect(id, call.session()).await;
+                    ended.map(|()| Answer::text("disconnected"))
+                }
+                Err(unfit) => Err(unfit.into()),
+            },
             Tool::Run | Tool::Hostname => self.one(tool, &call, &reply).await,
             Tool::FanOut => self.fan_out(&call, &reply).await,
             Tool::Batch => self.batch(&call, &reply).await,
@@ -283,13 +313,39 @@ impl ToolServer for Ssh {
         result.into()
     }
 
+    fn begin(&self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if self.outputs.is_there() {
+            let (jobs, kept) = (Arc::clone(&self.jobs), Arc::clone(&self.outputs));
+            let (pool, hosts) = (Arc::clone(&self.pool), Arc::clone(&self.hosts));
+            runtime.spawn(async move { jobs.take_up(kept, pool, hosts).await });
+        }
+    }
+
     fn session_ended(&self, session: &SessionRef) {
-        self.sessions.end_all(session);
+        let ended = self.sessions.end_all(session);
+        let ended: Vec<_> = ended.into_iter().filter(|of| of.own.is_some()).collect();
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if !ended.is_empty() {
+            let pool = Arc::clone(&self.pool);
+            runtime.spawn(async move {
+                for session in ended {
+                    pool.close(&session.host, &session.id).await;
+                }
+            });
+        }
     }
 
     fn measures(&self) -> Vec<Measure> {
         let active = self.sessions.by_host(self.limits());
-        self.metrics
-            .measures(&active, &self.pool.counts, &self.pool.states())
+        let mut measures = self
+            .metrics
+            .measures(&active, &self.pool.counts, &self.pool.states());
+        measures.extend(self.limits().measures());
+        measures
     }
 }

@@ -6,18 +6,18 @@ use toolkit::cancel::Cancel;
 use toolkit::server::Failure;
 
 use super::Ssh;
-use crate::hosts::{Host, Secret};
+use crate::hosts::Host;
 use crate::paths;
-use crate::pool::{Pool, Slot};
+use crate::pool::{Own, Pool, Slot};
 use crate::sessions::Session;
 use crate::sudo;
 use crate::upstream::{self, End, Ended};
 
-/// A host, and the password of whoever has one of their own there.
+/// A host, and whoever has connections of their own there.
 #[derive(Debug, Clone)]
 pub(super) struct To {
     pub host: Arc<Host>,
-    given: Option<(Arc<str>, Secret)>,
+    own: Option<Own>,
 }
 
 impl To {
@@ -25,26 +25,21 @@ impl To {
     pub fn of(host: &Arc<Host>) -> Self {
         Self {
             host: Arc::clone(host),
-            given: None,
+            own: None,
         }
     }
 
     async fn slot(&self, pool: &Arc<Pool>) -> Result<Slot, Failure> {
-        let given = self
-            .given
-            .as_ref()
-            .map(|(owner, password)| (owner, password));
-        let slot = pool.slot(&self.host, given).await;
+        let slot = pool.slot(&self.host, self.own.as_ref()).await;
         slot.map_err(|fault| fault.of(&self.host))
     }
 }
 
 impl From<&Session> for To {
     fn from(session: &Session) -> Self {
-        let password = session.password.clone();
         Self {
             host: Arc::clone(&session.host),
-            given: password.map(|password| (Arc::clone(&session.id), password)),
+            own: session.own.clone(),
         }
     }
 }

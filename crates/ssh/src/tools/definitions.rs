@@ -118,7 +118,8 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
             "password": {"type": "string", "maxLength": 1024, "description": "Only where the host takes the caller's password."},
             "user": {"type": "string", "maxLength": 64, "description": "Only to be sure of the user: another one than the operator's is refused."},
             "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "Only to be sure of the port: another one than the operator's is refused."},
-            "insecure": {"type": "boolean", "default": false, "description": "Host keys are always checked: true is refused."}
+            "insecure": {"type": "boolean", "default": false, "description": "Host keys are always checked: true is refused."},
+            "alone": {"type": "boolean", "default": false, "description": "Make a connection that only this session uses; it is closed with the session."}
         }), &["host"]),
     )?
     .with_output(json!({"type": "object", "properties": {"session_id": {"type": "string"}}, "required": ["session_id"]}))?;

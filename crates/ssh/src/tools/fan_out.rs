@@ -1,5 +1,7 @@
 //! One command at many hosts: what the tool takes, and its results folded.
 
+use gate::Outcome;
+use gate::journal::Status;
 use serde_json::{Map, Value, json};
 use toolkit::schema::SchemaFault;
 use toolkit::server::{Answer, Args, Failure, ToolDef, Unfit};
@@ -185,6 +187,21 @@ impl Round {
 
     pub fn has_failed(&self) -> bool {
         self.state == "failed"
+    }
+
+    /// The same for the journal, with the exit code as the error's number.
+    pub fn outcome(&self) -> Outcome {
+        let status = match self.state {
+            "succeeded" => Status::Success,
+            "not_run" => Status::Aborted,
+            _ => Status::Failure,
+        };
+        let code = self.said.as_ref().and_then(|said| said.get("exit_code"));
+        Outcome {
+            status,
+            error_code: code.and_then(Value::as_i64).filter(|code| *code != 0),
+            ..Outcome::default()
+        }
     }
 }
 

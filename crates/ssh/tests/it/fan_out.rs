@@ -125,6 +125,47 @@ async fn a_failure_budget_stops_what_is_left() {
 }
 
 #[tokio::test]
+async fn the_journal_has_what_became_of_each_host() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("");
+    let client = client(&target, None);
+    let ran = target.open_file("ran");
+    // The canary does well, the second host fails, and the third is not reached any more.
+    let call = json!({"hosts": ["node01", "node02", "node03"], "command": fails_from(&target, &ran, 2), "at_once": 1});
+    let said = fan(&client, call).await;
+    assert_eq!(said["not_run"], 1, "{said}");
+    let records = client.trial.records().unwrap();
+    let op = |host: &str| {
+        let mut of_host = records.iter().filter(|record| record["host"] == host);
+        let decision = of_host.next().unwrap();
+        assert_eq!(decision["decision"], "allow", "{decision}");
+        decision["op"].clone()
+    };
+    let ended = |host: &str| {
+        let op = op(host);
+        let mut ends = records
+            .iter()
+            .filter(|r| r["op"] == op && r["status"].is_string());
+        ends.next().unwrap().clone()
+    };
+    let own = ended("node01");
+    assert_eq!(
+        (&own["attempts"][0]["peer"], &own["attempts"][0]["status"]),
+        (&json!("node01"), &json!("Success")),
+        "{own}"
+    );
+    let failed = ended("node02");
+    assert_eq!(
+        (&failed["status"], &failed["error_code"]),
+        (&json!("Failure"), &json!(1)),
+        "{failed}"
+    );
+    assert_eq!(ended("node03")["status"], "Aborted");
+}
+
+#[tokio::test]
 async fn a_host_that_the_rules_refuse_keeps_all_from_running() {
     if !has("sshd") {
         return;

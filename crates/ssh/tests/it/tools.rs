@@ -287,3 +287,33 @@ async fn a_host_that_cannot_say_where_paths_lead_runs_no_command_with_paths_unle
         0
     );
 }
+
+#[tokio::test]
+async fn a_session_alone_has_a_connection_of_its_own_as_long_as_it_lasts() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("");
+    let client = Client::new(target.hosts("limits: { connections_max: 2 }\n"), None);
+    let accepted = || target.log().matches("Accepted publickey").count();
+    let alone = json!({"host": "web", "alone": true});
+    let mut sessions = Vec::new();
+    for number in 1..=2 {
+        let said = client.call("ssh_connect", alone.clone()).await.unwrap();
+        let id = said["structuredContent"]["session_id"].clone();
+        assert!(id.is_string(), "{said}");
+        assert_eq!(accepted(), number);
+        sessions.push(id);
+    }
+    let full = client.call("ssh_connect", alone.clone()).await.unwrap();
+    assert!(full.to_string().contains("too_many_connections"), "{full}");
+    // Those that share are not counted with them.
+    let shared = client.connect("web").await;
+    let said = client.run(&shared, "whoami").await.unwrap();
+    assert_eq!(said["structuredContent"]["exit_code"], 0);
+    let ended = json!({"session_id": sessions[0]});
+    client.call("ssh_disconnect", ended).await.unwrap();
+    let said = client.call("ssh_connect", alone).await.unwrap();
+    assert_ne!(said["isError"], true, "{said}");
+    assert_eq!(accepted(), 4);
+}

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 use ssh::command::Command;
 
+use crate::random::Random;
 use crate::target::{Client, Target, has};
 
 const SHELLS: [&str; 5] = ["bash", "dash", "zsh", "fish", "tcsh"];
@@ -51,18 +52,7 @@ fn base64(text: &str) -> Vec<u8> {
         .unwrap()
 }
 
-/// Numbers that a seed gives (SplitMix64).
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((z ^ (z >> 31)) % most as u64).unwrap()
-    }
-
     /// A line that can be read, of letters that shells love.
     fn line(&mut self) -> String {
         const LETTERS: &[&str] = &[
@@ -136,10 +126,7 @@ async fn every_login_shell_gives_exactly_the_words_that_were_judged() {
     if !has("sshd") {
         return;
     }
-    let seed = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap()
-        .as_nanos() as u64;
+    let (seed, _) = Random::fresh();
     for shell in SHELLS {
         if !has(shell) {
             continue;

@@ -25,6 +25,15 @@ pub const LATER_BYTES_MAX: usize = 1 << 16;
 /// Times that a waiting appender gives the processor away before it sleeps.
 const YIELDS_MAX: usize = 8;
 
+/// A record that is in a batch and not known to be written yet.
+#[derive(Debug, Clone, Copy)]
+#[must_use = "what is composed is to be finished"]
+pub struct Composed {
+    batch: u64,
+    /// The offset behind it.
+    end_bytes: u64,
+}
+
 /// A file that is only ever appended to. Shared behind a reference by any number of threads.
 pub struct FileLog {
     shared: Arc<Shared>,
@@ -167,6 +176,41 @@ impl FileLog {
         Ok(value)
     }
 
+    /// [`FileLog::append_with`] in two steps, so that one write serves several records of one thread: what is composed leaves
+    /// with the next write, and [`FileLog::finish`] sees to that. It must be called for each, or records that only wait for the
+    /// next append wait for longer.
+    ///
+    /// # Errors
+    /// What `compose` returned, or that the log has failed before.
+    pub fn begin_with<T, E, F>(&self, compose: F) -> Result<(T, Composed), E>
+    where
+        E: From<LogError>,
+        F: FnOnce(&mut Vec<u8>) -> Result<T, E>,
+    {
+        let mut queue = self.shared.lock()?;
+        let value = self.compose(&mut queue, compose)?;
+        Ok((value, Self::joined(&mut queue)))
+    }
+
+    /// Returns once what was composed is written (and, under [`SyncPolicy::Every`], synced): by whoever wrote since, or now.
+    ///
+    /// # Errors
+    /// Any [`LogError`] that is final for the log.
+    pub fn finish(&self, composed: Composed) -> Result<(), LogError> {
+        let queue = self.shared.lock()?;
+        self.followed(queue, composed.batch)?;
+        self.covered(composed.end_bytes)
+    }
+
+    fn joined(queue: &mut Queue) -> Composed {
+        queue.members = queue.members.saturating_add(1);
+        queue.look = true;
+        Composed {
+            batch: queue.collecting,
+            end_bytes: queue.accepted_bytes,
+        }
+    }
+
     /// [`FileLog::append_with`], which also tells the offset behind what was appended.
     fn enqueue<T, E, F>(&self, compose: F) -> Result<(T, u64), E>
     where
@@ -175,10 +219,9 @@ impl FileLog {
     {
         let mut queue = self.shared.lock()?;
         let value = self.compose(&mut queue, compose)?;
-        queue.members = queue.members.saturating_add(1);
-        queue.look = true;
-        let (mine, end_bytes) = (queue.collecting, queue.accepted_bytes);
-        self.settle(queue, mine)?;
+        let Composed { batch, end_bytes } = Self::joined(&mut queue);
+        queue.at_once = queue.at_once.saturating_add(1);
+        self.settle(queue, batch)?;
         self.covered(end_bytes)?;
         Ok((value, end_bytes))
     }
@@ -208,7 +251,11 @@ impl FileLog {
                 break;
             }
         }
-        queue = self.shared.lock()?;
+        self.followed(self.shared.lock()?, mine)
+    }
+
+    /// Returns once the batch `mine` is settled: writes it where nobody writes, else sleeps.
+    fn followed<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, mine: u64) -> Result<(), LogError> {
         while queue.settled <= mine {
             if !queue.leading {
                 return self.shared.lead(queue);

@@ -13,7 +13,7 @@ mod shared;
 mod sync;
 
 pub use error::LogError;
-pub use file::{FileLog, LATER_BYTES_MAX, RECORD_BYTES_MAX};
+pub use file::{Composed, FileLog, LATER_BYTES_MAX, RECORD_BYTES_MAX};
 pub use medium::{FileMedium, Medium, Named, Stamp};
 pub use shared::Contents;
 pub use sync::{INTERVAL_MS_DEFAULT, LATER_MS, SyncPolicy};

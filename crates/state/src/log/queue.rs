@@ -7,8 +7,10 @@ use super::LogError;
 pub(super) struct Queue {
     pub(super) batch: Vec<u8>,
     pub(super) spare: Vec<u8>,
-    /// Records in `batch`.
+    /// Records in `batch` that somebody will see written.
     pub(super) members: u32,
+    /// Threads that wait for it at this moment.
+    pub(super) at_once: u32,
     /// Whether one of them wants the path looked at first.
     pub(super) look: bool,
     /// The last batch had several.

@@ -73,7 +73,8 @@ impl Shared {
             return outcome;
         }
         queue.leading = true;
-        queue.crowded = std::mem::take(&mut queue.members) > 1;
+        queue.crowded = std::mem::take(&mut queue.at_once) > 1;
+        queue.members = 0;
         queue.collecting = id.saturating_add(1);
         let look = std::mem::take(&mut queue.look);
         let spare = std::mem::take(&mut queue.spare);

@@ -40,11 +40,14 @@ pub struct Reply {
     pub payload: Range<usize>,
     /// Whether it is an error of the protocol.
     pub is_error: bool,
+    /// Whether it is a tool's result that says of itself that it is an error.
+    pub is_tool_error: bool,
 }
 
 impl Reply {
     /// Writes it; `id` is raw JSON, `kind` is `result` or `error`.
     pub(super) fn new(id: &str, kind: &str, payload: &Value) -> Self {
+        let is_tool_error = kind == "result" && payload.get("isError") == Some(&Value::Bool(true));
         let mut text = String::from(r#"{"jsonrpc":"2.0","id":"#);
         let id_from = text.len();
         text.push_str(id);
@@ -59,6 +62,7 @@ impl Reply {
             id,
             payload,
             is_error: kind == "error",
+            is_tool_error,
         }
     }
 }

@@ -119,6 +119,11 @@ impl Builtin {
         self.server.identity()
     }
 
+    /// This process serves from now on.
+    pub fn begin(&self) {
+        self.server.begin();
+    }
+
     /// What it has counted.
     #[must_use]
     pub fn measures(&self) -> Vec<crate::measure::Measure> {

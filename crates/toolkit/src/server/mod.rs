@@ -81,6 +81,10 @@ pub trait ToolServer: Send + Sync {
         std::future::ready(Err(ResourceFault::Missing(none)))
     }
 
+    /// This process serves from now on: what an earlier one left under way may be taken up. Called in a runtime, before the
+    /// first call; waits for nothing.
+    fn begin(&self) {}
+
     /// A session has ended; what was kept for it goes.
     fn session_ended(&self, session: &SessionRef) {
         let _ = session;
@@ -125,6 +129,8 @@ pub trait DynToolServer: Send + Sync {
         self: std::sync::Arc<Self>,
         call: ResourceCall,
     ) -> BoxFuture<'static, Result<ResourceAnswer, ResourceFault>>;
+    /// As [`ToolServer::begin`].
+    fn begin(&self);
     /// As [`ToolServer::session_ended`].
     fn session_ended(&self, session: &SessionRef);
     /// As [`ToolServer::measures`].
@@ -167,6 +173,10 @@ impl<S: ToolServer + 'static> DynToolServer for S {
         call: ResourceCall,
     ) -> BoxFuture<'static, Result<ResourceAnswer, ResourceFault>> {
         Box::pin(async move { self.resources(call).await })
+    }
+
+    fn begin(&self) {
+        ToolServer::begin(self);
     }
 
     fn session_ended(&self, session: &SessionRef) {

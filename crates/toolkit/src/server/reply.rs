@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use gate::paths::PathArgument;
+use gate::{InFlight, Refusal};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
@@ -27,19 +28,37 @@ pub struct Progress {
 }
 
 /// What a call turned out to be about, before anything was done there: places, or a further machine with places.
-/// Whoever judged the call judges it again with them; the call waits. Dropped, it is a no.
+/// Whoever judged the call judges it again with them; the call waits. Dropped, it is a no. Or how it ended at one machine.
 #[derive(Debug)]
 pub struct Found {
     /// The places.
     pub paths: Vec<PathArgument>,
     /// The further machine that they are at; without one they are where the call was judged to be.
     pub host: Option<Arc<str>>,
+    /// How the call ended at that machine, which was judged before.
+    pub ended: Option<gate::Outcome>,
     answer: oneshot::Sender<()>,
 }
 
 impl Found {
-    /// The call may go on: with these places too, the rules let it pass.
-    pub fn may_go_on(self) {
+    /// Has the call judged with it, and lets the call go on where the rules let it pass.
+    ///
+    /// # Errors
+    /// The refusal; the call is settled, and its future must not be polled again.
+    pub fn judged_by(mut self, flight: &mut InFlight) -> Result<(), Box<Refusal>> {
+        match (&self.host, self.ended) {
+            (Some(host), Some(outcome)) => flight.ended_at(host, outcome),
+            (Some(host), None) => flight.beside(host, std::mem::take(&mut self.paths))?,
+            (None, _) => {
+                let places = std::mem::take(&mut self.paths);
+                flight.narrow(|facts| facts.add_paths(places))?;
+            }
+        }
+        self.may_go_on();
+        Ok(())
+    }
+
+    fn may_go_on(self) {
         // A call that has ended meanwhile does not go on.
         let _ = self.answer.send(());
     }
@@ -106,6 +125,21 @@ impl ReplySink {
         host: Option<Arc<str>>,
         paths: Vec<PathArgument>,
     ) -> Result<(), Failure> {
+        self.told(paths, host, None).await
+    }
+
+    /// Notes how the call ended at a machine that it was judged for: the journal has that, whatever becomes of the rest.
+    pub async fn ended_at(&self, host: Arc<str>, outcome: gate::Outcome) {
+        // Where nobody listens any more, the call as a whole was settled.
+        let _ = self.told(Vec::new(), Some(host), Some(outcome)).await;
+    }
+
+    async fn told(
+        &self,
+        paths: Vec<PathArgument>,
+        host: Option<Arc<str>>,
+        ended: Option<gate::Outcome>,
+    ) -> Result<(), Failure> {
         let refused = || {
             let wrong = "the rules refuse a place or a machine that the call is about";
             Failure::new("refused", wrong)
@@ -114,6 +148,7 @@ impl ReplySink {
         let found = Found {
             paths,
             host,
+            ended,
             answer,
         };
         let sent = self.found.send(found).await;

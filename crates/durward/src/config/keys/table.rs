@@ -57,9 +57,16 @@ pub const KEYS: &[Key] = &[
         "root",
         "the name of a server",
         "none",
-        "the server that answers at `/` and `/mcp` of `durward serve` as well",
+        "the server that answers at `/` of `durward serve` as well, and at `/mcp` in the place of all servers",
     )
     .flag("root"),
+    key(
+        "prefix",
+        "auto or always",
+        "auto",
+        "when the names of tools in front of all servers carry their server's name: `auto`, where there is more than one; `always`, also where there is one",
+    )
+    .flag("prefix"),
     key(
         "require_key",
         "true or false",

@@ -8,6 +8,7 @@ use super::settings;
 pub(super) const EVERYTHING: &str = r#"
 listen: "[::1]:9000"
 root: files
+prefix: always
 require_key: true
 share: caller
 session_idle: 5m
@@ -104,6 +105,7 @@ fn every_key_of_the_catalogue_is_read() {
         [
             "[::1]:9000",
             "files",
+            "always",
             "true",
             "caller",
             "5m",

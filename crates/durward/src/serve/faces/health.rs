@@ -1,6 +1,7 @@
 //! `/health`: whether calls can be forwarded. Everybody may ask.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use gate::identity::IdentityFault;
 use gate::{Caller, Gate};
@@ -21,26 +22,43 @@ struct Health {
     gates: Vec<Arc<Gate>>,
     /// Where sessions are counted, once JSON is asked for.
     mcp: Option<Arc<mcp::http::Face>>,
-    /// Whether JSON is answered to whoever asks for nothing else.
-    as_json: bool,
+    form: Form,
+    since: Instant,
+}
+
+/// What is answered to whoever asks for no form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A word.
+    Word,
+    /// Status and sessions, as the SSH bridge has them; JSON that is asked for has this form too.
+    Sessions,
+    /// Status, version and time since the start, as the bridge of simulations has them.
+    Service,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one shape for all faces")]
 pub(super) fn face(site: &Site) -> Option<Arc<HttpFace>> {
     let mcp = Some(Arc::clone(&site.mcp));
-    Some(of(site.gates.clone(), mcp, site.root.is_some()))
+    let form = match (&site.root, &site.simulation) {
+        (Some(_), _) => Form::Sessions,
+        (None, Some(_)) => Form::Service,
+        (None, None) => Form::Word,
+    };
+    Some(of(site.gates.clone(), mcp, form))
 }
 
 pub(super) fn of(
     gates: Vec<Arc<Gate>>,
     mcp: Option<Arc<mcp::http::Face>>,
-    as_json: bool,
+    form: Form,
 ) -> Arc<HttpFace> {
     Arc::new(Health {
         routes: [Route::Exact("/health".into())],
         gates,
         mcp,
-        as_json,
+        form,
+        since: Instant::now(),
     })
 }
 
@@ -51,7 +69,9 @@ impl Health {
         }
         let accepted = request.head.headers.get(ACCEPT);
         let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
-        if self.as_json || accepted.is_some_and(|kinds| kinds.contains("application/json")) {
+        if self.form != Form::Word
+            || accepted.is_some_and(|kinds| kinds.contains("application/json"))
+        {
             return self.json();
         }
         if self.has_failed() {
@@ -72,20 +92,18 @@ impl Health {
             "degraded"
         } else if self.gates.iter().any(|gate| gate.is_draining()) {
             "draining"
+        } else if self.form == Form::Service {
+            "ok"
         } else {
             "healthy"
         };
-        let measures = self.mcp.as_ref().map(|mcp| mcp.measures());
-        let open = measures.iter().flatten().filter_map(|m| match m.value {
-            Measured::Level(level) if m.name == "mcp_ssh_sessions_active" => Some(level),
-            _ => None,
-        });
-        let told = json!({
-            "status": status,
-            "timestamp": local::now_ms(),
-            "sessions": open.sum::<u64>(),
-            "mcp_sessions": self.mcp.as_ref().map_or(0, |mcp| mcp.counts().sessions),
-        });
+        let told = match self.form {
+            Form::Service => json!({
+                "status": status, "service": "durward", "version": env!("CARGO_PKG_VERSION"),
+                "uptimeSeconds": self.since.elapsed().as_secs_f64(),
+            }),
+            Form::Word | Form::Sessions => self.sessions(status),
+        };
         let mut response = http::Response::new(ResponseBody::from(told.to_string().into_bytes()));
         if self.has_failed() {
             *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
@@ -93,6 +111,20 @@ impl Health {
         let kind = HeaderValue::from_static("application/json");
         response.headers_mut().insert(CONTENT_TYPE, kind);
         response
+    }
+
+    fn sessions(&self, status: &str) -> serde_json::Value {
+        let measures = self.mcp.as_ref().map(|mcp| mcp.measures());
+        let open = measures.iter().flatten().filter_map(|m| match m.value {
+            Measured::Level(level) if m.name == "mcp_ssh_sessions_active" => Some(level),
+            _ => None,
+        });
+        json!({
+            "status": status,
+            "timestamp": local::now_ms(),
+            "sessions": open.sum::<u64>(),
+            "mcp_sessions": self.mcp.as_ref().map_or(0, |mcp| mcp.counts().sessions),
+        })
     }
 }
 

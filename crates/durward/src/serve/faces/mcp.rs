@@ -1,4 +1,4 @@
-//! `/mcp/NAME`: the MCP servers; one of them may be at `/mcp` and `/` as well.
+//! `/mcp/NAME`: the MCP servers; `/mcp`: all of them as one, or the one that is configured to be there and at `/`.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl Face<Request, Response> for Mcp {
             let name = name_in(request.head.uri.path(), self.root.as_deref()).map(str::to_owned);
             match name {
                 Some(name) => self.servers.handle(&name, &caller, request).await,
-                None => self.servers.unknown_server(),
+                None => self.servers.handle_all(&caller, request).await,
             }
         })
     }

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_second_claim_on_a_path_names_both_claimants() {
-        let health = health::of(Vec::new(), None, false);
+        let health = health::of(Vec::new(), None, health::Form::Word);
         let routes = table(std::slice::from_ref(&health)).unwrap();
         assert!(routes.find("/health").is_some() && routes.find("/health/x").is_none());
         let clash = table(&[Arc::clone(&health), health]).map(drop).unwrap_err();

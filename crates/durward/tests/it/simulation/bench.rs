@@ -26,6 +26,10 @@ fn python(place: &Place, script: &str, args: &[&str]) -> Option<Output> {
 
 /// Measures a scenario at a reduced size; gives the artefact's file.
 fn measured(place: &Place, scenario: &str) -> Option<PathBuf> {
+    measured_with(place, scenario, &[])
+}
+
+fn measured_with(place: &Place, scenario: &str, more: &[&str]) -> Option<PathBuf> {
     let size = [
         "--iterations",
         "2",
@@ -37,7 +41,7 @@ fn measured(place: &Place, scenario: &str) -> Option<PathBuf> {
         "2",
     ];
     let run = ["run", "--durward", binary(), "--scenario", scenario];
-    let output = script(place, &[&run[..], &size].concat())?;
+    let output = script(place, &[&run[..], &size, more].concat())?;
     assert!(output.status.success(), "{output:?}");
     let file = String::from_utf8(output.stdout).unwrap();
     Some(place.path(file.trim()))
@@ -150,6 +154,78 @@ fn defect_05_the_larger_scenarios_exist_and_run_at_a_reduced_size() {
     }
     assert_eq!(stress["population"]["individuals"], 8);
     assert!(stress["chunks"]["bytes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn the_same_is_measured_over_both_ways_of_mcp() {
+    let place = place();
+    for way in ["mcp-http", "mcp-stdio"] {
+        let more = ["--transport", way, "--concurrency", "1", "2"];
+        let Some(file) = measured_with(&place, "smoke", &more) else {
+            return;
+        };
+        let told = artefact(&file);
+        assert_eq!(told["config"]["transport"], way);
+        for (step, count) in [
+            ("load_simulation_0_05mb", 2),
+            ("run_to_results", 2),
+            ("run_to_results_2_clients", 4),
+            ("cancelled_to_rest", 2),
+        ] {
+            assert_eq!(told["steps"][step]["count"], count, "{way} {step}: {told}");
+        }
+        assert_eq!(told["chunks"]["form"], "json");
+        assert!(told["chunks"]["bytes"].as_u64().unwrap() > 1_000, "{told}");
+        // A row for each bound, met or not; the plan's are those of seconds.
+        let held = script(&place, &["check", file.to_str().unwrap(), "--plan"]).unwrap();
+        let said = String::from_utf8_lossy(&held.stdout).into_owned();
+        assert!(said.contains("pass   run_to_results"), "{said}");
+        assert!(
+            said.contains("short  load_simulation_10mb") && said.contains("was not measured"),
+            "{said}"
+        );
+        assert_eq!(held.status.code(), Some(1));
+    }
+}
+
+#[test]
+fn flags_of_the_bridges_benchmark_are_taken_or_refused_with_their_reason() {
+    let place = place();
+    let model = repository().join("crates/pbpk/examples/two_compartment.xml");
+    let own = [
+        "--simulation-file",
+        model.to_str().unwrap(),
+        "--parameter-path",
+        "Example|Organism|Weight",
+        "--transport",
+        "http",
+    ];
+    let Some(file) = measured_with(&place, "smoke", &own) else {
+        return;
+    };
+    assert_eq!(artefact(&file)["model"]["states"], 2);
+    // It has too few states for a comparison to say anything.
+    let held = script(&place, &["check", file.to_str().unwrap(), "--plan"]).unwrap();
+    let said = String::from_utf8_lossy(&held.stderr).into_owned();
+    assert!(
+        held.status.code() == Some(2) && said.contains("model.states is 2"),
+        "{said}"
+    );
+    for (flag, reason) in [
+        ("--base-url=http://127.0.0.1", "one of the benchmark's own"),
+        ("--dev-secret=hunter2", "no sign-in"),
+        ("--celery-broker-url=memory://", "not in Celery"),
+        ("--job-backend=celery", "invalid choice"),
+        ("--transport=asgi", "invalid choice"),
+    ] {
+        let refused = script(&place, &["run", "--durward", binary(), flag]).unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{flag}: {said}");
+        assert!(
+            said.contains(reason) && !said.contains("hunter2"),
+            "{flag}: {said}"
+        );
+    }
 }
 
 #[test]

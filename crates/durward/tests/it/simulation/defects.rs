@@ -294,14 +294,37 @@ fn a_mutated_model_fails_the_reviewers_tools_with_path_and_reason() {
         ("validate_simulation_request", "validation"),
         ("run_verification_checks", "verification"),
         ("export_oecd_report", "report"),
+        ("run_parameter_consistency_check", "violations"),
     ] {
         let told = call(&mut client, tool, asked.clone());
         let said = told[part].to_string();
         assert!(
-            said.contains("failed") && said.contains(clearance) && said.contains("not a number"),
+            said.contains(clearance) && said.contains("not a number"),
             "{tool}: {said}"
         );
+        let failed = match part {
+            "violations" => told["ok"] == false,
+            _ => said.contains("failed"),
+        };
+        assert!(failed, "{tool}: {told}");
     }
+    // So does a dossier that has the model in it; a file that is not what its checksum says is another fault.
+    let bundle = |path: &str, checksum: Value| {
+        json!({"sourcePlatform": "Elsewhere",
+        "rawArtifacts": [{"type": "model", "path": path, "checksum": checksum}]})
+    };
+    let tool = "ingest_external_pbpk_bundle";
+    let failure = fails(&mut client, tool, bundle("mutated.xml", Value::Null));
+    let detail = &failure["details"][0];
+    assert_eq!(detail["field"], "rawArtifacts[0].path", "{failure}");
+    let said = detail["issue"].as_str().unwrap();
+    assert!(
+        said.contains("mutated.xml") && said.contains(clearance) && said.contains("not a number"),
+        "{said}"
+    );
+    let other = bundle("two_compartment.xml", json!("0".repeat(64)));
+    let said = fails(&mut client, tool, other)["message"].to_string();
+    assert!(said.contains("its SHA-256 is"), "{said}");
 }
 
 #[test]
@@ -431,6 +454,8 @@ fn defect_24_bad_input_is_the_callers_fault() {
     let mut client = client(&place);
     for (tool, arguments) in [
         ("load_simulation", json!({"filePath": " ", "confirm": true})),
+        ("load_simulation", json!({"filePath": "", "confirm": true})),
+        ("validate_model_manifest", json!({"filePath": ""})),
         (
             "load_simulation",
             json!({"filePath": "two_compartment.xml", "simulationId": "x".repeat(65), "confirm": true}),

@@ -208,6 +208,7 @@ fn defect_29_what_is_wrong_with_a_file_is_said_of_its_path() {
     fs::write(served.place.path("models/notes.txt"), "x").unwrap();
     fs::write(served.place.path("outside.xml"), "<x/>").unwrap();
     for file in [
+        "",
         " ",
         "notes.txt",
         "none.xml",

@@ -9,7 +9,7 @@ use crate::support::components::{self, repository};
 use crate::support::serving::Served;
 
 /// Requests that are generated for each operation; `SCHEMATHESIS_EXAMPLES` gives another number.
-const EXAMPLES: &str = "10";
+const EXAMPLES: &str = "6";
 
 #[test]
 fn schemathesis_finds_nothing() {

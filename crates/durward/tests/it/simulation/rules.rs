@@ -51,6 +51,13 @@ fn a_rule_refuses_a_large_cohort_and_a_costly_run_and_lets_small_ones_pass() {
         reason(&mut client, tool, spelled).as_deref(),
         Some("denied_by_rule")
     );
+    // A fit may need 201 runs, which are no less costly.
+    let observed = json!([{"output": "Example|Organism|Central|Drug|Concentration", "times": [60], "values": [1]}]);
+    let fit = json!({"simulationId": "sim", "parameters": [{"path": "Example|Organism|Clearance"}], "observations": observed, "confirm": true});
+    assert_eq!(
+        reason(&mut client, "fit_parameters", fit).as_deref(),
+        Some("denied_by_rule")
+    );
     let get = |path: &str| json!({"simulationId": "sim", "parameterPath": path});
     let tool = "get_parameter_value";
     assert_eq!(

@@ -144,6 +144,7 @@ impl Link {
                 id: reply.id,
                 payload: reply.payload,
                 is_error: reply.is_error,
+                is_tool_error: reply.is_tool_error,
             }),
             None => Incoming::Fault(UpstreamFault::NoAnswer.into()),
         };

@@ -15,7 +15,7 @@ use super::open::{self, Events, Opened, Outcome};
 use super::outline::Outline;
 use super::session::HttpSession;
 use crate::message::frames::{self, Failure, UpstreamFault as Fault};
-use crate::message::reply::{Reply, place};
+use crate::message::reply::{IS_ERROR, Reply, place};
 use crate::message::shapes;
 use crate::notes::Note;
 
@@ -236,6 +236,8 @@ impl Exchange {
                 };
                 match parts {
                     Some((id, payload)) => Incoming::Response(Reply {
+                        is_tool_error: !is_error
+                            && canonical.reply_member(IS_ERROR) == Some("true"),
                         frame: canonical.into_bytes(),
                         id,
                         payload,

@@ -1,0 +1,165 @@
+//! What the one URL does not let through.
+
+use serde_json::{Value, json};
+
+use super::{configured, echo_mock};
+use crate::support::guarded::Place;
+use crate::support::served::Served;
+use crate::support::serving::{self, modern, modern_headers};
+
+fn initialize(version: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": version,
+        "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})
+    .to_string()
+}
+
+/// Serves two built-in servers, with a key for one of them where `keyed`.
+fn two(place: &Place) {
+    let servers = json!({"a": {"builtin": "echo"}, "b": {"builtin": "echo"}});
+    configured(
+        place,
+        &json!({"servers": servers, "policy": place.path("policy.json")}),
+    );
+}
+
+fn keys(place: &Place, args: &[&str]) -> String {
+    let all = [
+        &["--no-config", "--state-dir", "state", "keys", "create"],
+        args,
+    ]
+    .concat();
+    let output = place.durward(&all);
+    assert!(output.status.success(), "{output:?}");
+    format!(
+        "Bearer {}",
+        String::from_utf8(output.stdout).unwrap().trim()
+    )
+}
+
+#[test]
+fn a_key_for_one_server_shows_and_reaches_no_other_at_the_one_url() {
+    let place = Place::new();
+    two(&place);
+    let only = keys(&place, &["only", "--scope", "a", "--unlisted"]);
+    let all = keys(&place, &["all"]);
+    let served = serving::Served::start_ruled(place);
+    let servers_of = |key: &str| {
+        let own = [("authorization", key)];
+        let opened = served.send("POST", "/mcp", &own, &initialize("2025-11-25"));
+        let session = opened.header("mcp-session-id").unwrap().to_owned();
+        let headers = [("authorization", key), ("mcp-session-id", session.as_str())];
+        let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+        let listed = served.send("POST", "/mcp", &headers, list).json();
+        let call = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"b__echo","arguments":{"text":"x"}}}"#;
+        let called = served.send("POST", "/mcp", &headers, call).json();
+        let tools = listed["result"]["tools"].as_array().unwrap().clone();
+        let has = |server: &str| {
+            tools
+                .iter()
+                .any(|tool| tool["name"] == format!("{server}__echo"))
+        };
+        // A session is its caller's alone.
+        let other = if key == only { &all } else { &only };
+        let stolen = [
+            ("authorization", other.as_str()),
+            ("mcp-session-id", session.as_str()),
+        ];
+        assert_eq!(served.send("POST", "/mcp", &stolen, list).status, 404);
+        (has("a"), has("b"), called)
+    };
+    let (a, b, called) = servers_of(&only);
+    assert_eq!((a, b), (true, false));
+    assert_eq!(
+        called["error"]["data"]["reason"], "server_unknown",
+        "{called}"
+    );
+    assert!(!called.to_string().contains("\"b\\\""), "{called}");
+    let (a, b, called) = servers_of(&all);
+    assert_eq!((a, b), (true, true));
+    assert_eq!(called["result"]["content"][0]["text"], "x", "{called}");
+    let nobody = served.send("POST", "/mcp", &[], &initialize("2025-11-25"));
+    assert_eq!(nobody.status, 401);
+}
+
+#[test]
+fn a_session_ends_with_delete_and_an_era_without_sessions_is_told_what_to_do() {
+    let place = Place::new();
+    two(&place);
+    let served = serving::Served::start_ruled(place);
+    let opened = served.send("POST", "/mcp", &[], &initialize("2025-06-18"));
+    assert_eq!(opened.json()["result"]["protocolVersion"], "2025-06-18");
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let headers = [("mcp-session-id", session.as_str())];
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    assert_eq!(served.send("POST", "/mcp", &headers, list).status, 200);
+    // It is no session of a single server.
+    assert_eq!(served.send("POST", "/mcp/a", &headers, list).status, 404);
+    assert_eq!(served.send("POST", "/mcp", &[], list).status, 400);
+    let batch = format!("[{list}]");
+    assert_eq!(served.send("POST", "/mcp", &headers, &batch).status, 400);
+    assert_eq!(served.send("DELETE", "/mcp", &headers, "").status, 204);
+    assert_eq!(served.send("POST", "/mcp", &headers, list).status, 404);
+    let body = modern("9", "tools/list", "");
+    let told = served.send("POST", "/mcp", &modern_headers("tools/list", ""), &body);
+    assert_eq!(told.status, 400);
+    let supported = told.json()["error"]["data"]["supported"].clone();
+    assert!(
+        supported.as_array().unwrap().contains(&json!("2025-11-25")),
+        "{supported}"
+    );
+}
+
+#[test]
+fn what_cannot_be_one_is_refused_by_check_and_by_run() {
+    let place = Place::new();
+    let says = |configuration: &Value, args: &[&str]| {
+        configured(&place, configuration);
+        let output =
+            place.durward(&[&["--config", "durward.yaml", "--state-dir", "state"], args].concat());
+        assert_eq!(output.status.code(), Some(16), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let clash = json!({"servers": {"a_b": {"builtin": "echo"}, "A-b": {"builtin": "echo"}}});
+    for args in [&["check"][..], &["run"]] {
+        let said = says(&clash, args);
+        assert!(
+            said.contains("would have the same URIs (a-b+...)"),
+            "{said}"
+        );
+    }
+    let one = json!({"servers": {"a": echo_mock(&place)}});
+    let said = says(&one, &["run", "--env", "X=1"]);
+    assert!(said.contains("--env is about one server"), "{said}");
+    let said = says(
+        &json!({"servers": {"a": {"builtin": "echo"}}, "prefix": "never"}),
+        &["check"],
+    );
+    assert!(
+        said.contains("prefix: \"never\" is none of auto, always"),
+        "{said}"
+    );
+    let said = says(&json!({}), &["run"]);
+    assert!(said.contains("there is no server to guard"), "{said}");
+}
+
+#[test]
+fn with_a_root_the_one_url_is_that_servers() {
+    let place = Place::new();
+    let served = Served::start(
+        &place,
+        &json!({"a": {"builtin": "echo"}, "b": {"builtin": "echo"}}),
+    );
+    drop(served);
+    two(&place);
+    let text = std::fs::read_to_string(place.path("durward.yaml")).unwrap();
+    let mut configuration: Value = serde_json::from_str(&text).unwrap();
+    configuration["root"] = "a".into();
+    configured(&place, &configuration);
+    let served = serving::Served::start_ruled(place);
+    let opened = served.send("POST", "/mcp", &[], &initialize("2025-11-25"));
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let headers = [("mcp-session-id", session.as_str())];
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let listed = served.send("POST", "/mcp", &headers, list).json();
+    assert_eq!(listed["result"]["tools"][0]["name"], "echo", "{listed}");
+}

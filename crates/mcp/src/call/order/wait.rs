@@ -1,0 +1,71 @@
+//! Calls in their order, as whoever asks has them.
+
+use gate::facts::{Facts, Touched};
+
+use super::super::client::Asker;
+use super::super::read::{Asked, Step};
+use super::super::under_way::{CallGuard, Stop, withdrawn};
+use super::turn::Turn;
+use std::sync::Arc;
+
+/// What became of a call that had to wait for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::call) enum Waited {
+    /// It goes on, judged by what was found last.
+    On,
+    /// Its client has gone meanwhile, or has taken it back.
+    Withdrawn,
+}
+
+impl Asker {
+    /// What had been settled so far, for whoever reads a call now.
+    pub(in crate::call) fn settled(&self) -> u64 {
+        self.server.order().map_or(0, |order| order.settled())
+    }
+
+    /// Takes a call into the order, where its order matters: what was read when `seen` had been settled. Gives
+    /// its turn, and whether it may go on at once.
+    pub(in crate::call) fn take_turn(&self, facts: &Facts, seen: u64) -> Option<(Turn, bool)> {
+        let order = self.server.order()?;
+        let touched = Touched::of(facts)?;
+        Some(order.enter(touched, &self.caller.subject, seen))
+    }
+
+    /// The same for a request that was read just now.
+    pub(in crate::call) fn first_turn(&self, asked: &Asked) -> Option<(Turn, bool)> {
+        self.take_turn(asked.step.facts()?, asked.seen)
+    }
+
+    /// Waits until a request may go on, and has it read again.
+    pub(in crate::call) async fn wait_for_others(
+        &self,
+        turn: &mut Turn,
+        frame: &[u8],
+        asked: &mut Asked,
+        guard: Option<&CallGuard>,
+    ) -> Waited {
+        let stop = Arc::new(Stop::default());
+        if let Some(guard) = guard {
+            guard.waits(&stop);
+        }
+        let read = || {
+            // It was read before, so it can be again; else it is judged by what was known then.
+            drop(self.read_again(frame, asked));
+            asked.step.facts().and_then(Touched::of)
+        };
+        let holds = tokio::select! {
+            holds = turn.wait(read) => Some(holds),
+            () = withdrawn(&stop) => None,
+            () = self.client.gone() => None,
+        };
+        let is_withdrawn = guard.is_some_and(|guard| guard.goes_on(&stop));
+        if let Step::Judge(facts, origin) = &mut asked.step {
+            origin.waited = true;
+            facts.unsettled = holds == Some(false);
+        }
+        match holds {
+            Some(_) if !is_withdrawn => Waited::On,
+            Some(_) | None => Waited::Withdrawn,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! One list out of those of several servers.
+
+use serde_json::json;
+use wire::jsonrpc::{member, string};
+use wire::{Bounds, scan_reply};
+
+use super::cursor::Cursor;
+use super::places::{self, Step};
+use super::spelling::Spelling;
+use crate::message::frames;
+use crate::message::method::List;
+
+/// The member of `_meta` that names the servers whose part of a list is missing.
+const META_MISSING: &str = "durward/missing";
+/// The code of an answer to a method that a server does not have.
+const UNKNOWN_METHOD: i64 = -32601;
+
+/// A server that has no part in an answer, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub server: String,
+    pub reason: String,
+    pub message: String,
+}
+
+/// A list that is being put together.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    list: List,
+    entries: Vec<String>,
+    more: Cursor,
+    missing: Vec<Missing>,
+}
+
+impl Merged {
+    /// Nothing yet.
+    pub fn new(list: List) -> Self {
+        Self {
+            list,
+            entries: Vec::new(),
+            more: Cursor::default(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// A server has no part in it.
+    pub fn lacks(&mut self, missing: Missing) {
+        self.missing.push(missing);
+    }
+
+    /// Takes a server's answer; `spelling` is none where its names stay as they are.
+    pub fn take(&mut self, server: &str, spelling: Option<&Spelling>, answer: &[u8]) {
+        match self.entries_of(server, spelling, answer) {
+            Ok(Some(entries)) => self.entries.push(entries),
+            Ok(None) => {}
+            Err((reason, message)) => self.missing.push(Missing {
+                server: server.to_owned(),
+                reason,
+                message,
+            }),
+        }
+    }
+
+    /// The entries of an answer as they stand between the brackets; none where there are none.
+    fn entries_of(
+        &mut self,
+        server: &str,
+        spelling: Option<&Spelling>,
+        answer: &[u8],
+    ) -> Result<Option<String>, (String, String)> {
+        let garbage = || {
+            (
+                "upstream_garbage".to_owned(),
+                "its list cannot be read".to_owned(),
+            )
+        };
+        let scan = scan_reply(answer, &Bounds::default()).map_err(|_| garbage())?;
+        if let Some(error) = member(&scan.members, "error") {
+            if frames::error_code(error) == Some(UNKNOWN_METHOD) {
+                return Ok(None);
+            }
+            return Err(why(error));
+        }
+        let result = member(&scan.members, "result").ok_or_else(garbage)?;
+        let scan = scan_reply(result.as_bytes(), &Bounds::default()).map_err(|_| garbage())?;
+        let entries = member(&scan.members, self.list.member()).ok_or_else(garbage)?;
+        if let Some(cursor) = member(&scan.members, "nextCursor").and_then(string) {
+            self.more.0.insert(server.to_owned(), cursor.into_owned());
+        }
+        let spelled = match spelling {
+            Some(spelling) => String::from_utf8(self.spelled(spelling, entries)),
+            None => Ok(entries.to_owned()),
+        };
+        let spelled = spelled.map_err(|_| garbage())?;
+        let inner = spelled
+            .trim()
+            .strip_prefix('[')
+            .and_then(|s| s.strip_suffix(']'));
+        let inner = inner.ok_or_else(garbage)?.trim();
+        Ok((!inner.is_empty()).then(|| inner.to_owned()))
+    }
+
+    fn spelled(&self, spelling: &Spelling, entries: &str) -> Vec<u8> {
+        let (name, is_uri) = match self.list {
+            List::Tools | List::Prompts => ("name", false),
+            List::Resources => ("uri", true),
+            List::Templates => ("uriTemplate", true),
+        };
+        let names = places::at(entries, &[Step::Each, Step::In(name)]);
+        let edits = names.into_iter().filter_map(|raw| {
+            let own = string(raw)?;
+            let spelled = match is_uri {
+                true => spelling.uri(&own),
+                false => spelling.name(&own),
+            };
+            let place = places::place_of(entries, raw)?;
+            Some((place, serde_json::Value::from(spelled).to_string()))
+        });
+        places::edited(entries.as_bytes(), edits.collect())
+    }
+
+    /// The answer to the client.
+    pub fn answer(self, id: &str) -> Vec<u8> {
+        let mut result = format!("{{\"{}\":[{}]", self.list.member(), self.entries.join(","));
+        if let Some(cursor) = self.more.text() {
+            result.push_str(&format!(",\"nextCursor\":\"{cursor}\""));
+        }
+        if !self.missing.is_empty() {
+            result.push_str(&format!(",\"_meta\":{}", meta(&self.missing)));
+        }
+        result.push('}');
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
+    }
+}
+
+/// What is said of servers that are missing.
+pub(super) fn meta(missing: &[Missing]) -> serde_json::Value {
+    let row = |missing: &Missing| json!({"server": missing.server, "reason": missing.reason, "message": missing.message});
+    let rows: Vec<serde_json::Value> = missing.iter().map(row).collect();
+    json!({ META_MISSING: rows })
+}
+
+/// Why a server has answered with an error.
+fn why(error: &str) -> (String, String) {
+    let error: serde_json::Value = serde_json::from_str(error).unwrap_or_default();
+    let text =
+        |value: Option<&serde_json::Value>| value.and_then(|v| v.as_str()).map(str::to_owned);
+    let reason = text(error.get("data").and_then(|data| data.get("reason")));
+    let message = text(error.get("message"));
+    (
+        reason.unwrap_or_else(|| "refused_by_server".to_owned()),
+        message.unwrap_or_else(|| "the server has answered with an error".to_owned()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn answer(result: &str) -> Vec<u8> {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into_bytes()
+    }
+
+    #[test]
+    fn lists_become_one_and_a_server_without_an_answer_takes_nothing_away() {
+        let mut merged = Merged::new(List::Tools);
+        let (a, b) = (Spelling::of(&Arc::from("a")), Spelling::of(&Arc::from("b")));
+        merged.take(
+            "a",
+            Some(&a),
+            &answer(r#"{"tools":[{"name":"x","n":1e400}],"nextCursor":"2"}"#),
+        );
+        merged.take("b", Some(&b), &answer(r#"{"tools":[ ]}"#));
+        let none = br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#;
+        merged.take("c", None, none);
+        let dead = br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"it ended","data":{"reason":"upstream_died"}}}"#;
+        merged.take("d", None, dead);
+        merged.take("e", None, b"{");
+        let text = String::from_utf8(merged.answer("7")).unwrap();
+        assert!(
+            text.contains(r#""tools":[{"name":"a__x","n":1e400}],"nextCursor":"durward."#),
+            "{text}"
+        );
+        assert!(
+            text.contains(r#"{"message":"it ended","reason":"upstream_died","server":"d"}"#),
+            "{text}"
+        );
+        assert!(
+            !text.contains("\"server\":\"c\"") && text.contains("\"server\":\"e\""),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn resources_are_spelled_by_their_addresses() {
+        for (list, entry, expect) in [
+            (
+                List::Resources,
+                r#"{"uri":"x:y","name":"n"}"#,
+                r#"{"uri":"a+x:y","name":"n"}"#,
+            ),
+            (
+                List::Templates,
+                r#"{"uriTemplate":"x:{y}"}"#,
+                r#"{"uriTemplate":"a+x:{y}"}"#,
+            ),
+            (List::Prompts, r#"{"name":"p"}"#, r#"{"name":"a__p"}"#),
+        ] {
+            let mut merged = Merged::new(list);
+            let result = format!(r#"{{"{}":[{entry}]}}"#, list.member());
+            merged.take("a", Some(&Spelling::of(&Arc::from("a"))), &answer(&result));
+            let text = String::from_utf8(merged.answer("1")).unwrap();
+            assert!(text.contains(expect), "{text}");
+        }
+    }
+}

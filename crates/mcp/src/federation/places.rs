@@ -1,0 +1,197 @@
+//! Where names, addresses and ids stand in messages; the bytes around them stay as they are.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+use wire::jsonrpc::{member, string};
+use wire::{Bounds, scan_reply};
+
+use super::spelling::split_token;
+use crate::message::splice;
+
+/// One step into a JSON value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step {
+    /// The member of this name.
+    In(&'static str),
+    /// Each element.
+    Each,
+}
+
+use Step::{Each, In};
+
+/// Bytes, and the text that takes their place.
+pub(crate) type Edit = (Range<usize>, String);
+
+/// Where the progress token of a request is.
+pub(super) const TOKEN: [Step; 3] = [In("params"), In("_meta"), In("progressToken")];
+
+/// Where a server's messages name resources, lists aside.
+pub(super) const URIS: [&[Step]; 6] = [
+    &[In("params"), In("uri")],
+    &[In("result"), In("contents"), Each, In("uri")],
+    &[In("result"), In("content"), Each, In("uri")],
+    &[In("result"), In("content"), Each, In("resource"), In("uri")],
+    &[In("result"), In("messages"), Each, In("content"), In("uri")],
+    &[
+        In("result"),
+        In("messages"),
+        Each,
+        In("content"),
+        In("resource"),
+        In("uri"),
+    ],
+];
+
+/// The raw values at the end of a path: slices of the text.
+pub(super) fn at<'t>(text: &'t str, path: &[Step]) -> Vec<&'t str> {
+    let mut found = Vec::new();
+    walk(text, path, &mut found);
+    found
+}
+
+fn walk<'t>(raw: &'t str, path: &[Step], found: &mut Vec<&'t str>) {
+    let Some((step, rest)) = path.split_first() else {
+        found.push(raw);
+        return;
+    };
+    match step {
+        In(name) if raw.starts_with('{') => {
+            let Ok(scan) = scan_reply(raw.as_bytes(), &Bounds::default()) else {
+                return;
+            };
+            if let Some(inner) = member(&scan.members, name) {
+                walk(inner, rest, found);
+            }
+        }
+        Each if raw.starts_with('[') => {
+            let elements: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
+            for element in elements {
+                walk(element.get(), rest, found);
+            }
+        }
+        In(_) | Each => {}
+    }
+}
+
+/// The first string at the end of a path.
+pub(super) fn text_at<'t>(text: &'t str, path: &[Step]) -> Option<Cow<'t, str>> {
+    string(at(text, path).first()?)
+}
+
+/// Where a slice of a text stands in it.
+pub(super) fn place_of(text: &str, part: &str) -> Option<Range<usize>> {
+    crate::message::reply::place(text.as_bytes(), part)
+}
+
+/// A frame with other texts at some places, which do not overlap.
+pub(crate) fn edited(frame: &[u8], edits: Vec<Edit>) -> Vec<u8> {
+    let mut places: Vec<(Range<usize>, &[u8])> = edits
+        .iter()
+        .map(|(place, text)| (place.clone(), text.as_bytes()))
+        .collect();
+    splice::edited(frame, &mut places)
+}
+
+/// What a request reaches for, and so which server it is for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    /// A tool or a prompt: its spelled name, and where that stands.
+    Name(String, Range<usize>),
+    /// A resource: its spelled address, and where that stands.
+    Uri(String, Range<usize>),
+}
+
+/// What a client's request reaches for by a name; none where the method has none, or the request lacks it.
+pub(crate) fn aim(method: &str, text: &str) -> Option<Aim> {
+    let paths: &[&[Step]] = match method {
+        "tools/call" | "prompts/get" => &[&[In("params"), In("name")]],
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
+            &[&[In("params"), In("uri")]]
+        }
+        "completion/complete" => &[
+            &[In("params"), In("ref"), In("name")],
+            &[In("params"), In("ref"), In("uri")],
+        ],
+        _ => return None,
+    };
+    paths.iter().find_map(|path| {
+        let raw = *at(text, path).first()?;
+        let place = place_of(text, raw)?;
+        let spelled = string(raw)?.into_owned();
+        match path.last() {
+            Some(In("uri")) => Some(Aim::Uri(spelled, place)),
+            _ => Some(Aim::Name(spelled, place)),
+        }
+    })
+}
+
+/// The server that a client's answer or progress is for, its own id or token, and where the spelled one stands.
+pub(crate) fn id_of_server(text: &str) -> Option<(String, Edit)> {
+    let paths: [&[Step]; 2] = [&[In("id")], &[In("params"), In("progressToken")]];
+    let raw = *paths
+        .iter()
+        .find_map(|path| at(text, path).first().copied())
+        .as_ref()?;
+    let spelled = string(raw)?;
+    let (server, own) = split_token(&spelled)?;
+    // What was not taken from a server cannot be sent to one.
+    serde_json::from_str::<&RawValue>(own).ok()?;
+    Some((server.to_owned(), (place_of(text, raw)?, own.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_says_by_a_name_which_server_it_is_for() {
+        let cases = [
+            (
+                "tools/call",
+                r#"{"name":"a__b","arguments":{"name":"x"}}"#,
+                Some("a__b"),
+            ),
+            ("resources/read", r#"{"uri":"a+b:c"}"#, Some("a+b:c")),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/prompt","name":"a__b"}}"#,
+                Some("a__b"),
+            ),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/resource","uri":"a+b"}}"#,
+                Some("a+b"),
+            ),
+            ("tools/call", r#"{"arguments":{"name":"x"}}"#, None),
+            ("tools/call", r#"{"name":7}"#, None),
+            ("tasks/get", r#"{"name":"a__b"}"#, None),
+        ];
+        for (method, params, expect) in cases {
+            let text = format!(r#"{{"id":1,"method":"{method}","params":{params}}}"#);
+            let found = aim(method, &text).map(|aim| match aim {
+                Aim::Name(spelled, place) | Aim::Uri(spelled, place) => {
+                    assert_eq!(text[place], format!("\"{spelled}\""));
+                    spelled
+                }
+            });
+            assert_eq!(found.as_deref(), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_answer_says_which_server_had_asked() {
+        let (server, (place, own)) = id_of_server(r#"{"id":"a:\"x\"","result":{}}"#).unwrap();
+        assert_eq!((server.as_str(), own.as_str()), ("a", "\"x\""));
+        assert_eq!(place, 6..15);
+        for stray in [
+            r#"{"id":1}"#,
+            r#"{"id":"a"}"#,
+            r#"{"id":"a:}"}"#,
+            r#"{"id":"a:1,2"}"#,
+        ] {
+            assert_eq!(id_of_server(stray), None, "{stray}");
+        }
+    }
+}

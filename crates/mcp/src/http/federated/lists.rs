@@ -1,0 +1,175 @@
+//! Lists of all servers as one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+use toolkit::Trace;
+
+use super::super::Face;
+use super::super::session::Session;
+use super::Federation;
+use crate::federation::{Cursor, Merged, Missing};
+use crate::message::frames;
+use crate::message::method::List;
+
+/// How long a list waits for each server, in milliseconds.
+const LIST_WAIT_MS: u64 = 10_000;
+
+/// A request for a list.
+pub(super) struct ToList<'l> {
+    pub list: List,
+    pub method: &'l str,
+    pub id: &'l str,
+    /// The cursor as the client shows it.
+    pub cursor: Option<String>,
+    pub arrival: (u64, Trace),
+}
+
+impl Face {
+    /// The answer to a request for a list.
+    pub(super) async fn listed_of_all(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        asked: ToList<'_>,
+    ) -> Vec<u8> {
+        let after = match asked.cursor.as_deref().map(Cursor::read) {
+            Some(None) => {
+                let message = "the cursor is none that was given out here";
+                return frames::error(asked.id, -32602, message, None);
+            }
+            Some(cursor) => cursor,
+            None => None,
+        };
+        let mut merged = Merged::new(asked.list);
+        if after.is_none() {
+            for missing in self.missing_of(federation) {
+                merged.lacks(missing);
+            }
+        }
+        let mut listing = JoinSet::new();
+        let members = self.members(federation);
+        let mut answers: Vec<Option<Vec<u8>>> = members.iter().map(|_| None).collect();
+        for (at, session) in members.iter().enumerate() {
+            let cursor = match &after {
+                None => None,
+                Some(after) => match after.0.get(&*session.server.name) {
+                    None => continue,
+                    some => some.cloned(),
+                },
+            };
+            if session.abilities.lists(asked.list) {
+                let frame = frame(&asked, cursor);
+                let arrival = asked.arrival.clone();
+                let (face, session) = (Arc::clone(self), Arc::clone(session));
+                listing.spawn(async move { (at, face.in_time(&session, frame, arrival).await) });
+            }
+        }
+        while let Some(joined) = listing.join_next().await {
+            if let Ok((at, answer)) = joined
+                && let Some(place) = answers.get_mut(at)
+            {
+                *place = answer;
+            }
+        }
+        for (session, answer) in members.iter().zip(answers) {
+            if let Some(answer) = answer {
+                merged.take(&session.server.name, session.spelling(), &answer);
+            }
+        }
+        merged.answer(asked.id)
+    }
+
+    async fn in_time(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        frame: Vec<u8>,
+        arrival: (u64, Trace),
+    ) -> Option<Vec<u8>> {
+        let wait = Duration::from_millis(LIST_WAIT_MS);
+        let answer = tokio::time::timeout(wait, self.element(session, frame, arrival)).await;
+        answer.unwrap_or_else(|_| {
+            let fault = frames::UpstreamFault::Timeout;
+            Some(frames::upstream_fault("null", fault))
+        })
+    }
+
+    /// The answer to `logging/setLevel`: each server that logs is asked.
+    pub(super) async fn level_of_all(
+        self: &Arc<Self>,
+        federation: &Federation,
+        id: &str,
+        frame: Vec<u8>,
+        arrival: (u64, Trace),
+    ) -> Vec<u8> {
+        let mut asked = JoinSet::new();
+        for session in self.members(federation) {
+            if session.abilities.has("logging") {
+                let (face, frame, arrival) = (Arc::clone(self), frame.clone(), arrival.clone());
+                asked.spawn(async move { face.in_time(&session, frame, arrival).await });
+            }
+        }
+        let answers: Vec<Vec<u8>> = asked.join_all().await.into_iter().flatten().collect();
+        let is_good = |answer: &Vec<u8>| {
+            serde_json::from_slice::<serde_json::Value>(answer)
+                .is_ok_and(|answer| answer.get("result").is_some())
+        };
+        match answers.iter().position(is_good) {
+            None if !answers.is_empty() => answers.into_iter().next().unwrap_or_default(),
+            Some(_) | None => {
+                let mut level = federation.level.lock();
+                if let Ok(level) = &mut level {
+                    **level = Some(frame);
+                }
+                result(id, "{}")
+            }
+        }
+    }
+}
+
+/// A result as a frame.
+pub(super) fn result(id: &str, result: &str) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
+}
+
+fn frame(asked: &ToList<'_>, cursor: Option<String>) -> Vec<u8> {
+    let params = match cursor {
+        Some(cursor) => json!({ "cursor": cursor }),
+        None => json!({}),
+    };
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"{}\",\"params\":{params}}}",
+        asked.id, asked.method
+    )
+    .into_bytes()
+}
+
+/// A name at `/mcp` that names no server.
+pub(super) fn unknown(spelled: &str, members: &[Arc<Session>], is_tool: bool) -> String {
+    let shown: String = spelled.chars().take(128).collect();
+    let mut message = format!(
+        "\"{}\" does not say which server it is of: names begin with SERVER__ and URIs with SERVER+",
+        shown.escape_debug()
+    );
+    let has = |session: &&Arc<Session>| is_tool && session.server.has_listed(spelled);
+    let known: Vec<String> = members
+        .iter()
+        .filter(has)
+        .filter_map(|session| Some(session.spelling()?.name(spelled)))
+        .collect();
+    if !known.is_empty() {
+        message.push_str(&format!("; did you mean {}?", known.join(" or ")));
+    }
+    message
+}
+
+/// A server that is not there, in answer to a request for it.
+pub(super) fn absent(id: &str, missing: &Missing) -> Vec<u8> {
+    let message = format!(
+        "the server \"{}\" is not available: {}",
+        missing.server, missing.message
+    );
+    let data = json!({"reason": missing.reason, "server": missing.server, "retryable": true});
+    frames::error(id, frames::UPSTREAM_CODE, &message, Some(&data))
+}

@@ -1,0 +1,271 @@
+//! What a message of a client of all servers becomes: a message of one server's session, or an answer.
+
+use std::sync::Arc;
+
+use gate::ControlKind;
+use serde_json::json;
+use toolkit::Trace;
+use wire::id::IdKey;
+use wire::jsonrpc::{Kind, string};
+use wire::{Canonical, Id, WireError};
+
+use super::super::Face;
+use super::super::post::{Came, Message};
+use super::super::session::Session;
+use super::Federation;
+use super::lists::{self, ToList};
+use crate::federation::{Aim, Missing, aim, edited, id_of_server, scheme, split_name, split_uri};
+use crate::message::method::{self, Class, Notice};
+use crate::message::{frames, shapes};
+use crate::notes::{Note, Noted};
+
+/// What a request becomes.
+pub(super) enum Routed {
+    /// The answer.
+    Answer(Vec<u8>),
+    /// A message of this server's session, and its frame.
+    Message(Arc<Session>, Message, Vec<u8>),
+}
+
+impl Face {
+    /// Routes a request.
+    pub(super) async fn routed(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        canonical: &Canonical,
+        (id, asked): (Id<'_>, &str),
+        arrival: &(u64, Trace),
+    ) -> Routed {
+        let id = id.raw();
+        match (method::of(asked).class, asked) {
+            (Class::List(list), _) => {
+                let asked = ToList {
+                    list,
+                    method: asked,
+                    id,
+                    cursor: canonical.param("cursor").and_then(string).map(Into::into),
+                    arrival: arrival.clone(),
+                };
+                Routed::Answer(self.listed_of_all(federation, asked).await)
+            }
+            (Class::Control(ControlKind::Ping), _) => Routed::Answer(lists::result(id, "{}")),
+            (Class::Control(ControlKind::LogLevel), _) => {
+                let frame = canonical.text().as_bytes().to_vec();
+                let answer = self.level_of_all(federation, id, frame, arrival.clone());
+                Routed::Answer(answer.await)
+            }
+            _ => match self.aimed(federation, canonical, (id, asked)) {
+                Ok((session, frame)) => self.of_session(&session, frame, id, arrival),
+                Err(answer) => Routed::Answer(answer),
+            },
+        }
+    }
+
+    /// The session that a request is for, and the request in its server's own names; or the answer where there
+    /// is none.
+    fn aimed(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        canonical: &Canonical,
+        (id, asked): (&str, &str),
+    ) -> Result<(Arc<Session>, Vec<u8>), Vec<u8>> {
+        let members = self.members(federation);
+        let frame = canonical.text().as_bytes();
+        if federation.is_bare {
+            return match members.into_iter().next() {
+                Some(session) => Ok((session, frame.to_vec())),
+                None => Err(self.absent(federation, id, None)),
+            };
+        }
+        let Some(aim) = aim(asked, canonical.text()) else {
+            self.note(
+                Note::ClientParamsUnusable
+                    .with("a request in front of all servers names none of them"),
+            );
+            let known = method::of(asked).named_by.is_some() || asked == "completion/complete";
+            let message = match known {
+                true => format!("{asked} lacks the name that says which server it is for"),
+                false => {
+                    format!("{asked} cannot be routed to a server; ask the server at /mcp/NAME")
+                }
+            };
+            let code = if known { -32602 } else { -32601 };
+            return Err(frames::error(id, code, &message, None));
+        };
+        let (split, spelled, place) = match &aim {
+            Aim::Name(spelled, place) => (split_name(spelled), spelled, place),
+            Aim::Uri(spelled, place) => (split_uri(spelled), spelled, place),
+        };
+        let is = |name: &str, prefix: &str| match &aim {
+            Aim::Name(..) => name == prefix,
+            Aim::Uri(..) => scheme(name).eq_ignore_ascii_case(prefix),
+        };
+        if let Some((prefix, own)) = split {
+            if let Some(session) = members.iter().find(|of| is(&of.server.name, prefix)) {
+                let own = serde_json::Value::from(own).to_string();
+                return Ok((
+                    Arc::clone(session),
+                    edited(frame, vec![(place.clone(), own)]),
+                ));
+            }
+            let known = self.servers_of(&federation.caller);
+            if let Some(server) = known.iter().find(|of| is(&of.name, prefix)) {
+                return Err(self.absent(federation, id, Some(&server.name)));
+            }
+        }
+        self.note(
+            Note::ClientParamsUnusable.with("a request in front of all servers names none of them"),
+        );
+        let message = lists::unknown(spelled, &members, asked == "tools/call");
+        let data = json!({"reason": "server_unknown"});
+        Err(frames::error(id, -32602, &message, Some(&data)))
+    }
+
+    /// The answer to a request for a server that is not there.
+    fn absent(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        id: &str,
+        server: Option<&str>,
+    ) -> Vec<u8> {
+        let missing = self.missing_of(federation).into_iter();
+        let missing = missing
+            .into_iter()
+            .find(|one| server.is_none_or(|name| one.server == name));
+        lists::absent(
+            id,
+            &missing.unwrap_or_else(|| Missing {
+                server: server.unwrap_or_default().to_owned(),
+                reason: "upstream_starting".into(),
+                message: "the server is being started".into(),
+            }),
+        )
+    }
+
+    /// A request as one of a session.
+    fn of_session(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        frame: Vec<u8>,
+        id: &str,
+        (received_ns, trace): &(u64, Trace),
+    ) -> Routed {
+        let read = || -> Result<(Message, Vec<u8>), WireError> {
+            let (canonical, finding) = session.server.inspected(shapes::of_client(&frame)?)?;
+            let kind = canonical.envelope()?.kind;
+            let came = Came {
+                canonical: &canonical,
+                finding: finding.as_ref(),
+                received_ns: *received_ns,
+            };
+            let message = self.in_session(session, &kind, &came, trace);
+            drop(kind);
+            Ok((message, canonical.into_bytes()))
+        };
+        match read() {
+            Ok((message, frame)) => Routed::Message(Arc::clone(session), message, frame),
+            Err(fault) => {
+                self.note(Noted::frame(&fault));
+                Routed::Answer(frames::bad_frame(id, &fault))
+            }
+        }
+    }
+
+    /// Takes a message that has no answer.
+    pub(super) async fn told_all(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        canonical: &Canonical,
+        kind: &Kind<'_>,
+    ) {
+        match kind {
+            Kind::Notification { method } => self.notified_all(federation, canonical, method).await,
+            Kind::Response { id: Some(id), .. } => {
+                self.answered_by(federation, canonical, id.key())
+            }
+            Kind::Response { id: None, .. } => self.note(Note::ClientAnswerWithoutId.into()),
+            Kind::Request { .. } => {}
+        }
+    }
+
+    async fn notified_all(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        canonical: &Canonical,
+        method: &str,
+    ) {
+        let frame = || canonical.text().as_bytes().to_vec();
+        match method::of_client_notification(method) {
+            Notice::Control(ControlKind::Handshake) => {
+                if let Ok(mut initialized) = federation.initialized.lock() {
+                    *initialized = Some(frame());
+                }
+                for session in self.members(federation) {
+                    self.notified(&session, method, None, frame()).await;
+                }
+            }
+            Notice::Control(ControlKind::Cancel) => {
+                let key = canonical
+                    .param("requestId")
+                    .and_then(Id::from_raw)
+                    .map(Id::key);
+                for session in self.members(federation) {
+                    // A list is under way at several of them.
+                    if key
+                        .as_ref()
+                        .is_some_and(|key| session.under_way.has_id(key))
+                    {
+                        self.notified(&session, method, key.clone(), frame()).await;
+                    }
+                }
+            }
+            Notice::Control(_) if method == method::PROGRESS && !federation.is_bare => {
+                let token = id_of_server(canonical.text());
+                if let Some((server, edit)) = token
+                    && let Some(session) = self.sessions.member(&federation.id, &server)
+                {
+                    let frame = edited(canonical.text().as_bytes(), vec![edit]);
+                    self.notified(&session, method, None, frame).await;
+                }
+            }
+            Notice::Control(_) => {
+                for session in self.members(federation) {
+                    self.notified(&session, method, None, frame()).await;
+                }
+            }
+            Notice::Judged if federation.is_bare => {
+                for session in self.members(federation) {
+                    self.notified(&session, method, None, frame()).await;
+                }
+            }
+            Notice::Judged | Notice::Foreign => {
+                self.note(Note::ClientNotificationDropped.into());
+            }
+        }
+    }
+
+    /// Gives the client's answer to the server that has asked, or to our own question.
+    fn answered_by(&self, federation: &Federation, canonical: &Canonical, key: IdKey) {
+        let frame = canonical.text().as_bytes();
+        let asked = match id_of_server(canonical.text()) {
+            Some((server, edit)) if !federation.is_bare => {
+                let own = Id::from_raw(&edit.1).map(Id::key);
+                let session = self.sessions.member(&federation.id, &server);
+                own.zip(session)
+                    .map(|(own, session)| (session, own, edited(frame, vec![edit])))
+            }
+            _ => None,
+        };
+        let is_taken = match asked {
+            Some((session, own, frame)) => session.under_way.answer(&session.asker(), &own, frame),
+            None => self.members(federation).iter().any(|session| {
+                session
+                    .under_way
+                    .answer(&session.asker(), &key, frame.to_vec())
+            }),
+        };
+        if !is_taken {
+            self.note(Note::ClientAnswerUnknown.into());
+        }
+    }
+}

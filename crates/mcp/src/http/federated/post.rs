@@ -1,0 +1,282 @@
+//! Requests over HTTP for all servers.
+
+use std::sync::Arc;
+
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use gate::Caller;
+use gate::journal::EndReason;
+use net::http::server::{Request, Response, single};
+use toolkit::Trace;
+use wire::jsonrpc::Kind;
+use wire::{Canonical, Revision, WireError, WireErrorKind};
+
+use super::super::answer::{self, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
+use super::super::legacy::legacy_revision;
+use super::super::modern::{self, Meta};
+use super::super::post::{is_modern, unfit};
+use super::super::refused::Refused;
+use super::super::streams::StreamFault;
+use super::super::{Face, answer as answers};
+use super::Federation;
+use super::messages::Routed;
+use super::open::Opening;
+use crate::message::{request, shapes};
+use crate::notes::Noted;
+
+impl Face {
+    /// Answers a request for all servers at once.
+    pub async fn handle_all(self: &Arc<Self>, caller: &Caller, request: Request) -> Response {
+        let received_ns = self.gate.mono_ns();
+        match request.head.method {
+            Method::POST => self.post_to_all(caller, request, received_ns).await,
+            Method::GET => self.listen_to_all(caller, &request),
+            Method::DELETE => match self.federation(caller, &request.head.headers) {
+                Ok(federation) => {
+                    self.end_federation(&federation, EndReason::Normal);
+                    let mut response = answer::accepted();
+                    *response.status_mut() = StatusCode::NO_CONTENT;
+                    response
+                }
+                Err(response) => *response,
+            },
+            _ => answer::not_allowed("GET, POST, DELETE"),
+        }
+    }
+
+    async fn post_to_all(
+        self: &Arc<Self>,
+        caller: &Caller,
+        mut request: Request,
+        received_ns: u64,
+    ) -> Response {
+        if let Some(refusal) = unfit(&request.head.headers) {
+            return refusal;
+        }
+        request.take_at_most(request::bytes_max(&self.gate));
+        let share = self.bodies.of(&caller.subject);
+        let body = match request.read_body_within(Some(share)).await {
+            Ok(body) => body,
+            Err(fault) => {
+                self.note(Noted::body(fault));
+                return answer::body_fault(fault);
+            }
+        };
+        let headers = &request.head.headers;
+        let arrival = (received_ns, Trace::of(headers));
+        match shapes::of_client(&body.bytes) {
+            Ok(canonical) => {
+                drop(body);
+                self.take_for_all(caller, headers, canonical, arrival).await
+            }
+            Err(fault) => self.bad_frame(&body.bytes, &fault),
+        }
+    }
+
+    async fn take_for_all(
+        self: &Arc<Self>,
+        caller: &Caller,
+        headers: &HeaderMap,
+        canonical: Canonical,
+        arrival: (u64, Trace),
+    ) -> Response {
+        if let Some(elements) = canonical.batch() {
+            let elements = elements.map(|e| e.as_bytes().to_vec()).collect();
+            return self.batch_for_all(caller, headers, elements, arrival).await;
+        }
+        let envelope = match canonical.envelope() {
+            Ok(envelope) => envelope,
+            Err(fault) => return self.bad_frame(canonical.text().as_bytes(), &fault),
+        };
+        let meta = Meta::of(&canonical.scan());
+        match &envelope.kind {
+            Kind::Request { id, .. } if is_modern(headers, &meta) => {
+                let version = meta
+                    .version
+                    .as_deref()
+                    .unwrap_or(Revision::V2026_07_28.name());
+                let frame = modern::sessions_only(id.raw(), version);
+                answers::json(StatusCode::BAD_REQUEST, frame)
+            }
+            Kind::Request { id, method } if method == "initialize" => {
+                self.open_all(caller, id.raw(), &canonical).await
+            }
+            kind => {
+                let federation = match self.federation(caller, headers) {
+                    Ok(federation) => federation,
+                    Err(response) => return *response,
+                };
+                match kind {
+                    Kind::Request { id, method } => {
+                        let of = (*id, &**method);
+                        match self.routed(&federation, &canonical, of, &arrival).await {
+                            Routed::Answer(frame) => answer::json(StatusCode::OK, frame),
+                            Routed::Message(session, mut message, frame) => {
+                                message.identified(caller.identity_ns);
+                                let of = (&session.server, caller);
+                                self.taken(message, frame, of, arrival).await
+                            }
+                        }
+                    }
+                    kind => {
+                        self.told_all(&federation, &canonical, kind).await;
+                        answer::accepted()
+                    }
+                }
+            }
+        }
+    }
+
+    async fn open_all(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: &str,
+        canonical: &Canonical,
+    ) -> Response {
+        let (of_caller, most) = (
+            self.options.sessions_of_caller_max,
+            self.options.sessions_max,
+        );
+        let Some(seat) = self.seats.take(caller, of_caller, most) else {
+            let refused = Refused::TooManySessions;
+            self.note(refused.into());
+            return answer::refusal(id, refused, refused.sentence());
+        };
+        let session_id: Arc<str> = match self.lot.random() {
+            Ok(random) => random.into(),
+            Err(error) => {
+                tracing::error!("no randomness for a session id: {error}");
+                return answer::fault(Refused::NoRandomness);
+            }
+        };
+        let header = HeaderValue::from_str(&session_id);
+        let federation = self.federate(Opening {
+            id: session_id,
+            caller,
+            seat: Some(seat),
+            streams: Arc::default(),
+            initialize: canonical.text().as_bytes().to_vec(),
+            scan: &canonical.scan(),
+        });
+        let result = self.joined_result(&federation).await;
+        let mut response = answer::json(StatusCode::OK, super::lists::result(id, &result));
+        if let Ok(header) = header {
+            response.headers_mut().insert(&SESSION_ID, header);
+        }
+        response
+    }
+
+    /// The session that a request names.
+    fn federation(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+    ) -> Result<Arc<Federation>, Box<Response>> {
+        let refuse = |refused: Refused, message: &str| {
+            self.note(Noted::of(refused, message));
+            Err(Box::new(answer::fault_with(refused, message)))
+        };
+        let id = match single(headers, &SESSION_ID) {
+            Ok(Some(id)) => id,
+            Ok(None) => {
+                let missing = Refused::SessionMissing;
+                return refuse(missing, missing.sentence());
+            }
+            Err(message) => return refuse(Refused::SessionUnreadable, message),
+        };
+        match single(headers, &PROTOCOL_VERSION) {
+            Ok(Some(version)) if legacy_revision(version).is_none() => {
+                let refused = Refused::ProtocolVersion;
+                return refuse(refused, refused.sentence());
+            }
+            Ok(_) => {}
+            Err(message) => return refuse(Refused::ProtocolVersion, message),
+        }
+        let found = self.federations.map().get(id).cloned();
+        // Of another caller's it is not even said that it exists.
+        let found = found.filter(|of| of.caller.subject == caller.subject);
+        let Some(federation) = found else {
+            let unknown = Refused::SessionUnknown;
+            return refuse(unknown, unknown.sentence());
+        };
+        federation.touch(self.gate.mono_ns());
+        Ok(federation)
+    }
+
+    fn listen_to_all(&self, caller: &Caller, request: &Request) -> Response {
+        let headers = &request.head.headers;
+        if !headers.contains_key(&SESSION_ID) {
+            return answer::not_allowed("POST");
+        }
+        if !answer::accepts(headers, &["text/event-stream"]) {
+            let message = "the client must accept text/event-stream";
+            return answer::fault_with(Refused::Accept, message);
+        }
+        let federation = match self.federation(caller, headers) {
+            Ok(federation) => federation,
+            Err(response) => return *response,
+        };
+        let opened = match single(headers, &LAST_EVENT_ID) {
+            Ok(after) => federation.streams.read(after),
+            Err(_) => Err(StreamFault::UnknownEvent),
+        };
+        answer::stream(opened)
+    }
+
+    async fn batch_for_all(
+        self: &Arc<Self>,
+        caller: &Caller,
+        headers: &HeaderMap,
+        elements: Vec<Vec<u8>>,
+        arrival: (u64, Trace),
+    ) -> Response {
+        let federation = match self.federation(caller, headers) {
+            Ok(federation) => federation,
+            Err(response) => return *response,
+        };
+        if let Err(fault) = federation.may_batch(elements.len()) {
+            return self.bad_frame(b"", &fault);
+        }
+        match self.batch_of_all(&federation, elements, arrival).await {
+            Some(frame) => answer::json(StatusCode::OK, frame),
+            None => answer::accepted(),
+        }
+    }
+
+    /// Takes the messages of a batch at once; gives the answers when all are answered.
+    pub(super) async fn batch_of_all(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        elements: Vec<Vec<u8>>,
+        arrival: (u64, Trace),
+    ) -> Option<Vec<u8>> {
+        let mut running = tokio::task::JoinSet::new();
+        for element in elements {
+            let (face, federation) = (Arc::clone(self), Arc::clone(federation));
+            let arrival = arrival.clone();
+            running.spawn(async move { face.one_of_all(&federation, &element, arrival).await });
+        }
+        let answers: Vec<Vec<u8>> = running.join_all().await.into_iter().flatten().collect();
+        if answers.is_empty() {
+            return None;
+        }
+        let mut frame = vec![b'['];
+        frame.extend(answers.join(&b","[..]));
+        frame.push(b']');
+        Some(frame)
+    }
+}
+
+impl Federation {
+    /// Whether its client may send this many messages in one.
+    pub(super) fn may_batch(&self, length: usize) -> Result<(), WireError> {
+        let fault = |kind, message| Err(WireError::new(kind, 0, message));
+        if !self.revision.has_batches() {
+            let message = "the session's revision of the protocol has no batches; send the messages one by one";
+            return fault(WireErrorKind::BatchNotAllowed, message);
+        }
+        if length == 0 || length > super::super::post::BATCH_MAX {
+            return fault(WireErrorKind::TooMany, "a batch has 1 to 256 messages");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,312 @@
+//! All servers in front of one client over standard streams.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gate::{Caller, Gate, Reason};
+use net::stdio::{FrameReader, FrameWriter};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use toolkit::Trace;
+use wire::jsonrpc::Kind;
+use wire::{Canonical, FrameEvent, WireError, WireErrorKind};
+
+use super::super::Face;
+use super::super::post::{Message, salvaged};
+use super::super::streams::Streams;
+use super::Federation;
+use super::lists::result;
+use super::messages::Routed;
+use super::open::Opening;
+use crate::call::{Begun, Client as _, Said, Why};
+use crate::message::frames::{self, UpstreamFault};
+use crate::message::{request, shapes};
+use crate::notes::Noted;
+use crate::stdio::Ending;
+
+/// Most messages that wait for the client to read them.
+const LINES_MAX: usize = 1_024;
+/// Most requests that are under way.
+const REQUESTS_MAX: usize = 1_024;
+/// How often the journal's health is looked at, in milliseconds.
+const TICK_MS: u64 = 250;
+/// How long the client may take to read what is left at the end, in milliseconds.
+const LAST_FLUSH_MS: u64 = 1_000;
+
+/// What the edge is told at its start.
+#[derive(Debug, Clone)]
+pub struct StreamsOptions {
+    /// The caller.
+    pub caller: Caller,
+    /// 128 random bits in hex.
+    pub session_id: Arc<str>,
+    /// How long calls under way may take to end at the end, in milliseconds.
+    pub drain_ms: u64,
+}
+
+/// The client and what is under way for it.
+struct Edge {
+    face: Arc<Face>,
+    options: StreamsOptions,
+    lines: mpsc::Sender<Vec<u8>>,
+    federation: Option<Arc<Federation>>,
+    running: JoinSet<()>,
+}
+
+impl Face {
+    /// Serves the client of these streams until it closes its side, the journal fails, or `end` is ready.
+    ///
+    /// # Errors
+    /// Where the streams cannot be read.
+    pub async fn speak(
+        self: &Arc<Self>,
+        (mut reader, mut writer): (FrameReader, FrameWriter),
+        options: StreamsOptions,
+        end: impl Future<Output = ()> + Send,
+    ) -> io::Result<Ending> {
+        let (lines, mut told) = mpsc::channel(LINES_MAX);
+        let drain = Duration::from_millis(options.drain_ms);
+        let mut edge = Edge {
+            face: Arc::clone(self),
+            options,
+            lines,
+            federation: None,
+            running: JoinSet::new(),
+        };
+        let mut end = std::pin::pin!(end);
+        let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
+        let ending = loop {
+            reader.take_at_most(request::bytes_max(&self.gate));
+            let (congested, queued) = (writer.is_congested(), !writer.is_empty());
+            let is_full = edge.running.len() >= REQUESTS_MAX;
+            tokio::select! {
+                read = reader.fill(), if !congested && !is_full => {
+                    let more = read?;
+                    edge.drain(&mut reader).await;
+                    if !more {
+                        break Ending::ClientClosed;
+                    }
+                }
+                Some(frame) = told.recv(), if !congested => {
+                    if writer.send_owned(frame).is_err() {
+                        break Ending::ClientClosed;
+                    }
+                }
+                flushed = writer.flush(), if queued => {
+                    if flushed.is_err() {
+                        break Ending::ClientClosed;
+                    }
+                }
+                Some(_) = edge.running.join_next(), if !edge.running.is_empty() => {}
+                _ = tick.tick() => {
+                    if self.all_gates().iter().any(|gate| gate.has_failed()) {
+                        break Ending::JournalFailed;
+                    }
+                }
+                () = &mut end => break Ending::Signal,
+            }
+        };
+        let rest = async {
+            while !edge.running.is_empty() {
+                // Also what begins to wait for a person only now.
+                edge.stop_waiting(&ending);
+                tokio::select! {
+                    _ = tick.tick() => {}
+                    _ = edge.running.join_next() => {}
+                    Some(frame) = told.recv() => drop(writer.send_owned(frame)),
+                    flushed = writer.flush(), if !writer.is_empty() => drop(flushed),
+                }
+            }
+        };
+        drop(tokio::time::timeout(drain, rest).await);
+        edge.running.abort_all();
+        while let Ok(frame) = told.try_recv() {
+            drop(writer.send_owned(frame));
+        }
+        let wait = Duration::from_millis(LAST_FLUSH_MS);
+        // A client that does not read what is left in time does not get it.
+        drop(tokio::time::timeout(wait, writer.flush()).await);
+        Ok(ending)
+    }
+
+    fn all_gates(&self) -> Vec<Arc<Gate>> {
+        let servers = self.all_servers();
+        servers
+            .iter()
+            .map(|server| Arc::clone(&server.gate))
+            .collect()
+    }
+
+    /// Takes a message of a batch or of standard streams; gives the answer where it has one.
+    pub(super) async fn one_of_all(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        frame: &[u8],
+        arrival: (u64, Trace),
+    ) -> Option<Vec<u8>> {
+        let canonical = match shapes::of_client(frame) {
+            Ok(canonical) => canonical,
+            Err(fault) => return Some(self.unreadable(frame, &fault)),
+        };
+        self.message_of_all(federation, &canonical, arrival).await
+    }
+
+    fn unreadable(&self, frame: &[u8], fault: &WireError) -> Vec<u8> {
+        self.note(Noted::frame(fault));
+        let id = salvaged(frame).unwrap_or_else(|| "null".into());
+        frames::bad_frame(&id, fault)
+    }
+
+    async fn message_of_all(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        canonical: &Canonical,
+        arrival: (u64, Trace),
+    ) -> Option<Vec<u8>> {
+        let kind = match canonical.envelope() {
+            Ok(envelope) => envelope.kind,
+            Err(fault) => return Some(self.unreadable(canonical.text().as_bytes(), &fault)),
+        };
+        let Kind::Request { id, method } = &kind else {
+            self.told_all(federation, canonical, &kind).await;
+            return None;
+        };
+        match self
+            .routed(federation, canonical, (*id, method), &arrival)
+            .await
+        {
+            Routed::Answer(frame) => Some(frame),
+            Routed::Message(session, Message::Request(asker, asked, inside), frame) => {
+                let id = asked.id().to_owned();
+                let guard = inside.map(|(_, guard)| guard);
+                let answer = match asker.begin(frame, asked, guard).await {
+                    Begun::Answered(answer) | Begun::Full(answer) => answer,
+                    Begun::EraMismatch => frames::upstream_fault(&id, UpstreamFault::EraMismatch),
+                    Begun::HeaderMismatch(why) => frames::header_mismatch(&id, &why),
+                    Begun::Running(mut run) => loop {
+                        match run.next().await {
+                            Said::Emit(frame) => session.tell(frame).await,
+                            Said::Done(answer, _) => break answer,
+                            Said::Gone => return None,
+                        }
+                    },
+                };
+                Some(session.told(answer))
+            }
+            Routed::Message(..) => Some(frames::error(id.raw(), -32600, request::ID_IN_USE, None)),
+        }
+    }
+}
+
+impl Edge {
+    /// Takes what was read from the client.
+    async fn drain(&mut self, reader: &mut FrameReader) {
+        while let Some(event) = reader.next() {
+            let frame = match event {
+                FrameEvent::Frame(frame) => frame.to_vec(),
+                FrameEvent::TooLong(head) => {
+                    let message = "the frame is longer than limits.request_bytes";
+                    let at = request::bytes_max(&self.face.gate);
+                    let fault = WireError::new(WireErrorKind::TooLong, at, message);
+                    let answer = self.face.unreadable(&head, &fault);
+                    self.say(answer).await;
+                    continue;
+                }
+            };
+            self.take(frame).await;
+        }
+    }
+
+    async fn say(&self, frame: Vec<u8>) {
+        // A client that is gone hears nothing.
+        let _ = self.lines.try_send(frame);
+    }
+
+    async fn take(&mut self, frame: Vec<u8>) {
+        let canonical = match shapes::of_client(&frame) {
+            Ok(canonical) => canonical,
+            Err(fault) => {
+                let answer = self.face.unreadable(&frame, &fault);
+                return self.say(answer).await;
+            }
+        };
+        let arrival = (self.face.gate.mono_ns(), Trace::default());
+        let kind = canonical.envelope().map(|envelope| envelope.kind);
+        let federation = match (&self.federation, &kind) {
+            (None, Ok(Kind::Request { id, method })) if method == "initialize" => {
+                return self.open(id.raw(), &canonical).await;
+            }
+            (None, Ok(Kind::Request { id, .. })) => {
+                let message = "no session is open: send initialize first";
+                let answer = frames::error(id.raw(), -32600, message, None);
+                return self.say(answer).await;
+            }
+            (None, _) => return,
+            (Some(federation), _) => Arc::clone(federation),
+        };
+        federation.touch(arrival.0);
+        let face = Arc::clone(&self.face);
+        if let Some(elements) = canonical.batch() {
+            let elements: Vec<Vec<u8>> = elements.map(|e| e.as_bytes().to_vec()).collect();
+            if let Err(fault) = federation.may_batch(elements.len()) {
+                let answer = face.unreadable(b"", &fault);
+                return self.say(answer).await;
+            }
+            let lines = self.lines.clone();
+            self.running.spawn(async move {
+                if let Some(answer) = face.batch_of_all(&federation, elements, arrival).await {
+                    let _ = lines.send(answer).await;
+                }
+            });
+            return;
+        }
+        if !matches!(kind, Ok(Kind::Request { .. })) {
+            // What has no answer is taken in the order in which it comes.
+            if let Some(answer) = face.message_of_all(&federation, &canonical, arrival).await {
+                self.say(answer).await;
+            }
+            return;
+        }
+        drop(kind);
+        let lines = self.lines.clone();
+        self.running.spawn(async move {
+            if let Some(answer) = face.message_of_all(&federation, &canonical, arrival).await {
+                let _ = lines.send(answer).await;
+            }
+        });
+    }
+
+    /// Opens a session with each server. What the client sends meanwhile waits.
+    async fn open(&mut self, id: &str, canonical: &Canonical) {
+        let federation = self.face.federate(Opening {
+            id: Arc::clone(&self.options.session_id),
+            caller: &self.options.caller,
+            seat: None,
+            streams: Arc::new(Streams::lines(self.lines.clone())),
+            initialize: canonical.text().as_bytes().to_vec(),
+            scan: &canonical.scan(),
+        });
+        self.federation = Some(Arc::clone(&federation));
+        let opened = self.face.joined_result(&federation).await;
+        self.say(result(id, &opened)).await;
+    }
+
+    /// Nothing waits for a person; where it is not the client that ends, nothing new is begun either.
+    fn stop_waiting(&self, ending: &Ending) {
+        let reason = match ending {
+            Ending::ClientClosed => Reason::ApprovalWithdrawn,
+            _ => Reason::Draining,
+        };
+        if *ending != Ending::ClientClosed {
+            for gate in self.face.all_gates() {
+                gate.drain();
+            }
+        }
+        if let Some(federation) = &self.federation {
+            for session in self.face.members(federation) {
+                session.under_way.stop_waiting(Why::Refused(reason));
+            }
+        }
+    }
+}
