@@ -86,11 +86,13 @@ fn said(route: &Route, catalogue: &Catalogue, settings: &Settings) -> Value {
         let targets = targets.map(|(at, weight)| target(at, weight, &prices, settings));
         targets.collect::<Vec<_>>()
     });
+    let overflow = route.overflow().map(|at| target(at, 1, &prices, settings));
     let rotation = ::models::Rotation::WORDS;
     let rotation = rotation.iter().find(|(_, own)| *own == route.rotation());
     json!({
         "name": route.name(),
         "tiers": tiers.collect::<Vec<_>>(),
+        "overflow": overflow.collect::<Vec<_>>(),
         "rotate": rotation.map(|(word, _)| word),
         "deadline_ms": route.deadline_ms(),
         "providers": catalogue.providers().len(),

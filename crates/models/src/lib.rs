@@ -13,6 +13,7 @@
 
 pub mod accounts;
 pub mod budget;
+mod cache;
 mod call;
 pub mod catalogue;
 mod face;
@@ -26,6 +27,7 @@ pub mod upstream;
 
 pub use accounts::{AccountOptions, Accounts};
 pub use budget::{BudgetRule, Budgets, Most, Per};
+pub use cache::{CacheOptions, CachePer};
 pub use call::settle_left;
 pub use catalogue::{Alias, Catalogue, CatalogueFault, Rotation, Route, Target};
 pub use face::{AccountsFace, Face, FaceOptions};

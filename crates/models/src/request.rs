@@ -35,6 +35,8 @@ pub struct ModelRequest {
     headers: HeaderMap,
     found: Option<Box<Finding>>,
     own_keys: Arc<[OwnKey]>,
+    /// By what its reply is remembered, where it is.
+    cache_name: Option<Box<[u8; 32]>>,
 }
 
 /// A provider's key that the caller has brought.
@@ -118,6 +120,7 @@ impl ModelRequest {
             headers: forwarded,
             found: None,
             own_keys: Arc::default(),
+            cache_name: None,
         })
     }
 
@@ -129,6 +132,27 @@ impl ModelRequest {
             is_refused: AtomicBool::new(false),
         };
         self.own_keys = keys.into_iter().map(own).collect();
+    }
+
+    /// Whether the caller has brought any.
+    pub(crate) fn has_own_keys(&self) -> bool {
+        !self.own_keys.is_empty()
+    }
+
+    /// Its reply is remembered by this.
+    pub(crate) fn set_cache_name(&mut self, name: Option<[u8; 32]>) {
+        self.cache_name = name.map(Box::new);
+    }
+
+    pub(crate) fn cache_name(&self) -> Option<&[u8; 32]> {
+        self.cache_name.as_deref()
+    }
+
+    /// The headers that the caller has set for the provider.
+    pub(crate) fn own_headers(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+        self.headers
+            .iter()
+            .filter(|(name, _)| FORWARDED.contains(name))
     }
 
     /// The caller's own key of a provider, until the provider has refused it.

@@ -12,7 +12,7 @@ use super::section::Section;
 use super::server::check_url;
 use super::settings::{Setting, Warning};
 use super::unpriced;
-use super::values::{Choice, ProviderKind, Registration, Span};
+use super::values::{Choice, ProviderKind, Registration, Size, Span};
 
 /// How long all attempts of a call may take, in milliseconds.
 const DEADLINE_MS: std::ops::RangeInclusive<Span> = Span(100)..=Span(3_600_000);
@@ -28,6 +28,8 @@ const TOKENS_MAX: u64 = 1_000_000_000_000_000;
 const REQUESTS: u64 = 60;
 /// Most calls of a user in a minute that can be named.
 const REQUESTS_MAX: u64 = 1_000_000;
+/// How much may be remembered, in bytes.
+const CACHE_BYTES: std::ops::RangeInclusive<Size> = Size(64 * 1024)..=Size(4 * 1024 * 1024 * 1024);
 /// The time before a mock's tokens, in milliseconds.
 const LATENCY_MS: std::ops::RangeInclusive<Span> = Span(0)..=Span(60_000);
 
@@ -41,6 +43,8 @@ pub struct Models {
     pub prices: BTreeMap<String, Price>,
     /// Accounts, where there are any.
     pub accounts: Option<Accounts>,
+    /// Whether and how replies are remembered.
+    pub cache: Option<::models::CacheOptions>,
     /// Tokens that are reserved for a reply of unknown length.
     pub reserve: Setting<u64>,
     /// How long all attempts of a call may take.
@@ -122,6 +126,7 @@ impl Default for Models {
             budgets: Vec::new(),
             prices: BTreeMap::new(),
             accounts: None,
+            cache: None,
             reserve: Setting::default(16_384),
             deadline: Setting::default(Span(600_000)),
             stall: Setting::default(Span(face.stall_ms_max)),
@@ -174,6 +179,7 @@ impl Models {
             ("models.prices", self.prices != other.prices),
             ("models.budgets", self.budgets != other.budgets),
             ("models.accounts", self.accounts != other.accounts),
+            ("models.cache", self.cache != other.cache),
         ];
         let differ = all.into_iter().filter(|(_, differ)| *differ);
         differ.map(|(key, _)| key).collect()
@@ -219,6 +225,7 @@ pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fa
                 .collect(),
             rotate: rotate.map(|found| found.value).unwrap_or_default(),
             weights: weights(&section)?,
+            overflow: overflow(&section)?,
             deadline_ms: deadline
                 .map_or(models.deadline.value, |found| found.value)
                 .0,
@@ -235,6 +242,9 @@ pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fa
     }
     if section.member("accounts").is_some() {
         models.accounts = Some(accounts(&section.section("accounts")?)?);
+    }
+    if section.member("cache").is_some() {
+        models.cache = Some(cache(&section.section("cache")?)?);
     }
     if models.providers.is_empty() && top.member("models").is_some() {
         return Err(section
@@ -267,6 +277,26 @@ fn accounts(section: &Section<'_>) -> Result<Accounts, Fault> {
         requests: requests.unwrap_or_else(|| Setting::default(REQUESTS)),
         admin_group: group.unwrap_or_else(|| Setting::default(usual)),
         servers: servers.unwrap_or_else(|| Setting::default(Vec::new())),
+    })
+}
+
+/// Targets that read more.
+fn overflow(section: &Section<'_>) -> Result<Vec<String>, Fault> {
+    let listed = section.list("overflow")?.map(|found| found.value);
+    let listed = listed.unwrap_or_default().into_iter();
+    Ok(listed.map(|text| text.value).collect())
+}
+
+/// How replies are remembered.
+fn cache(section: &Section<'_>) -> Result<::models::CacheOptions, Fault> {
+    let usual = ::models::CacheOptions::default();
+    let ttl = section.within("ttl", WINDOW_MS)?;
+    let bytes = section.within("bytes", CACHE_BYTES)?;
+    let per = section.choice::<::models::CachePer>("per")?;
+    Ok(::models::CacheOptions {
+        ttl_ms: ttl.map_or(usual.ttl_ms, |found| found.value.0),
+        bytes_max: bytes.map_or(usual.bytes_max, |found| found.value.0),
+        per: per.map_or(usual.per, |found| found.value),
     })
 }
 

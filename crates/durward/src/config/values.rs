@@ -277,6 +277,11 @@ impl Choice for models::Per {
     ];
 }
 
+impl Choice for models::CachePer {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("caller", Self::Caller), ("tenant", Self::Tenant)];
+}
+
 impl Choice for models::Rotation {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("none", Self::None),

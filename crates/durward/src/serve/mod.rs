@@ -467,7 +467,8 @@ fn modelled(
         own.options,
         salt,
     )
-    .with_notes(underway);
+    .with_notes(underway)
+    .with_cache(settings.models.cache);
     Ok(Modelled {
         face: Some(Arc::new(face)),
         accounts,

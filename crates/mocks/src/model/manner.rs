@@ -21,6 +21,8 @@ pub enum Manner {
     Locked,
     /// Answers 404: there is no such model.
     Missing,
+    /// Answers 400: the request is longer than it can read.
+    Overfull,
     /// Never begins to answer.
     Silent,
     /// Begins its reply, and says nothing in it.
@@ -51,6 +53,7 @@ const TABLE: &[(&str, Manner)] = &[
     ("fault-silent", Manner::Silent),
     ("fault-mute", Manner::Mute),
     ("fault-404", Manner::Missing),
+    ("fault-context", Manner::Overfull),
     ("fault-stall", Manner::Stalling),
     ("fault-cut", Manner::Cut),
     ("fault-garbled", Manner::Garbled),
@@ -85,6 +88,11 @@ impl Manner {
             }
             Self::Failing => Some(failure(api, 500, "something broke")),
             Self::Locked => Some(failure(api, 401, "bad key")),
+            Self::Overfull => Some(failure(
+                api,
+                400,
+                "prompt is too long: 9 tokens are more than the maximum of 8",
+            )),
             Self::Missing => Some(failure(api, 404, "there is no such model")),
             Self::Silent => Some(Reply {
                 head_ms: u64::MAX,
@@ -139,6 +147,7 @@ impl Manner {
             | Self::Failing
             | Self::Locked
             | Self::Missing
+            | Self::Overfull
             | Self::Silent => Box::new(steps.into_iter()),
         }
     }

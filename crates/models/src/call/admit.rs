@@ -78,7 +78,8 @@ fn eligible(gate: &Gate, mut legs: Vec<Leg>, facts: impl Fn(&Leg) -> Facts) -> V
         .iter()
         .map(|leg| gate.may_be_listed(&facts(leg)))
         .collect();
-    if good.contains(&true) {
+    let is_good = |(leg, good): (&Leg, &bool)| *good && !leg.is_overflow;
+    if legs.iter().zip(&good).any(is_good) {
         let mut good = good.into_iter();
         legs.retain(|_| good.next() == Some(true));
     }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use gate::effect::Effect;
 use gate::journal::{Micros, Status};
 use gate::{Attempt, Caller, InFlight, Outcome, Pass as _, Permit, Spent};
 use state::Reservation;
@@ -11,10 +10,11 @@ use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
 use wire::model::Tokens;
 
+use super::cached::may_go_to;
 use super::note::Follow;
 use super::relay::GONE;
 use super::whole::{Whole, read};
-use super::{Relay, Terms, Trail, Unserved, describe, usage};
+use super::{Relay, Terms, Trail, Unserved, usage};
 use crate::budget::settle;
 use crate::catalogue::{Answering, Leg, Route};
 use crate::inspect;
@@ -93,7 +93,13 @@ impl<'t> Tries<'t> {
         mut spent: Spent<ModelRequest>,
     ) -> Result<Served, Unserved> {
         let mut last = Fault::of(Trouble::Spared, Remedy::NextTarget);
+        let has_overflow = legs.iter().any(|leg| leg.is_overflow);
         'legs: for (at, leg) in legs.iter().enumerate() {
+            // Those that read more are for what the others find too long, and then the others are not.
+            let is_too_long = last.trouble == Trouble::ContextLength;
+            if leg.is_overflow != (is_too_long && has_overflow) {
+                continue 'legs;
+            }
             self.trail.target = leg.target.name();
             let mut again = true;
             loop {
@@ -105,7 +111,7 @@ impl<'t> Tries<'t> {
                     break 'legs;
                 }
                 // The first target was judged when the call was admitted.
-                if at > 0 && !self.may_go_to(leg, spent.request()) {
+                if at > 0 && !may_go_to(self.terms, leg, self.caller, spent.request()) {
                     self.note(leg, Trouble::Denied, Instant::now());
                     continue 'legs;
                 }
@@ -149,12 +155,13 @@ impl<'t> Tries<'t> {
         Err(self.give_up(last))
     }
 
-    /// Whether the rules let the call go to a further target without asking anybody.
-    fn may_go_to(&self, leg: &Leg, request: &ModelRequest) -> bool {
-        let prices = &self.terms.prices;
-        let facts = describe(request, &leg.target, self.caller, prices);
-        let world = self.terms.gate.world();
-        facts.quarantine.is_none() && world.policy.judge(&facts).verdict().effect == Effect::Allow
+    /// Remembers a reply, where replies are.
+    fn remember(&self, request: &ModelRequest, leg: &Leg, body: &Bytes) {
+        let Some((cache, name)) = self.terms.cache.as_ref().zip(request.cache_name()) else {
+            return;
+        };
+        let reply = (body, leg.target.name());
+        cache.keep(*name, request.endpoint(), reply, self.terms.gate.wall_ms());
     }
 
     fn note(&mut self, leg: &Leg, trouble: Trouble, since: Instant) {
@@ -212,6 +219,7 @@ impl<'t> Tries<'t> {
                 match read(self.terms, request, format, body.as_mut(), self.until).await {
                     Ok((body, tokens)) => {
                         leg.load.took(began.elapsed());
+                        self.remember(request, leg, &body);
                         match self.inspected(leg, body, tokens) {
                             Ok(body) => {
                                 self.noted(leg, Status::Success, None, began);

@@ -2,6 +2,7 @@
 
 mod admit;
 mod attempt;
+mod cached;
 mod describe;
 mod doors;
 mod note;
@@ -17,6 +18,7 @@ use tokio::time::Instant;
 use wire::model::Tokens;
 
 use crate::budget::Budgets;
+use crate::cache::Cache;
 use crate::prices::Prices;
 use crate::provider::{Fault, Trouble};
 use crate::tally::Tally;
@@ -25,6 +27,7 @@ use state::counter::Lefts;
 
 pub(crate) use admit::{Admitted, admit, origin};
 pub(crate) use attempt::{Served, serve};
+pub(crate) use cached::{answer, remembered};
 pub(crate) use describe::{describe, of_target};
 pub(crate) use doors::Doors;
 pub use note::settle_left;
@@ -47,6 +50,8 @@ pub(crate) struct Terms {
     pub prices: Arc<Prices>,
     /// What is open.
     pub doors: Arc<Doors>,
+    /// Replies that are remembered, where any are.
+    pub cache: Option<Arc<Cache>>,
     /// Where streams are noted while they last.
     pub underway: Option<Arc<Underway>>,
 }
@@ -56,6 +61,8 @@ pub(crate) struct Terms {
 pub(crate) struct Trail {
     /// `PROVIDER/MODEL` of the target that answers, or that was tried last.
     pub target: String,
+    /// The reply was remembered.
+    pub is_cached: bool,
     /// How many targets and keys were tried.
     pub attempts: u32,
     /// Targets that were passed over because they are spared.

@@ -28,6 +28,8 @@ pub struct Alias {
     pub name: String,
     /// Targets as `PROVIDER/MODEL`, or other aliases. One tier is used up before the next one is tried.
     pub tiers: Vec<Vec<String>>,
+    /// Targets that read more: they are asked only after one that has said that the request is too long for it.
+    pub overflow: Vec<String>,
     /// Where each call begins within a tier.
     pub rotate: Rotation,
     /// The share of each target where calls are spread by weight; 1 where it is not named.
@@ -176,6 +178,14 @@ impl Catalogue {
         for alias in aliases {
             let mut above = Vec::new();
             let tiers = catalogue.tiers(alias, aliases, &mut above)?;
+            let larger = Alias {
+                tiers: vec![alias.overflow.clone()],
+                ..alias.clone()
+            };
+            let overflow = match alias.overflow.is_empty() {
+                true => Vec::new(),
+                false => catalogue.tiers(&larger, aliases, &mut above)?,
+            };
             let is_target = |name: &String| {
                 let mut targets = tiers.iter().flatten();
                 targets.any(|target| target.name() == *name)
@@ -188,7 +198,8 @@ impl Catalogue {
             }
             let at = catalogue.aliases.len();
             catalogue.by_name.insert(alias.name.clone(), at);
-            let route = Route::new(alias, tiers, breaker);
+            let overflow = overflow.into_iter().flatten().collect();
+            let route = Route::new(alias, tiers, overflow, breaker);
             catalogue.aliases.push(Arc::new(route));
         }
         catalogue.list(breaker);

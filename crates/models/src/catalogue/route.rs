@@ -56,6 +56,8 @@ pub(crate) struct Leg {
     pub target: Target,
     pub breaker: Arc<Breaker>,
     pub load: Arc<Load>,
+    /// It is asked only after a target that the request was too long for.
+    pub is_overflow: bool,
     weight: u64,
 }
 
@@ -63,6 +65,7 @@ pub(crate) struct Leg {
 struct Tier {
     legs: Vec<Leg>,
     wheel: Arc<Wheel>,
+    is_overflow: bool,
 }
 
 /// Where one name leads.
@@ -75,20 +78,34 @@ pub struct Route {
 }
 
 impl Route {
-    pub(super) fn new(alias: &Alias, tiers: Vec<Vec<Target>>, settings: breaker::Settings) -> Self {
-        let leg = |target: Target| Leg {
+    pub(super) fn new(
+        alias: &Alias,
+        tiers: Vec<Vec<Target>>,
+        overflow: Vec<Target>,
+        settings: breaker::Settings,
+    ) -> Self {
+        let leg = |target: Target, is_overflow: bool| Leg {
+            is_overflow,
             breaker: Breaker::new(settings),
             load: Arc::default(),
             weight: alias.weights.get(&target.name()).copied().unwrap_or(1),
             target,
         };
-        let tier = |targets: Vec<Target>| Tier {
-            legs: targets.into_iter().map(leg).collect(),
+        let tier = |targets: Vec<Target>, is_overflow: bool| Tier {
+            legs: targets
+                .into_iter()
+                .map(|target| leg(target, is_overflow))
+                .collect(),
             wheel: Arc::default(),
+            is_overflow,
         };
+        let mut tiers: Vec<Tier> = tiers.into_iter().map(|own| tier(own, false)).collect();
+        if !overflow.is_empty() {
+            tiers.push(tier(overflow, true));
+        }
         Self {
             name: alias.name.clone(),
-            tiers: tiers.into_iter().map(tier).collect(),
+            tiers,
             rotate: alias.rotate,
             deadline_ms: alias.deadline_ms,
         }
@@ -98,11 +115,12 @@ impl Route {
         let alias = Alias {
             name: target.name(),
             tiers: Vec::new(),
+            overflow: Vec::new(),
             rotate: Rotation::None,
             weights: BTreeMap::new(),
             deadline_ms,
         };
-        Self::new(&alias, vec![vec![target]], settings)
+        Self::new(&alias, vec![vec![target]], Vec::new(), settings)
     }
 
     /// The same way, with the same breaker, to another model of the same provider.
@@ -115,10 +133,12 @@ impl Route {
                     target: Target::new(&leg.target.provider, model),
                     breaker: Arc::clone(&leg.breaker),
                     load: Arc::clone(&leg.load),
+                    is_overflow: leg.is_overflow,
                     weight: leg.weight,
                 })
                 .collect(),
             wheel: Arc::clone(&tier.wheel),
+            is_overflow: tier.is_overflow,
         };
         let tiers: Vec<Tier> = self.tiers.iter().map(tier).collect();
         Self {
@@ -155,7 +175,11 @@ impl Route {
         let mut out = Vec::new();
         for tier in &self.tiers {
             let standings: Vec<Standing> = tier.legs.iter().map(standing).collect();
-            let order = tier.wheel.order(self.rotate, &standings).into_iter();
+            let rotate = match tier.is_overflow {
+                true => Rotation::None,
+                false => self.rotate,
+            };
+            let order = tier.wheel.order(rotate, &standings).into_iter();
             out.extend(order.filter_map(|at| tier.legs.get(at)).cloned());
         }
         out
@@ -169,10 +193,17 @@ impl Route {
 
     /// The targets of each tier, with their weights.
     pub fn tiers(&self) -> impl Iterator<Item = Vec<(&Target, u64)>> {
-        self.tiers.iter().map(|tier| {
+        let usual = self.tiers.iter().filter(|tier| !tier.is_overflow);
+        usual.map(|tier| {
             let legs = tier.legs.iter();
             legs.map(|leg| (&leg.target, leg.weight)).collect()
         })
+    }
+
+    /// The targets that are asked after one that the request was too long for.
+    pub fn overflow(&self) -> impl Iterator<Item = &Target> {
+        let larger = self.tiers.iter().filter(|tier| tier.is_overflow);
+        larger.flat_map(|tier| &tier.legs).map(|leg| &leg.target)
     }
 
     /// All targets, in the order of the configuration.

@@ -17,6 +17,7 @@ const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 const TARGET: HeaderName = HeaderName::from_static("x-durward-target");
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-durward-attempts");
+const CACHE: HeaderName = HeaderName::from_static("x-durward-cache");
 const COST: HeaderName = HeaderName::from_static("x-durward-cost");
 const LEFT_OUT: HeaderName = HeaderName::from_static("x-durward-left-out");
 const SPARED: HeaderName = HeaderName::from_static("x-durward-spared");
@@ -286,6 +287,9 @@ fn trace(headers: &mut HeaderMap, trail: &Trail) {
         headers.insert(TARGET, target);
     }
     headers.insert(ATTEMPTS, HeaderValue::from(trail.attempts));
+    if trail.is_cached {
+        headers.insert(CACHE, HeaderValue::from_static("hit"));
+    }
     if let Some(cost) = trail.cost
         && let Ok(dollars) =
             HeaderValue::try_from(format!("{}.{:06}", cost / 1_000_000, cost % 1_000_000))

@@ -22,6 +22,7 @@ use toolkit::server::BoxFuture;
 use wire::model::{Dialect, Endpoint};
 
 use crate::budget::Budgets;
+use crate::cache::{Cache, CacheOptions};
 use crate::call::{self, Admitted, Served, Terms};
 use crate::catalogue::{Catalogue, Route, Target};
 use crate::inspect;
@@ -87,6 +88,7 @@ impl Face {
                 prices,
                 doors: Arc::default(),
                 underway: None,
+                cache: None,
                 tally: Arc::new(Tally::of(catalogue.provider_names())),
             },
             catalogue,
@@ -98,6 +100,13 @@ impl Face {
     #[must_use]
     pub fn with_notes(mut self, underway: Option<Arc<Underway>>) -> Self {
         self.terms.underway = underway;
+        self
+    }
+
+    /// The same, with replies that are remembered.
+    #[must_use]
+    pub fn with_cache(mut self, options: Option<CacheOptions>) -> Self {
+        self.terms.cache = options.map(|options| Arc::new(Cache::new(options)));
         self
     }
 
@@ -186,13 +195,15 @@ impl Face {
                 Err(refusal) => answer.refused(&refusal),
             };
         };
-        let asked = match self.inspected(asked, &route, headers) {
+        let mut asked = match self.inspected(asked, &route, headers) {
             Ok(asked) => asked,
             Err(fault) => return unreadable(answer, &fault),
         };
         if asked.finding().is_some() {
             origin.arguments_digest = Some(gate.digest(asked.body().as_str().as_bytes()));
         }
+        let cache = self.terms.cache.as_ref();
+        asked.set_cache_name(cache.and_then(|cache| cache.name(&asked, &caller, headers)));
         let reserved = self.reserve(&caller, &route, &asked, &origin);
         let reservation = match reserved {
             Ok(reservation) => reservation,
@@ -207,7 +218,12 @@ impl Face {
             Ok(admitted) => admitted,
             Err(refusal) => return answer.refused(&refusal),
         };
-        match call::serve(&self.terms, &route, &legs, &caller, permit, reservation).await {
+        let terms = &self.terms;
+        let served = match call::remembered(terms, &legs, &caller, permit.request()) {
+            Some(found) => call::answer(terms, found, permit, reservation).map_err(|own| *own),
+            None => call::serve(terms, &route, &legs, &caller, permit, reservation).await,
+        };
+        match served {
             Ok(Served::Whole(whole, trail)) => answer.whole(whole, &trail),
             Ok(Served::Stream(relay, trail)) => answer.stream(relay, &trail),
             Err(unserved) => answer.unserved(unserved),
@@ -330,6 +346,9 @@ impl toolkit::face::Face<Request, Response> for Face {
 
     fn tick(&self) {
         self.terms.doors.tidy();
+        if let Some(cache) = &self.terms.cache {
+            cache.tidy(self.terms.gate.wall_ms());
+        }
         for provider in self.catalogue.providers() {
             provider.tick();
         }

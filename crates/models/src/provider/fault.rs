@@ -38,6 +38,8 @@ pub enum Trouble {
     NoModel,
     /// The provider says that the request is wrong.
     Refused,
+    /// The request is longer than the model can read.
+    ContextLength,
     /// The target is spared because it failed too often.
     Spared,
     /// The rules do not let the call go to this target.
@@ -56,7 +58,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Unreachable,
         Self::Busy,
         Self::TooSlow,
@@ -71,6 +73,7 @@ impl Trouble {
         Self::Credentials,
         Self::NoModel,
         Self::Refused,
+        Self::ContextLength,
         Self::Spared,
         Self::Denied,
         Self::Withheld,
@@ -98,6 +101,7 @@ impl Trouble {
             Self::Credentials => "provider_credentials",
             Self::NoModel => "provider_no_model",
             Self::Refused => "provider_refused",
+            Self::ContextLength => "context_too_long",
             Self::Spared => "circuit_open",
             Self::Denied => "target_denied",
             Self::Withheld => "reply_withheld",
@@ -128,6 +132,7 @@ impl Trouble {
             }
             Self::NoModel => "the model provider has no model of this name",
             Self::Refused => "the model provider says that the request is wrong",
+            Self::ContextLength => "the request is longer than the model can read",
             Self::Spared => "the model provider failed too often and is spared for a while",
             Self::Denied => "the policy lets this call go to no further target",
             Self::Withheld => "a rule of inspect: does not let the model provider's answer pass",
@@ -148,7 +153,9 @@ impl Trouble {
             Self::RateLimited | Self::Quota => StatusCode::TOO_MANY_REQUESTS,
             Self::Busy | Self::Spared => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoModel | Self::NotSpoken => StatusCode::NOT_FOUND,
-            Self::Refused | Self::Inexpressible | Self::ClientGone => StatusCode::BAD_REQUEST,
+            Self::Refused | Self::ContextLength | Self::Inexpressible | Self::ClientGone => {
+                StatusCode::BAD_REQUEST
+            }
             Self::Denied | Self::Withheld => StatusCode::FORBIDDEN,
             Self::Expelled => StatusCode::UNAUTHORIZED,
             Self::Unreachable
@@ -178,6 +185,7 @@ impl Trouble {
             },
             Self::NoModel
             | Self::Refused
+            | Self::ContextLength
             | Self::Denied
             | Self::NotSpoken
             | Self::Inexpressible => Verdict::ClientFault,
@@ -257,6 +265,15 @@ impl Fault {
 
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
+/// What providers say of a request that is longer than the model can read.
+const TOO_LONG: [&str; 5] = [
+    "context_length_exceeded",
+    "prompt is too long",
+    "maximum context length",
+    "context window",
+    "exceeds the maximum number of tokens",
+];
+
 fn classify(status: StatusCode, retry_after_ms: Option<u64>, body: Bytes) -> Fault {
     let text = std::str::from_utf8(&body).unwrap_or_default();
     let mentions = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -270,14 +287,16 @@ fn classify(status: StatusCode, retry_after_ms: Option<u64>, body: Bytes) -> Fau
         }
         429 => (Trouble::RateLimited, Remedy::NextTarget),
         404 => (Trouble::NoModel, Remedy::NextTarget),
-        400 | 413 if mentions(&["context_length_exceeded", "prompt is too long"]) => {
-            (Trouble::Refused, Remedy::NextTarget)
-        }
+        400 | 413 | 422 if mentions(&TOO_LONG) => (Trouble::ContextLength, Remedy::NextTarget),
         408 | 500..=599 => (Trouble::Failed, Remedy::Again),
         300..=399 => (Trouble::Malformed, Remedy::NextTarget),
         _ => (Trouble::Refused, Remedy::Nothing),
     };
-    let told = matches!(trouble, Trouble::Refused | Trouble::NoModel) && message_of(text).is_some();
+    let is_callers = matches!(
+        trouble,
+        Trouble::Refused | Trouble::NoModel | Trouble::ContextLength
+    );
+    let told = is_callers && message_of(text).is_some();
     Fault {
         trouble,
         remedy,
@@ -320,7 +339,7 @@ mod tests {
             (402, "", Trouble::Quota, Remedy::NextTarget, false),
             (429, "", Trouble::RateLimited, Remedy::NextTarget, false),
             (429, quota, Trouble::Quota, Remedy::NextTarget, false),
-            (400, long, Trouble::Refused, Remedy::NextTarget, true),
+            (400, long, Trouble::ContextLength, Remedy::NextTarget, true),
             (400, "<html>", Trouble::Refused, Remedy::Nothing, false),
             (422, quota, Trouble::Refused, Remedy::Nothing, true),
             (404, long, Trouble::NoModel, Remedy::NextTarget, true),

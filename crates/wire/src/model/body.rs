@@ -72,6 +72,14 @@ impl Body {
         &self.text
     }
 
+    /// The members, with their raw values.
+    pub fn members(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.members.iter().filter_map(|(name, at)| {
+            let value = self.text.get(at.clone())?;
+            Some((name.as_str(), value))
+        })
+    }
+
     /// The raw value of a member of the top; `null` is as good as none.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {

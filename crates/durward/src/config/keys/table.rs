@@ -320,6 +320,12 @@ pub const KEYS: &[Key] = &[
         "where the name leads: PROVIDER/MODEL or another alias; one tier is used up before the next one is tried",
     ),
     key(
+        "models.aliases.*.overflow",
+        "a list of targets",
+        "none",
+        "models that read more: asked, instead of the other targets, after one has said that the request is too long for it",
+    ),
+    key(
         "models.aliases.*.rotate",
         "none, round_robin, weighted, least_latency, cheapest or least_busy",
         "none",
@@ -438,6 +444,24 @@ pub const KEYS: &[Key] = &[
         "a list of servers",
         "none",
         "servers that the tokens of accounts are good for as well",
+    ),
+    key(
+        "models.cache.ttl",
+        "span of time",
+        "1h",
+        "how long a whole reply is remembered, and given again to the same request of the same caller; without `models.cache` none is",
+    ),
+    key(
+        "models.cache.bytes",
+        "size",
+        "64MiB",
+        "how much is remembered; beyond it the oldest goes",
+    ),
+    key(
+        "models.cache.per",
+        "caller or tenant",
+        "caller",
+        "who shares what is remembered: nobody, or the users of one tenant of `models.accounts`",
     ),
     key(
         "models.reserve",

@@ -4,6 +4,7 @@ mod accounts;
 mod approval;
 mod bodies;
 mod budgets;
+mod cached;
 mod callers;
 mod configured;
 mod explained;

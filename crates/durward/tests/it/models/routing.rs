@@ -159,3 +159,58 @@ fn an_endpoint_that_a_provider_does_not_speak_is_passed_over_or_told() {
     assert_eq!(answer.status, 404, "{answer:?}");
     assert_eq!(code(&answer.json()), "endpoint_not_spoken");
 }
+
+#[test]
+fn what_is_too_long_goes_to_a_model_that_reads_more_and_nothing_else_does() {
+    let yaml = "
+models:
+  providers: { a: { kind: mock, latency: 0ms } }
+  aliases:
+    long: { tiers: [a/fault-context, a/next], overflow: [a/fault-context, a/larger] }
+    plain: { tiers: [a/fault-context, a/next] }
+    full: { tiers: [a/fault-context], overflow: [a/fault-context] }
+    broken: { tiers: [a/fault-500, a/fault-404], overflow: [a/larger] }
+";
+    let served = serve(yaml, &[]);
+    for path in ENDPOINTS {
+        for streams in [false, true] {
+            assert_eq!(target(&served, path, "long", streams), "a/larger", "{path}");
+            assert_eq!(target(&served, path, "plain", streams), "a/next", "{path}");
+            let answer = ask(&served, path, "full", streams);
+            assert_eq!(answer.status, 400, "{path} {answer:?}");
+            assert!(answer.body.contains("prompt is too long"), "{answer:?}");
+            let answer = ask(&served, path, "broken", streams);
+            assert_eq!(answer.status, 404, "it is not too long: {answer:?}");
+        }
+    }
+    let (_, place) = served.stop();
+    let records = place.records();
+    let attempts: Vec<_> = records.operations()[0]["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|own| own["reason"].as_str())
+        .collect();
+    let long = Some("context_too_long");
+    assert_eq!(attempts, [long, long, None]);
+}
+
+#[test]
+fn a_larger_model_that_the_rules_refuse_is_not_asked() {
+    let deny = r#"{"id":"no-large","effect":"deny","conditions":{"model":"a/larger"}}"#;
+    let only = r#"{"id":"no-small","effect":"deny","conditions":{"model":"a/small"}}"#;
+    let yaml = "
+models:
+  providers: { a: { kind: mock, latency: 0ms } }
+  aliases:
+    long: { tiers: [a/fault-context], overflow: [a/larger] }
+    small: { tiers: [a/small], overflow: [a/other] }
+";
+    let served = serve(yaml, &[deny, only]);
+    for path in ENDPOINTS {
+        let answer = ask(&served, path, "long", false);
+        assert_eq!(answer.status, 400, "{path} {answer:?}");
+        let answer = ask(&served, path, "small", false);
+        assert_eq!(code(&answer.json()), "denied_by_rule", "{path} {answer:?}");
+    }
+}
