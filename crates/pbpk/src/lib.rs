@@ -17,6 +17,7 @@ pub mod formula;
 pub mod model;
 pub mod path;
 pub mod pk;
+mod place;
 pub mod plot;
 pub mod population;
 pub mod read;

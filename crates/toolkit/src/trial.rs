@@ -13,9 +13,7 @@ use gate::facts::{Fact, Facts, ResourceType};
 use gate::journal::audit::{Filter, each};
 use gate::journal::{Journal, JournalOptions, Keys, SyncPolicy};
 use gate::policy::Policy;
-use gate::{
-    Admission, Call, Caller, Clock, ControlKind, Gate, Pass as _, PeerId, Spent, World,
-};
+use gate::{Admission, Call, Caller, Clock, ControlKind, Gate, Pass as _, PeerId, Spent, World};
 use serde_json::{Value, json};
 
 use crate::mcp::{Arrival, Builtin, BuiltinSession, Carries, Exchange, Message, Unsent};

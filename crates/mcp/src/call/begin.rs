@@ -101,13 +101,26 @@ impl Asker {
                 };
                 self.judge(call, &listed, called).await
             }
-            Step::Return(back, facts, origin) => match self.unpark(&back.state, &frame) {
-                Ok((ticket, marks)) => {
-                    let called = Box::new(Called { marks, ..*called });
-                    Box::pin(self.came_back(ticket, &back, called)).await
-                }
-                Err(stray) => Begun::Answered(self.strayed(stray, &called.names, &facts, &origin)),
-            },
+            Step::Return(back, facts, origin) => {
+                Box::pin(self.returned(&back, (&facts, &origin), &frame, called)).await
+            }
+        }
+    }
+
+    /// Takes a call out of the lot that its client comes back for.
+    async fn returned(
+        self: Box<Self>,
+        back: &Return,
+        (facts, origin): (&Facts, &Origin),
+        frame: &[u8],
+        called: Box<Called>,
+    ) -> Begun {
+        match self.unpark(&back.state, frame) {
+            Ok((ticket, marks)) => {
+                let called = Box::new(Called { marks, ..*called });
+                self.came_back(ticket, back, called).await
+            }
+            Err(stray) => Begun::Answered(self.strayed(stray, &called.names, facts, origin)),
         }
     }
 

@@ -4,6 +4,7 @@
     reason = "numeric kernel: slots are assigned by the emitter below the length of the array"
 )]
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::variant::Variant;
@@ -21,7 +22,7 @@ impl Engine {
     pub(crate) fn new(variant: Arc<Variant>, values: &[f64]) -> Self {
         let states = variant.pattern.n();
         let mut engine = Self {
-            array: vec![0.0; variant.slots],
+            array: variant.array(),
             variant,
             states,
         };
@@ -52,6 +53,10 @@ impl Engine {
             .run(&mut self.array, &self.variant.tables);
     }
 
+    fn block(&self, slots: &Range<u32>) -> &[f64] {
+        &self.array[slots.start as usize..slots.end as usize]
+    }
+
     fn place(&mut self, t: f64, y: &[f64]) {
         self.array[0] = t;
         self.array[1..=self.states].copy_from_slice(y);
@@ -66,9 +71,7 @@ impl Engine {
     /// Rates at (t, y); y and rates are scaled.
     pub fn rhs(&mut self, t: f64, y: &[f64], dy: &mut [f64]) {
         self.evaluate(t, y);
-        for (rate, slot) in dy.iter_mut().zip(&self.variant.rhs_slots) {
-            *rate = self.array[*slot as usize];
-        }
+        dy.copy_from_slice(self.block(&self.variant.rates));
     }
 
     /// Derivatives of the rates, in the order of the pattern. What is not finite counts as zero: it only slows Newton's
@@ -90,9 +93,7 @@ impl Engine {
         self.variant
             .outputs
             .run(&mut self.array, &self.variant.tables);
-        for (value, slot) in out.iter_mut().zip(&self.variant.output_slots) {
-            *value = self.array[*slot as usize];
-        }
+        out.copy_from_slice(self.block(&self.variant.values));
     }
 
     /// Values of all conditions at (t, y).
@@ -116,5 +117,11 @@ impl Engine {
         let code = &self.variant.assignments[event][assignment];
         code.program.run(&mut self.array, &self.variant.tables);
         self.array[code.slot as usize]
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.variant.keep(std::mem::take(&mut self.array));
     }
 }

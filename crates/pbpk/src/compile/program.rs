@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use super::graph::{Graph, Id, Node, operands};
-use super::rows::{self, Rows};
+use super::graph::{Graph, Id, Node};
+use super::groups::{self, Group, Lists, Numbers, SHORT_SLOTS};
 use crate::formula::{Binary, Rule, Unary, apply_binary, apply_select, apply_unary, multiply};
 use crate::model::Table;
+use crate::place::Place;
 
 /// One instruction; numbers are slots of the array.
 #[derive(Debug, Clone, Copy)]
@@ -84,13 +85,80 @@ pub(super) enum Instruction {
     },
 }
 
+impl Instruction {
+    /// The slot that it writes.
+    pub(super) fn to(&self) -> u32 {
+        let [to, ..] = self.quad();
+        to
+    }
+
+    /// Its target and operands; of a sum the constant and the first coefficient, of a table the argument.
+    pub(super) fn quad(&self) -> [u32; 4] {
+        match *self {
+            Self::Linear {
+                to,
+                constant,
+                first,
+                ..
+            } => [to, constant, first, 0],
+            Self::Multiply { to, a, b }
+            | Self::MultiplyUnlessZero { to, a, b }
+            | Self::Divide { to, a, b }
+            | Self::Add { to, a, b }
+            | Self::Subtract { to, a, b }
+            | Self::Binary { to, a, b, .. } => [to, a, b, 0],
+            Self::Unary { to, a, .. } | Self::Copy { to, a } => [to, a, a, 0],
+            Self::Select { to, c, a, b, .. } => [to, c, a, b],
+            Self::Table { to, x, .. } | Self::Slope { to, x, .. } => [to, x, x, 0],
+        }
+    }
+
+    /// Calls `each` with every slot that it reads and that a program can write: coefficients do not vary. A slot may come
+    /// several times.
+    pub(super) fn reads(&self, terms: &[u32], mut each: impl FnMut(u32)) {
+        match *self {
+            Self::Linear {
+                constant,
+                start,
+                end,
+                ..
+            } => {
+                each(constant);
+                for term in &terms[start as usize..end as usize] {
+                    each(*term);
+                }
+            }
+            Self::Select { c, a, b, .. } => {
+                each(c);
+                each(a);
+                each(b);
+            }
+            _ => {
+                let [_, a, b, _] = self.quad();
+                each(a);
+                each(b);
+            }
+        }
+    }
+}
+
 /// Code for some roots.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
     pub(super) code: Vec<Instruction>,
     pub(super) terms: Vec<u32>,
-    /// Sums at the end of the code.
-    rows: Vec<Rows>,
+    groups: Vec<Group>,
+    lists: Places,
+}
+
+/// The places of a program's operands, as narrow as its array allows.
+#[derive(Debug, Clone, Default)]
+enum Places {
+    /// Not listed: the code runs as it stands.
+    #[default]
+    None,
+    Short(Lists<u16>),
+    Wide(Lists<u32>),
 }
 
 impl Program {
@@ -99,70 +167,98 @@ impl Program {
         self.code.len()
     }
 
+    /// Lists the operands of the groups, for an array of so many slots.
+    pub(super) fn list(&mut self, slots: usize) {
+        let (code, groups, terms) = (&self.code, &self.groups, &self.terms);
+        self.lists = if slots <= SHORT_SLOTS {
+            Places::Short(Lists::new(code, groups, terms))
+        } else {
+            Places::Wide(Lists::new(code, groups, terms))
+        };
+    }
+
     /// Runs the code.
     pub(crate) fn run(&self, r: &mut [f64], tables: &[Arc<Table>]) {
-        for instruction in &self.code[..Rows::first(&self.rows, &self.code)] {
-            match *instruction {
-                Instruction::Linear {
-                    to,
-                    constant,
-                    first,
-                    start,
-                    end,
-                } => {
-                    let terms = &self.terms[start as usize..end as usize];
-                    let coefficients = &r[first as usize..][..terms.len()];
-                    let mut sum = r[constant as usize];
-                    for (coefficient, term) in coefficients.iter().zip(terms) {
-                        sum += coefficient * r[*term as usize];
-                    }
-                    if sum.is_nan() {
-                        sum = guarded_sum(r[constant as usize], coefficients, terms, r);
-                    }
-                    r[to as usize] = sum;
-                }
-                Instruction::Multiply { to, a, b } => {
-                    r[to as usize] = r[a as usize] * r[b as usize]
-                }
-                Instruction::MultiplyUnlessZero { to, a, b } => {
-                    r[to as usize] = multiply(Rule::First, r[a as usize], r[b as usize])
-                }
-                Instruction::Divide { to, a, b } => r[to as usize] = r[a as usize] / r[b as usize],
-                Instruction::Add { to, a, b } => r[to as usize] = r[a as usize] + r[b as usize],
-                Instruction::Subtract { to, a, b } => {
-                    r[to as usize] = r[a as usize] - r[b as usize]
-                }
-                Instruction::Binary { to, op, rule, a, b } => {
-                    r[to as usize] = apply_binary(op, rule, r[a as usize], r[b as usize])
-                }
-                Instruction::Unary { to, op, rule, a } => {
-                    r[to as usize] = apply_unary(op, rule, r[a as usize])
-                }
-                Instruction::Select { to, rule, c, a, b } => {
-                    r[to as usize] = apply_select(rule, r[c as usize], r[a as usize], r[b as usize])
-                }
-                Instruction::Table { to, table, x } => {
-                    r[to as usize] = tables[table as usize].value(r[x as usize])
-                }
-                Instruction::Slope { to, table, x } => {
-                    r[to as usize] = tables[table as usize].derivative(r[x as usize])
-                }
-                Instruction::Copy { to, a } => r[to as usize] = r[a as usize],
+        match &self.lists {
+            Places::None => run(&self.code, &self.terms, r, tables),
+            Places::Wide(lists) => self.grouped(lists, r, tables),
+            Places::Short(lists) => match r.first_chunk_mut::<SHORT_SLOTS>() {
+                Some(r) => self.grouped(lists, r, tables),
+                None => self.grouped(lists, r, tables),
+            },
+        }
+    }
+
+    fn grouped<P: Place, R: Numbers + ?Sized>(
+        &self,
+        lists: &Lists<P>,
+        r: &mut R,
+        tables: &[Arc<Table>],
+    ) {
+        for group in &self.groups {
+            if !lists.run(group, r) {
+                let code = &self.code[group.from..group.to];
+                run(code, &self.terms, r.whole(), tables);
             }
         }
-        for rows in &self.rows {
-            rows.run(&self.code, &self.terms, r);
+    }
+}
+
+/// Runs code one instruction after another.
+fn run(code: &[Instruction], all_terms: &[u32], r: &mut [f64], tables: &[Arc<Table>]) {
+    for instruction in code {
+        match *instruction {
+            Instruction::Linear {
+                to,
+                constant,
+                first,
+                start,
+                end,
+            } => {
+                let terms = &all_terms[start as usize..end as usize];
+                let coefficients = &r[first as usize..][..terms.len()];
+                let mut sum = r[constant as usize];
+                for (coefficient, term) in coefficients.iter().zip(terms) {
+                    sum += coefficient * r[*term as usize];
+                }
+                if sum.is_nan() {
+                    let factors = coefficients.iter().zip(terms);
+                    let factors = factors.map(|(c, t)| (*c, r[*t as usize]));
+                    sum = guarded_sum(r[constant as usize], factors);
+                }
+                r[to as usize] = sum;
+            }
+            Instruction::Multiply { to, a, b } => r[to as usize] = r[a as usize] * r[b as usize],
+            Instruction::MultiplyUnlessZero { to, a, b } => {
+                r[to as usize] = multiply(Rule::First, r[a as usize], r[b as usize])
+            }
+            Instruction::Divide { to, a, b } => r[to as usize] = r[a as usize] / r[b as usize],
+            Instruction::Add { to, a, b } => r[to as usize] = r[a as usize] + r[b as usize],
+            Instruction::Subtract { to, a, b } => r[to as usize] = r[a as usize] - r[b as usize],
+            Instruction::Binary { to, op, rule, a, b } => {
+                r[to as usize] = apply_binary(op, rule, r[a as usize], r[b as usize])
+            }
+            Instruction::Unary { to, op, rule, a } => {
+                r[to as usize] = apply_unary(op, rule, r[a as usize])
+            }
+            Instruction::Select { to, rule, c, a, b } => {
+                r[to as usize] = apply_select(rule, r[c as usize], r[a as usize], r[b as usize])
+            }
+            Instruction::Table { to, table, x } => {
+                r[to as usize] = tables[table as usize].value(r[x as usize])
+            }
+            Instruction::Slope { to, table, x } => {
+                r[to as usize] = tables[table as usize].derivative(r[x as usize])
+            }
+            Instruction::Copy { to, a } => r[to as usize] = r[a as usize],
         }
     }
 }
 
 /// A sum in which a factor 0 makes its product 0, whatever the other is: only looked at where the plain sum is no number.
 #[cold]
-pub(super) fn guarded_sum(constant: f64, coefficients: &[f64], terms: &[u32], r: &[f64]) -> f64 {
-    let products = coefficients
-        .iter()
-        .zip(terms)
-        .map(|(c, t)| multiply(Rule::Either, *c, r[*t as usize]));
+pub(super) fn guarded_sum(constant: f64, factors: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let products = factors.map(|(c, t)| multiply(Rule::Either, c, t));
     products.fold(constant, |sum, product| sum + product)
 }
 
@@ -250,17 +346,29 @@ impl<'a> Emitter<'a> {
     pub(super) fn program(&mut self, roots: &[Id]) -> Program {
         let needed = self.graph.needed(roots, Graph::varies);
         let mut program = self.emit(&needed);
-        let mut read = vec![false; self.slots()];
-        for &id in &needed {
-            operands(self.graph.node(id), |operand| {
-                let slot = self.slots[operand as usize];
-                if let Some(read) = read.get_mut(slot as usize) {
-                    *read = true;
-                }
-            });
-        }
-        program.rows = rows::arrange(&mut program.code, |slot| read[slot as usize]);
+        program.groups = groups::arrange(&mut program.code, &program.terms);
         program
+    }
+
+    /// As [`Emitter::program`], with the values of the roots side by side: also the first of their slots.
+    pub(super) fn block(&mut self, roots: &[Id]) -> (Program, u32) {
+        let first = self.new_slots(roots.len());
+        let mut copied = Vec::new();
+        for (slot, &root) in (first..).zip(roots) {
+            if self.slots[root as usize] == NONE && self.graph.varies(root) {
+                self.slots[root as usize] = slot;
+            } else {
+                copied.push((slot, root));
+            }
+        }
+        let needed = self.graph.needed(roots, Graph::varies);
+        let mut program = self.emit(&needed);
+        for (to, root) in copied {
+            let a = self.slot(root);
+            program.code.push(Instruction::Copy { to, a });
+        }
+        program.groups = groups::arrange(&mut program.code, &program.terms);
+        (program, first)
     }
 
     /// Code for everything noted that does not vary; last, when all programs are emitted.

@@ -7,6 +7,8 @@
     reason = "numeric kernel: slots, rows and quantities are those of one variant"
 )]
 
+use std::ops::Range;
+
 use super::engine::Engine;
 use super::instance::Instance;
 use super::program::{Instruction, Program};
@@ -182,14 +184,14 @@ impl Tangents {
     pub(crate) fn rates(&mut self, engine: &Engine, states: &[f64], out: &mut [f64]) {
         self.place(engine, states);
         self.run(&engine.variant.rhs, engine);
-        self.take(&engine.variant.rhs_slots, out);
+        self.take(engine.variant.rates.clone(), out);
     }
 
     /// Derivatives of the outputs, a row each, where `engine` gave these outputs just now.
     pub(crate) fn outputs(&mut self, engine: &Engine, states: &[f64], out: &mut [f64]) {
         self.place(engine, states);
         self.run(&engine.variant.outputs, engine);
-        self.take(&engine.variant.output_slots, out);
+        self.take(engine.variant.values.clone(), out);
     }
 
     /// Derivatives of the value of an assignment, where `engine` gave that value just now.
@@ -204,16 +206,16 @@ impl Tangents {
         let code = &engine.variant.assignments[event][assignment];
         self.run(&code.program, engine);
         let mut out = vec![0.0; self.width];
-        self.take(&[code.slot], &mut out);
+        self.take(code.slot..code.slot + 1, &mut out);
         out
     }
 
-    fn take(&self, slots: &[u32], out: &mut [f64]) {
+    fn take(&self, slots: Range<u32>, out: &mut [f64]) {
         if self.width == 0 {
             return;
         }
         for (row, slot) in out.chunks_exact_mut(self.width).zip(slots) {
-            let slot = *slot as usize;
+            let slot = slot as usize;
             match self.kept[slot] {
                 Kept::None => row.fill(0.0),
                 Kept::List(from, to) => {

@@ -4,11 +4,13 @@
     reason = "graph kernel: positions are quantities of one model"
 )]
 
-use std::sync::{Arc, OnceLock};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::dependencies::{self, Dependencies};
 use super::derivative;
 use super::graph::{Graph, Id};
+use super::groups::array_length;
 use super::lower::{Lowering, Mode};
 use super::program::{Emitter, Program};
 use crate::model::{Kind, Model, Reference, Table};
@@ -16,6 +18,9 @@ use crate::solve::Pattern;
 use crate::solve::lu::Symbolic;
 use crate::watch::{Interrupt, Watch};
 use crate::words::{Damaged, Words};
+
+/// Most arrays that are kept for the next engines.
+const SPARE_ARRAYS_MAX: usize = 16;
 
 /// What replaces a quantity's own formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -98,7 +103,8 @@ pub(crate) struct Variant {
     pub(crate) tables: Vec<Arc<Table>>,
     pub(crate) prologue: Program,
     pub(crate) rhs: Program,
-    pub(crate) rhs_slots: Vec<u32>,
+    /// Slots of the rates, state by state.
+    pub(crate) rates: Range<u32>,
     pub(crate) jacobian: Program,
     pub(crate) jacobian_slots: Vec<u32>,
     pub(crate) pattern: Pattern,
@@ -106,13 +112,40 @@ pub(crate) struct Variant {
     pub(crate) condition_slots: Vec<u32>,
     pub(crate) assignments: Vec<Vec<AssignmentCode>>,
     pub(crate) outputs: Program,
-    pub(crate) output_slots: Vec<u32>,
+    /// Slots of the outputs' values.
+    pub(crate) values: Range<u32>,
+    /// Arrays of engines that are done.
+    spare: Mutex<Vec<Vec<f64>>>,
     symbolic: OnceLock<Arc<Symbolic>>,
     /// Constants of the file that logic uses in what varies.
     pub(crate) in_logic: Vec<usize>,
 }
 
 impl Variant {
+    /// An array for this code: all zero as far as there are slots.
+    pub(crate) fn array(&self) -> Vec<f64> {
+        let spare = self
+            .spare
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        match spare {
+            Some(mut array) => {
+                array.iter_mut().take(self.slots).for_each(|x| *x = 0.0);
+                array
+            }
+            None => vec![0.0; array_length(self.slots)],
+        }
+    }
+
+    /// Keeps an array for the next engine.
+    pub(crate) fn keep(&self, array: Vec<f64>) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < SPARE_ARRAYS_MAX {
+            spare.push(array);
+        }
+    }
+
     /// The analysis of the Jacobian's pattern, made at the first call.
     ///
     /// # Errors
@@ -166,6 +199,9 @@ impl Variant {
     /// Writes the code of all roots; what does not vary comes last, into the prologue.
     fn emit(&mut self, graph: &Graph, roots: Roots, is_static: Vec<Vec<bool>>) {
         let mut emitter = Emitter::new(graph, roots.rates.len() as u32);
+        let rates;
+        (self.rhs, rates) = emitter.block(&roots.rates);
+        self.rates = rates..rates + roots.rates.len() as u32;
         let mut code = |roots: &[Id]| {
             let program = emitter.program(roots);
             (
@@ -173,7 +209,6 @@ impl Variant {
                 roots.iter().map(|r| emitter.slot(*r)).collect::<Vec<u32>>(),
             )
         };
-        (self.rhs, self.rhs_slots) = code(&roots.rates);
         (self.jacobian, self.jacobian_slots) = code(&roots.jacobian);
         (self.conditions, self.condition_slots) = code(&roots.conditions);
         let one = |(root, is_static): (&Id, bool)| {
@@ -185,12 +220,27 @@ impl Variant {
             }
         };
         self.assignments = grouped(&roots.assignments, is_static, one);
-        (self.outputs, self.output_slots) = code(&roots.outputs);
+        let outputs;
+        (self.outputs, outputs) = emitter.block(&roots.outputs);
+        self.values = outputs..outputs + roots.outputs.len() as u32;
         self.prologue = emitter.prologue();
         self.slots = emitter.slots();
+        self.list();
         self.literals = emitter.literals;
         self.inputs = emitter.inputs;
         self.pattern = roots.pattern;
+    }
+
+    /// Lists the operands of all programs that run often.
+    fn list(&mut self) {
+        let slots = self.slots;
+        let often = [
+            &mut self.rhs,
+            &mut self.jacobian,
+            &mut self.conditions,
+            &mut self.outputs,
+        ];
+        often.into_iter().for_each(|program| program.list(slots));
     }
 }
 

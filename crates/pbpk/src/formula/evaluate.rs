@@ -141,7 +141,10 @@ pub fn multiply(rule: Rule, a: f64, b: f64) -> f64 {
     }
 }
 
-fn divide(rule: Rule, a: f64, b: f64) -> f64 {
+/// A quotient by its rule.
+#[must_use]
+#[inline]
+pub fn divide(rule: Rule, a: f64, b: f64) -> f64 {
     let quotient = a / b;
     let zero = match rule {
         Rule::First => a == 0.0,
@@ -157,6 +160,7 @@ fn divide(rule: Rule, a: f64, b: f64) -> f64 {
 
 /// `c ? a : b`; true is exactly 1. A condition that is not a number gives not-a-number, and known before the run `b`.
 #[must_use]
+#[inline]
 pub fn apply_select(rule: Rule, c: f64, a: f64, b: f64) -> f64 {
     if c.is_nan() && rule != Rule::Folded {
         f64::NAN

@@ -13,6 +13,6 @@ mod plan;
 mod print;
 
 pub use body::{Body, Expr, FormulaError};
-pub use evaluate::{Known, Rule, apply_binary, apply_select, apply_unary, multiply};
+pub use evaluate::{Known, Rule, apply_binary, apply_select, apply_unary, divide, multiply};
 pub use gradient::{slope, slopes};
 pub use operation::{Binary, Unary};

@@ -6,6 +6,7 @@ use super::SolveError;
 use super::System;
 use super::bdf::Bdf;
 use super::corrector::Attempt;
+use super::kernel;
 use super::norm::wrms;
 use super::options::ORDER_MAX;
 
@@ -210,14 +211,8 @@ impl Bdf {
             power *= self.history.h / before;
         }
         let quotient = self.coefficients.scale / self.plan.saved_scale * power;
-        for ((d, e), s) in self
-            .delta
-            .iter_mut()
-            .zip(&self.correction)
-            .zip(&self.history.saved)
-        {
-            *d = e - quotient * s;
-        }
+        let (correction, saved) = (&self.correction, &self.history.saved);
+        kernel::difference(&mut self.delta, correction, quotient, saved);
         let estimate = wrms(&self.delta, &self.weights) * self.coefficients.error_higher;
         ratio(BIAS_HIGHER, estimate, q + 2)
     }

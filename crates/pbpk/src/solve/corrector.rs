@@ -6,6 +6,7 @@
 use super::SolveError;
 use super::System;
 use super::bdf::Bdf;
+use super::kernel;
 use super::linear::Need;
 use super::lu::FactorError;
 use super::norm::wrms;
@@ -102,38 +103,25 @@ impl Bdf {
         let damping = 2.0 / (1.0 + ratio);
         let mut last = 0.0;
         for iteration in 0..ITERATIONS_MAX {
-            let slopes = self.history.slope();
-            for (((d, f), z), e) in self
-                .delta
-                .iter_mut()
-                .zip(&self.dy)
-                .zip(slopes)
-                .zip(&self.correction)
-            {
-                *d = gamma * f - (inverse * z + e);
-            }
+            kernel::residual(
+                &mut self.delta,
+                gamma,
+                &self.dy,
+                inverse,
+                self.history.slope(),
+                &self.correction,
+            );
             self.linear.solve(&mut self.delta);
             self.statistics.newton_iterations += 1;
             if ratio != 1.0 {
-                for d in &mut self.delta {
-                    *d *= damping;
-                }
+                kernel::scale(&mut self.delta, damping);
             }
             let size = wrms(&self.delta, &self.weights);
             if !size.is_finite() {
                 return Ok(Correction::Failed);
             }
             let state = self.history.state();
-            for (((e, d), y), z) in self
-                .correction
-                .iter_mut()
-                .zip(&self.delta)
-                .zip(&mut self.y)
-                .zip(state)
-            {
-                *e += d;
-                *y = z + *e;
-            }
+            kernel::correct(&mut self.correction, &self.delta, &mut self.y, state);
             if iteration > 0 {
                 self.rate = (RATE_MEMORY * self.rate).max(size / last);
             }
@@ -163,7 +151,7 @@ impl Bdf {
     ) -> Result<bool, SolveError> {
         system.rhs(self.t, &self.y, &mut self.dy);
         self.statistics.rhs += 1;
-        if !self.dy.iter().fold(false, |bad, d| bad | !d.is_finite()) {
+        if kernel::all_finite(&self.dy) {
             return Ok(true);
         }
         let state = self.dy.iter().position(|d| !d.is_finite()).unwrap_or(0);

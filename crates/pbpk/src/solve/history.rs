@@ -7,6 +7,7 @@
     reason = "numeric kernel on fixed arrays, orders are bounded by ORDER_MAX"
 )]
 
+use super::kernel;
 use super::options::ORDER_MAX;
 
 /// Past of the solution, enough to predict the next point and to interpolate the last step.
@@ -72,31 +73,30 @@ impl History {
 
     /// Advances every column by one step: multiplication by Pascal's triangle.
     pub(super) fn predict(&mut self) {
-        self.triangle(|low, high| *low += high);
+        match self.order {
+            1 => kernel::advance::<2>(&mut self.z),
+            2 => kernel::advance::<3>(&mut self.z),
+            3 => kernel::advance::<4>(&mut self.z),
+            4 => kernel::advance::<5>(&mut self.z),
+            _ => kernel::advance::<6>(&mut self.z),
+        }
     }
 
     /// Undoes [`History::predict`].
     pub(super) fn retract(&mut self) {
-        self.triangle(|low, high| *low -= high);
-    }
-
-    /// Runs through the triangle once per state, all columns at a time.
-    fn triangle(&mut self, combine: impl Fn(&mut f64, f64)) {
         match self.order {
-            1 => triangle::<2>(&mut self.z, combine),
-            2 => triangle::<3>(&mut self.z, combine),
-            3 => triangle::<4>(&mut self.z, combine),
-            4 => triangle::<5>(&mut self.z, combine),
-            _ => triangle::<6>(&mut self.z, combine),
+            1 => kernel::retreat::<2>(&mut self.z),
+            2 => kernel::retreat::<3>(&mut self.z),
+            3 => kernel::retreat::<4>(&mut self.z),
+            4 => kernel::retreat::<5>(&mut self.z),
+            _ => kernel::retreat::<6>(&mut self.z),
         }
     }
 
     /// Adds the accepted correction with its weights and shifts the step sizes.
     pub(super) fn accept(&mut self, correction: &[f64], l: &[f64; ORDER_MAX + 1]) {
         for (column, weight) in self.z.iter_mut().zip(l).take(self.order + 1) {
-            for (z, c) in column.iter_mut().zip(correction) {
-                *z += weight * c;
-            }
+            kernel::add_multiple(column, *weight, correction);
         }
         for i in (2..=self.order).rev() {
             self.tau[i] = self.tau[i - 1];
@@ -111,9 +111,7 @@ impl History {
     pub(super) fn rescale(&mut self, eta: f64) {
         let mut factor = eta;
         for column in self.z.iter_mut().take(self.order + 1).skip(1) {
-            for z in column {
-                *z *= factor;
-            }
+            kernel::scale(column, factor);
             factor *= eta;
         }
         self.h *= eta;
@@ -177,29 +175,8 @@ impl History {
     pub(super) fn interpolate(&self, s: f64, y: &mut [f64]) {
         y.copy_from_slice(&self.z[self.order]);
         for column in self.z.iter().take(self.order).rev() {
-            for (y, z) in y.iter_mut().zip(column) {
-                *y = *y * s + z;
-            }
+            kernel::horner(y, s, column);
         }
-    }
-}
-
-/// The first `COLUMNS` columns of each state, combined in Pascal's pattern.
-fn triangle<const COLUMNS: usize>(
-    z: &mut [Vec<f64>; ORDER_MAX + 1],
-    combine: impl Fn(&mut f64, f64),
-) {
-    let [a, b, c, d, e, f] = z;
-    let states = a.iter_mut().zip(b).zip(c).zip(d).zip(e).zip(f);
-    for (((((a, b), c), d), e), f) in states {
-        let mut all = [*a, *b, *c, *d, *e, *f];
-        for k in 1..COLUMNS {
-            for j in (k..COLUMNS).rev() {
-                let high = all[j];
-                combine(&mut all[j - 1], high);
-            }
-        }
-        [*a, *b, *c, *d, *e, *f] = all;
     }
 }
 

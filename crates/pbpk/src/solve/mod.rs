@@ -13,6 +13,7 @@ mod corrector;
 mod error;
 mod history;
 mod initial;
+mod kernel;
 mod linear;
 pub mod lu;
 mod norm;

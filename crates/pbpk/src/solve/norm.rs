@@ -1,23 +1,6 @@
 //! Error weights and the weighted root-mean-square norm.
 
-/// Sum of squares of `v·w` in four fixed lanes, so that it vectorises and never depends on the run.
-fn sum_of_squares(v: &[f64], w: &[f64]) -> f64 {
-    let (mut vs, mut ws) = (v.chunks_exact(4), w.chunks_exact(4));
-    let mut lanes = [0.0_f64; 4];
-    for (a, b) in vs.by_ref().zip(ws.by_ref()) {
-        for ((lane, x), y) in lanes.iter_mut().zip(a).zip(b) {
-            let p = x * y;
-            *lane += p * p;
-        }
-    }
-    let mut rest = 0.0;
-    for (x, y) in vs.remainder().iter().zip(ws.remainder()) {
-        let p = x * y;
-        rest += p * p;
-    }
-    let [a, b, c, d] = lanes;
-    ((a + c) + (b + d)) + rest
-}
+use super::kernel;
 
 /// `sqrt(mean((v·w)²))`; zero for empty vectors.
 pub(super) fn wrms(v: &[f64], w: &[f64]) -> f64 {
@@ -26,22 +9,20 @@ pub(super) fn wrms(v: &[f64], w: &[f64]) -> f64 {
     }
     #[expect(clippy::cast_precision_loss, reason = "dimensions are far below 2^52")]
     let n = v.len() as f64;
-    (sum_of_squares(v, w) / n).sqrt()
+    (kernel::sum_of_squares(v, w) / n).sqrt()
 }
 
 /// Writes `1 / (rtol·|y| + atol)`; `Err` names the first state for which that is not finite.
 pub(super) fn weights(y: &[f64], rtol: f64, atol: &[f64], w: &mut [f64]) -> Result<(), usize> {
     if let [a] = atol {
-        for (w, y) in w.iter_mut().zip(y) {
-            *w = 1.0 / (rtol * y.abs() + a);
-        }
+        kernel::weights(y, rtol, *a, w);
     } else {
         for ((w, y), a) in w.iter_mut().zip(y).zip(atol) {
             *w = 1.0 / (rtol * y.abs() + a);
         }
     }
     // The whole vector is looked at without a branch; only a fault is worth a search.
-    if !w.iter().fold(false, |bad, w| bad | !w.is_finite()) {
+    if kernel::all_finite(w) {
         return Ok(());
     }
     match w.iter().position(|w| !w.is_finite()) {
@@ -52,6 +33,7 @@ pub(super) fn weights(y: &[f64], rtol: f64, atol: &[f64], w: &mut [f64]) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use super::super::kernel::all_finite;
     use super::*;
 
     #[test]
@@ -59,6 +41,19 @@ mod tests {
         let v: Vec<f64> = (1..=7).map(f64::from).collect();
         assert_eq!(wrms(&v, &[1.0; 7]), 20.0_f64.sqrt());
         assert_eq!(wrms(&[], &[]), 0.0);
+    }
+
+    #[test]
+    fn what_is_not_finite_is_found_at_every_place() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            for at in 0..19 {
+                let mut v = [-1.5; 19];
+                v[at] = bad;
+                assert!(!all_finite(&v), "{bad} at {at}");
+            }
+        }
+        assert!(all_finite(&[f64::MAX; 19]));
+        assert!(all_finite(&[]));
     }
 
     #[test]

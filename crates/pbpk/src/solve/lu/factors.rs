@@ -5,7 +5,8 @@
 )]
 
 use super::dense::Dense;
-use super::symbolic::Symbolic;
+use super::steps::Numbers;
+use super::symbolic::{Entry, Symbolic};
 use crate::watch::Interrupt;
 use std::fmt;
 use std::sync::Arc;
@@ -46,19 +47,12 @@ pub struct Factors {
     own: Vec<f64>,
     /// The row under elimination, by column.
     row: Vec<f64>,
-    forward: Vec<Step>,
-    back: Vec<Step>,
+    /// The factors of the steps of both substitutions.
+    forward: Vec<f64>,
+    back: Vec<f64>,
     dense: Option<Dense>,
     /// Room for many right-hand sides.
     rows: Vec<f64>,
-}
-
-/// `x[row] -= value · x[col]`.
-#[derive(Debug, Clone, Copy)]
-struct Step {
-    row: u32,
-    col: u32,
-    value: f64,
 }
 
 impl Factors {
@@ -66,11 +60,12 @@ impl Factors {
     #[must_use]
     pub fn new(symbolic: Arc<Symbolic>) -> Self {
         let (n, nnz) = (symbolic.n, symbolic.cols.len());
+        let room = symbolic.steps.room(n);
         Self {
             symbolic,
             values: vec![0.0; nnz],
             inverse: vec![0.0; n],
-            x: vec![0.0; n],
+            x: vec![0.0; room],
             own: vec![0.0; n],
             row: vec![0.0; n],
             forward: Vec::with_capacity(nnz),
@@ -220,17 +215,22 @@ impl Factors {
     /// Replaces `b` by the solution `x` of `(I − γJ)·x = b`.
     pub fn solve(&mut self, b: &mut [f64]) {
         let s = &*self.symbolic;
-        for (x, &state) in self.x.iter_mut().zip(&s.order) {
-            *x = b[state as usize];
-        }
         if let Some(dense) = &mut self.dense {
-            dense.solve(&mut self.x);
-        } else {
-            self.substitute();
+            for (x, &state) in self.x.iter_mut().zip(&s.order) {
+                *x = b[state as usize];
+            }
+            dense.solve(&mut self.x[..s.n]);
+            for (&x, &state) in self.x.iter().zip(&s.order) {
+                b[state as usize] = x;
+            }
+            return;
         }
-        for (&x, &state) in self.x.iter().zip(&self.symbolic.order) {
-            b[state as usize] = x;
-        }
+        let numbers = Numbers {
+            forward: &self.forward,
+            inverse: &self.inverse,
+            back: &self.back,
+        };
+        s.steps.solve(b, &mut self.x, numbers);
     }
 
     /// As [`Factors::solve`] for `width` right-hand sides at once: a row of `b` for each state.
@@ -255,33 +255,20 @@ impl Factors {
         for (row, &state) in self.rows.chunks_exact_mut(width).zip(&self.symbolic.order) {
             row.copy_from_slice(&b[state as usize * width..][..width]);
         }
-        for step in &self.forward {
-            subtract(&mut self.rows, width, step);
+        let s = &*self.symbolic;
+        for (entry, value) in s.lower.iter().zip(&self.forward) {
+            subtract(&mut self.rows, width, entry, *value);
         }
         for (row, inverse) in self.rows.chunks_exact_mut(width).zip(&self.inverse) {
             for x in row {
                 *x *= inverse;
             }
         }
-        for step in &self.back {
-            subtract(&mut self.rows, width, step);
+        for (entry, value) in s.upper.iter().zip(&self.back) {
+            subtract(&mut self.rows, width, entry, *value);
         }
         for (row, &state) in self.rows.chunks_exact(width).zip(&self.symbolic.order) {
             b[state as usize * width..][..width].copy_from_slice(row);
-        }
-    }
-
-    /// Solves with `L`, the diagonal and the unit upper factor in turn.
-    fn substitute(&mut self) {
-        let x = self.x.as_mut_slice();
-        for step in &self.forward {
-            x[step.row as usize] -= step.value * x[step.col as usize];
-        }
-        for (x, inverse) in x.iter_mut().zip(&self.inverse) {
-            *x *= inverse;
-        }
-        for step in &self.back {
-            x[step.row as usize] -= step.value * x[step.col as usize];
         }
     }
 
@@ -289,21 +276,14 @@ impl Factors {
     /// divided by their pivots.
     fn lay_out(&mut self) {
         let s = &*self.symbolic;
+        let values = &self.values;
         self.forward.clear();
-        self.forward.extend(s.lower.iter().map(|e| Step {
-            row: e.row,
-            col: e.col,
-            value: self.values[e.place as usize],
-        }));
+        let lower = s.lower.iter().map(|e| values[e.place as usize]);
+        self.forward.extend(lower);
         self.back.clear();
-        self.back.extend(s.upper.iter().map(|e| {
-            let value = self.values[e.place as usize] * self.inverse[e.row as usize];
-            Step {
-                row: e.row,
-                col: e.col,
-                value,
-            }
-        }));
+        let upper = s.upper.iter();
+        let upper = upper.map(|e| values[e.place as usize] * self.inverse[e.row as usize]);
+        self.back.extend(upper);
     }
 }
 
@@ -313,8 +293,8 @@ fn is_sound(pivot: f64, own: f64) -> bool {
 }
 
 /// One step of a substitution on rows of numbers.
-fn subtract(rows: &mut [f64], width: usize, step: &Step) {
-    let (to, from) = (step.row as usize * width, step.col as usize * width);
+fn subtract(rows: &mut [f64], width: usize, entry: &Entry, value: f64) {
+    let (to, from) = (entry.row as usize * width, entry.col as usize * width);
     let (to, from) = if to < from {
         let (low, high) = rows.split_at_mut(from);
         (&mut low[to..to + width], &high[..width])
@@ -323,6 +303,6 @@ fn subtract(rows: &mut [f64], width: usize, step: &Step) {
         (&mut high[..width], &low[from..from + width])
     };
     for (x, y) in to.iter_mut().zip(from) {
-        *x -= step.value * y;
+        *x -= value * y;
     }
 }

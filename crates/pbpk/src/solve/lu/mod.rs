@@ -8,6 +8,7 @@ mod dense;
 mod elimination;
 mod factors;
 mod order;
+mod steps;
 mod symbolic;
 
 pub use factors::{FactorError, Factors};

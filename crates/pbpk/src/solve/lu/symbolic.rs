@@ -6,6 +6,7 @@
 
 use super::elimination::Elimination;
 use super::order;
+use super::steps::Steps;
 use crate::solve::Pattern;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,6 +41,8 @@ pub struct Symbolic {
     pub(super) lower: Vec<Entry>,
     /// Back substitution: entries above the diagonal, likewise.
     pub(super) upper: Vec<Entry>,
+    /// The places of these, in as few bits as they need.
+    pub(super) steps: Steps,
     /// The elimination as a list, where the rows are short.
     pub(super) elimination: Option<Elimination>,
 }
@@ -105,6 +108,7 @@ impl Symbolic {
             scatter,
             lower: Vec::new(),
             upper: Vec::new(),
+            steps: Steps::default(),
             elimination: None,
         }
     }
@@ -144,6 +148,7 @@ impl Symbolic {
             scatter: Vec::with_capacity(pattern.nnz()),
             lower: Vec::new(),
             upper: Vec::new(),
+            steps: Steps::default(),
             elimination: None,
         };
         for (i, row) in rows.iter().enumerate() {
@@ -163,6 +168,7 @@ impl Symbolic {
         }
         symbolic.operations = operations(&rows);
         symbolic.substitutions(&rows);
+        symbolic.steps = Steps::new(&symbolic.order, &symbolic.lower, &symbolic.upper);
         symbolic.elimination = Elimination::new(&rows, symbolic.operations, &symbolic.row_ptr);
         Ok(symbolic)
     }

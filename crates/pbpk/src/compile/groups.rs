@@ -1,0 +1,312 @@
+//! Code in groups: instructions of one kind that can run one after another lie side by side, and a loop of its own runs
+//! through each group. The processor then has no jump to guess for every instruction, and the places of its operands
+//! are read in order.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numeric kernel: slots are assigned by the emitter below the length of the array"
+)]
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::hash::BuildHasherDefault;
+
+use super::graph::NodeHasher;
+use super::program::{Instruction, guarded_sum};
+use crate::formula::{
+    Binary, Rule, Unary, apply_binary, apply_select, apply_unary, divide, multiply,
+};
+use crate::place::Place;
+
+/// Sums with more terms run one by one.
+const TERMS_MAX: usize = 12;
+/// Length of an array of which a 16-bit place is always a place.
+pub(super) const SHORT_SLOTS: usize = <u16 as Place>::COUNT;
+
+/// Length of the array for so many slots.
+pub(super) fn array_length(slots: usize) -> usize {
+    slots.max(SHORT_SLOTS)
+}
+
+/// What the instructions of a group have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// Sums of so many terms.
+    Sum(usize),
+    Binary(Binary, Rule),
+    Unary(Unary, Rule),
+    Select(Rule),
+    Copy,
+    /// Tables, and sums of many terms: run by the general loop.
+    Other,
+}
+
+/// Instructions of one kind: where they lie in the code, and the terms of the first among the listed terms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group {
+    pub(super) kind: Kind,
+    pub(super) from: usize,
+    pub(super) to: usize,
+    terms: usize,
+}
+
+impl Kind {
+    fn of(instruction: &Instruction) -> Self {
+        match *instruction {
+            Instruction::Linear { start, end, .. } => match (end - start) as usize {
+                n @ 1..=TERMS_MAX => Self::Sum(n),
+                _ => Self::Other,
+            },
+            Instruction::Multiply { .. } => Self::Binary(Binary::Multiply, Rule::Live),
+            Instruction::MultiplyUnlessZero { .. } => Self::Binary(Binary::Multiply, Rule::First),
+            Instruction::Divide { .. } => Self::Binary(Binary::Divide, Rule::Live),
+            Instruction::Add { .. } => Self::Binary(Binary::Add, Rule::Live),
+            Instruction::Subtract { .. } => Self::Binary(Binary::Subtract, Rule::Live),
+            Instruction::Binary { op, rule, .. } => Self::Binary(op, rule),
+            Instruction::Unary { op, rule, .. } => Self::Unary(op, rule),
+            Instruction::Select { rule, .. } => Self::Select(rule),
+            Instruction::Copy { .. } => Self::Copy,
+            Instruction::Table { .. } | Instruction::Slope { .. } => Self::Other,
+        }
+    }
+}
+
+/// Which instructions of a code wait for which.
+struct Waiting {
+    /// How many results of the code each still waits for.
+    open: Vec<u32>,
+    /// Users of instruction i: from `start[i]` to `start[i + 1]`.
+    start: Vec<u32>,
+    users: Vec<u32>,
+}
+
+impl Waiting {
+    fn new(code: &[Instruction], terms: &[u32]) -> Self {
+        let mut writer: HashMap<u32, usize, BuildHasherDefault<NodeHasher>> = HashMap::default();
+        let mut open = vec![0; code.len()];
+        let mut pairs = Vec::new();
+        for (i, instruction) in code.iter().enumerate() {
+            instruction.reads(terms, |slot| {
+                if let Some(&by) = writer.get(&slot) {
+                    open[i] += 1;
+                    pairs.push((by as u32, i as u32));
+                }
+            });
+            writer.insert(instruction.to(), i);
+        }
+        pairs.sort_unstable();
+        let from = |i: usize| pairs.partition_point(|p| (p.0 as usize) < i) as u32;
+        Self {
+            open,
+            start: (0..=code.len()).map(from).collect(),
+            users: pairs.iter().map(|p| p.1).collect(),
+        }
+    }
+
+    /// Calls `each` with every instruction that waits for nothing more when this one is done.
+    fn done(&mut self, i: usize, mut each: impl FnMut(usize)) {
+        for &user in &self.users[self.start[i] as usize..self.start[i + 1] as usize] {
+            let open = &mut self.open[user as usize];
+            *open -= 1;
+            if *open == 0 {
+                each(user as usize);
+            }
+        }
+    }
+}
+
+/// Brings the code into groups, operands before their users: of the kinds that are ready, always the one with the most
+/// instructions, and all of them that its own results make ready.
+pub(super) fn arrange(code: &mut Vec<Instruction>, terms: &[u32]) -> Vec<Group> {
+    let mut waiting = Waiting::new(code, terms);
+    let mut ready: BTreeMap<Kind, BinaryHeap<Reverse<usize>>> = BTreeMap::new();
+    let kinds: Vec<Kind> = code.iter().map(Kind::of).collect();
+    for i in (0..code.len()).filter(|i| waiting.open[*i] == 0) {
+        ready.entry(kinds[i]).or_default().push(Reverse(i));
+    }
+    let (mut arranged, mut groups) = (Vec::with_capacity(code.len()), Vec::new());
+    let mut listed = 0;
+    let largest = |ready: &BTreeMap<Kind, BinaryHeap<Reverse<usize>>>| {
+        let most = ready.iter().max_by_key(|(_, heap)| heap.len());
+        most.filter(|(_, heap)| !heap.is_empty())
+            .map(|(kind, _)| *kind)
+    };
+    while let Some(kind) = largest(&ready) {
+        let from = arranged.len();
+        while let Some(Reverse(i)) = ready.get_mut(&kind).and_then(BinaryHeap::pop) {
+            arranged.push(code[i]);
+            waiting.done(i, |next| {
+                ready.entry(kinds[next]).or_default().push(Reverse(next));
+            });
+        }
+        groups.push(Group {
+            kind,
+            from,
+            to: arranged.len(),
+            terms: listed,
+        });
+        if let Kind::Sum(n) = kind {
+            listed += n * (arranged.len() - from);
+        }
+    }
+    *code = arranged;
+    groups
+}
+
+/// The array: a slice, or one so long that 16-bit places need no look at its length.
+pub(super) trait Numbers {
+    fn at(&self, place: impl Place) -> f64;
+    fn put(&mut self, place: impl Place, value: f64);
+    fn whole(&mut self) -> &mut [f64];
+    fn row<const LENGTH: usize>(&self, place: impl Place) -> &[f64];
+}
+
+impl Numbers for [f64] {
+    #[inline(always)]
+    fn at(&self, place: impl Place) -> f64 {
+        self[place.wide()]
+    }
+    #[inline(always)]
+    fn put(&mut self, place: impl Place, value: f64) {
+        self[place.wide()] = value;
+    }
+    fn whole(&mut self) -> &mut [f64] {
+        self
+    }
+    #[inline(always)]
+    fn row<const LENGTH: usize>(&self, place: impl Place) -> &[f64] {
+        &self[place.wide()..][..LENGTH]
+    }
+}
+
+impl Numbers for [f64; SHORT_SLOTS] {
+    #[inline(always)]
+    fn at(&self, place: impl Place) -> f64 {
+        self[place.wide()]
+    }
+    #[inline(always)]
+    fn put(&mut self, place: impl Place, value: f64) {
+        self[place.wide()] = value;
+    }
+    fn whole(&mut self) -> &mut [f64] {
+        self
+    }
+    #[inline(always)]
+    fn row<const LENGTH: usize>(&self, place: impl Place) -> &[f64] {
+        &self[place.wide()..][..LENGTH]
+    }
+}
+
+/// Places of all operands, group by group.
+#[derive(Debug, Clone)]
+pub(super) struct Lists<P> {
+    /// For each instruction its target and operands; for a sum target, constant and first coefficient.
+    quads: Vec<[P; 4]>,
+    /// Terms of the sums in groups.
+    terms: Vec<P>,
+}
+
+impl<P: Place> Lists<P> {
+    pub(super) fn new(code: &[Instruction], groups: &[Group], terms: &[u32]) -> Self {
+        let mut listed = Vec::new();
+        for group in groups.iter().filter(|g| matches!(g.kind, Kind::Sum(_))) {
+            for instruction in &code[group.from..group.to] {
+                if let Instruction::Linear { start, end, .. } = *instruction {
+                    let own = &terms[start as usize..end as usize];
+                    listed.extend(own.iter().map(|t| P::new(*t)));
+                }
+            }
+        }
+        Self {
+            quads: code.iter().map(|i| i.quad().map(P::new)).collect(),
+            terms: listed,
+        }
+    }
+
+    /// Runs a group; false where it is one for the general loop.
+    pub(super) fn run<R: Numbers + ?Sized>(&self, group: &Group, r: &mut R) -> bool {
+        let quads = &self.quads[group.from..group.to];
+        match group.kind {
+            Kind::Sum(terms) => self.sums(terms, quads, &self.terms[group.terms..], r),
+            Kind::Binary(Binary::Multiply, Rule::Live) => binaries(quads, r, |a, b| a * b),
+            Kind::Binary(Binary::Multiply, Rule::First) => {
+                binaries(quads, r, |a, b| multiply(Rule::First, a, b));
+            }
+            Kind::Binary(Binary::Multiply, Rule::Either) => {
+                binaries(quads, r, |a, b| multiply(Rule::Either, a, b));
+            }
+            Kind::Binary(Binary::Divide, Rule::Live) => binaries(quads, r, |a, b| a / b),
+            Kind::Binary(Binary::Divide, Rule::First) => {
+                binaries(quads, r, |a, b| divide(Rule::First, a, b));
+            }
+            Kind::Binary(Binary::Add, _) => binaries(quads, r, |a, b| a + b),
+            Kind::Binary(Binary::Subtract, _) => binaries(quads, r, |a, b| a - b),
+            Kind::Binary(op, rule) => binaries(quads, r, |a, b| apply_binary(op, rule, a, b)),
+            Kind::Unary(op, rule) => {
+                for &[to, a, ..] in quads {
+                    r.put(to, apply_unary(op, rule, r.at(a)));
+                }
+            }
+            Kind::Select(rule) => {
+                for &[to, c, a, b] in quads {
+                    r.put(to, apply_select(rule, r.at(c), r.at(a), r.at(b)));
+                }
+            }
+            Kind::Copy => {
+                for &[to, a, ..] in quads {
+                    r.put(to, r.at(a));
+                }
+            }
+            Kind::Other => return false,
+        }
+        true
+    }
+
+    fn sums<R: Numbers + ?Sized>(&self, n: usize, quads: &[[P; 4]], terms: &[P], r: &mut R) {
+        match n {
+            1 => sums::<1, P, R>(quads, terms, r),
+            2 => sums::<2, P, R>(quads, terms, r),
+            3 => sums::<3, P, R>(quads, terms, r),
+            4 => sums::<4, P, R>(quads, terms, r),
+            5 => sums::<5, P, R>(quads, terms, r),
+            6 => sums::<6, P, R>(quads, terms, r),
+            7 => sums::<7, P, R>(quads, terms, r),
+            8 => sums::<8, P, R>(quads, terms, r),
+            9 => sums::<9, P, R>(quads, terms, r),
+            10 => sums::<10, P, R>(quads, terms, r),
+            11 => sums::<11, P, R>(quads, terms, r),
+            _ => sums::<TERMS_MAX, P, R>(quads, terms, r),
+        }
+    }
+}
+
+#[inline(always)]
+fn binaries<P: Place, R: Numbers + ?Sized>(
+    quads: &[[P; 4]],
+    r: &mut R,
+    operation: impl Fn(f64, f64) -> f64,
+) {
+    for &[to, a, b, _] in quads {
+        r.put(to, operation(r.at(a), r.at(b)));
+    }
+}
+
+/// Sums of `TERMS` terms each.
+fn sums<const TERMS: usize, P: Place, R: Numbers + ?Sized>(
+    quads: &[[P; 4]],
+    terms: &[P],
+    r: &mut R,
+) {
+    let (terms, _) = terms.as_chunks::<TERMS>();
+    for (&[to, constant, first, _], terms) in quads.iter().zip(terms) {
+        let coefficients = r.row::<TERMS>(first);
+        let mut sum = r.at(constant);
+        for (coefficient, term) in coefficients.iter().zip(terms) {
+            sum += coefficient * r.at(*term);
+        }
+        if sum.is_nan() {
+            let factors = coefficients.iter().zip(terms);
+            sum = guarded_sum(r.at(constant), factors.map(|(c, t)| (*c, r.at(*t))));
+        }
+        r.put(to, sum);
+    }
+}
