@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 
 HERE = pathlib.Path(__file__).parent / "bench_simulation.py"
 # Measurements of each.
-ROUNDS = 3
+ROUNDS = 5
 SIZE = ["--scenario", "smoke", "--load-mb", "0.1", "--iterations", "60", "--subjects", "100", "--replicates", "4"]
 
 
