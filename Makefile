@@ -16,7 +16,7 @@ PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy
 HTTP_PEERS = $(if $(wildcard $(MCP_PROXY)),--http-peer "mcp-proxy:mock/=http://127.0.0.1:{port}/ -- scripts/peers/mcp_proxy $(MCP_PROXY) {port}")
 
-.PHONY: help demo test check conformance soak bench bench-with-peers bench-check benchmark bench-selftest stress-weekly benchmark-report fetch-bench-data openapi-check gate-selftest fuzz differential
+.PHONY: help demo test check conformance soak bench bench-with-peers bench-check benchmark bench-selftest stress-weekly benchmark-report fetch-bench-data openapi-check gate-selftest fuzz differential guide-ssh ssh-loadtest ssh-loadtest-quick ssh-loadtest-full ssh-loadtest-list ssh-loadtest-connection-rate ssh-loadtest-throughput ssh-loadtest-latency ssh-loadtest-metrics ssh-target ssh-mcp
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -94,6 +94,44 @@ fetch-bench-data: ## make the models of 0.1 to 25 MB in var/models/standard, and
 openapi-check: ## generated requests to every path of the OpenAPI document, 500 for each operation
 	scripts/setup-tests
 	SCHEMATHESIS_EXAMPLES=500 cargo test --release --package durward --test it simulation::openapi:: -- --nocapture
+
+guide-ssh: ## every block of docs/guides/ssh-load-test.md, at its durations (SHORT=1: a second each)
+	cargo build --release --package durward
+	scripts/guide docs/guides/ssh-load-test.md $(TARGET)/release
+
+# The apps of the load-testing guide, by its names; ssh-target and ssh-mcp are its two machines.
+LOADTEST = cargo run --quiet --release --package durward -- lab load ssh
+
+ssh-target: ## the hosts of a load test, until Ctrl-C
+	mkdir -p var
+	sleep infinity | cargo run --quiet --release --package durward -- lab mock ssh-target --dir var/ssh-target
+
+ssh-mcp: ## the server of a load test, before the hosts of make ssh-target
+	cargo run --quiet --release --package durward -- --state-dir var/ssh-mcp ssh serve --hosts var/ssh-target/ssh_hosts.yaml --profile $(or $(PROFILE),loadtest) --calls-per-minute $(or $(CALLS),1000000)
+
+ssh-loadtest: ## one scenario: SCENARIO=command_throughput SECONDS_EACH=60 WORKERS=5
+	$(LOADTEST) $(or $(SCENARIO),command_throughput) --results-dir var/loadtest $(if $(SECONDS_EACH),--duration $(SECONDS_EACH)) $(if $(WORKERS),--workers $(WORKERS))
+
+ssh-loadtest-quick: ## commands for 30 seconds by 3 workers
+	$(LOADTEST) --quick --results-dir var/loadtest
+
+ssh-loadtest-full: ## all five scenarios
+	$(LOADTEST) --full --results-dir var/loadtest
+
+ssh-loadtest-list: ## the scenarios
+	$(LOADTEST) list
+
+ssh-loadtest-connection-rate: ## connections by 1, 2, 5 and 10 workers
+	$(MAKE) --no-print-directory ssh-loadtest SCENARIO=connection_rate
+
+ssh-loadtest-throughput: ## commands over connections that are there
+	$(MAKE) --no-print-directory ssh-loadtest SCENARIO=command_throughput
+
+ssh-loadtest-latency: ## commands over good and bad lines
+	$(MAKE) --no-print-directory ssh-loadtest SCENARIO=latency_test
+
+ssh-loadtest-metrics: ## the server's metrics
+	$(LOADTEST) --metrics-only
 
 gate-selftest: ## the gate passes the same build and fails one that is 20 % slower
 	cargo build --release --package durward

@@ -5,7 +5,7 @@
 //! - the lab links neither the gate nor a face: of what it measures it knows what comes out of its pipes;
 //! - it reads no environment and never exits by itself;
 //! - no time counts whose answer was not checked: a wrong or failed answer is an error, never a fast call;
-//! - no percentile is interpolated, and no interval pools the calls of several launches.
+//! - no percentile is interpolated (but those that `ssh` prints, which are defined so), and no interval pools the calls of several launches.
 
 mod affinity;
 mod arm;
@@ -28,6 +28,8 @@ mod profile;
 mod progress;
 mod report;
 mod run;
+mod scale;
+mod ssh;
 mod standard;
 mod stats;
 mod summary;
@@ -41,6 +43,7 @@ pub use error::LabError;
 pub use load::LoadArgs;
 pub use overhead::OverheadArgs;
 pub use report::ReportArgs;
+pub use scale::ScaleArgs;
 pub use standard::StandardArgs;
 pub use users::UsersArgs;
 
@@ -52,8 +55,10 @@ use std::path::PathBuf;
 pub enum Args {
     /// Measure what an arm adds to a direct call
     Overhead(Box<OverheadArgs>),
-    /// Put a target under load, at a rate or with a number of clients
+    /// Put a target under load: a tool, a URL, or SSH hosts behind a tool server
     Load(Box<LoadArgs>),
+    /// Fit a scaling law to stored load runs
+    Scale(ScaleArgs),
     /// Have users talk to models, and check every reply
     Users(Box<UsersArgs>),
     /// Measure the standard set and hold it against the budgets
@@ -93,7 +98,11 @@ impl Args {
     fn is_json(&self) -> bool {
         match self {
             Self::Overhead(args) => args.json,
-            Self::Load(args) => args.json,
+            Self::Load(args) => match &args.scenarios {
+                Some(load::Scenarios::Ssh(scenario)) => scenario.json,
+                None => args.json,
+            },
+            Self::Scale(args) => args.json,
             Self::Users(args) => args.json,
             Self::Standard(args) => args.json,
             Self::AuditLatency(args) => args.json,
@@ -110,7 +119,11 @@ pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Wri
     let json = args.is_json();
     let done = match args {
         Args::Overhead(args) => overhead::run(&args, context, out, err),
-        Args::Load(args) => load::run(&args, context, out, err),
+        Args::Load(args) => match &args.scenarios {
+            Some(load::Scenarios::Ssh(scenario)) => ssh::run(scenario, context, out, err),
+            None => load::run(&args, context, out, err),
+        },
+        Args::Scale(args) => scale::run(&args, out),
         Args::Users(args) => users::run(&args, out, err),
         Args::Standard(args) => standard::run(&args, context, out, err),
         Args::AuditLatency(args) => audit::run(&args, out),

@@ -18,7 +18,7 @@ const PAGE: &str = "docs/seeds.md";
 /// Where the papers lie, beside the repository.
 const PAPERS: &str = "../shared/seeds";
 /// The papers, and the heading of the page's section about each.
-const SECTIONS: [(&str, &str); 3] = [
+const SECTIONS: [(&str, &str); 4] = [
     (
         "access-proxy-performance-method.md",
         "Method of the access proxy",
@@ -31,6 +31,7 @@ const SECTIONS: [(&str, &str); 3] = [
         "pbpk-bridge-performance-plan.md",
         "Plan of the simulation bridge",
     ),
+    ("ssh-server-load-testing.md", "SSH load-testing guide"),
 ];
 /// The file that the papers' calls read: five lines, about 200 bytes.
 const TEXT: (&str, &str) = (

@@ -53,7 +53,7 @@ pub struct SshServeArgs {
     #[arg(long, value_enum, default_value_t = Profile::Normal)]
     profile: Profile,
     /// Calls a minute, instead of the profile's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=6_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     calls_per_minute: Option<u64>,
     /// How much is logged
     #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, default_value_t = Level::Warn)]

@@ -88,6 +88,7 @@ mod serve_tls;
 mod serve_users;
 mod simulation;
 mod ssh_jobs;
+mod ssh_load;
 mod ssh_serve;
 mod ssh_server;
 mod support;

@@ -7,6 +7,7 @@ use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
 use crate::judge::{Rule, parse};
 use crate::profile::Way;
+use crate::ssh::SshLoadArgs;
 use crate::telling::Telling;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ const WORKERS_OF_A_RATE: u32 = 32;
 
 /// Put a target under load, at a rate or with a number of clients
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
 Examples:
   durward lab load tool --target 'durward lab mock echo' --workers 4 --duration 5s
@@ -30,12 +32,14 @@ Examples:
 Exit codes: 0 measured, thresholds kept; 1 failed, or no call was answered; 2 wrong usage; 97 stopped by Ctrl-C,
 what there was is written; 99 a threshold is broken.")]
 pub struct LoadArgs {
+    #[command(subcommand)]
+    pub(crate) scenarios: Option<Scenarios>,
     /// What is called
-    #[arg(value_enum)]
-    scenario: Scenario,
+    #[arg(value_enum, required = true)]
+    scenario: Option<Scenario>,
     /// A command (each worker starts its own) or an http:// address (each worker has its own connection)
-    #[arg(long, value_name = "CMD|URL")]
-    target: String,
+    #[arg(long, value_name = "CMD|URL", required = true)]
+    target: Option<String>,
     /// How long
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     duration: Duration,
@@ -100,6 +104,12 @@ pub struct LoadArgs {
     /// How progress is told
     #[command(flatten)]
     pub(super) telling: Telling,
+}
+
+/// Scenarios with steps of their own.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Scenarios {
+    Ssh(Box<SshLoadArgs>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -199,7 +209,7 @@ impl LoadArgs {
         });
         Ok(Plan {
             aim: self.aim()?,
-            target: self.target.clone(),
+            target: self.target()?.to_owned(),
             workers: busiest.max().unwrap_or(1),
             phases,
             warm: self.warm,
@@ -227,30 +237,35 @@ impl LoadArgs {
         }]
     }
 
+    fn target(&self) -> Result<&str, LabError> {
+        let missing = || LabError::Usage("name what is called with --target".into());
+        self.target.as_deref().ok_or_else(missing)
+    }
+
     fn aim(&self) -> Result<Aim, LabError> {
-        let web = self.target.starts_with("http://") || self.target.starts_with("https://");
-        Ok(match (self.scenario, web) {
+        let (target, scenario) = (self.target()?, self.scenario.unwrap_or(Scenario::Tool));
+        let web = target.starts_with("http://") || target.starts_with("https://");
+        Ok(match (scenario, web) {
             (Scenario::Http, false) => {
                 return Err(LabError::Usage(format!(
-                    "the scenario http needs an http:// address, not {}",
-                    self.target
+                    "the scenario http needs an http:// address, not {target}"
                 )));
             }
             (Scenario::Http, true) => Aim::Http {
-                url: self.target.parse()?,
+                url: target.parse()?,
                 headers: self.headers()?,
                 body: self.body.clone(),
                 answers: self.answers,
             },
             (Scenario::Tool, true) => Aim::McpHttp {
-                url: self.target.parse()?,
+                url: target.parse()?,
                 headers: self.headers()?,
                 operation: self.operation()?,
                 protocol: self.protocol,
                 answers: self.answers,
             },
             (Scenario::Tool, false) => Aim::Stdio {
-                arm: Arm::parse("target", &self.target, Transport::Stdio)?,
+                arm: Arm::parse("target", target, Transport::Stdio)?,
                 operation: self.operation()?,
                 protocol: self.protocol,
                 answers: self.answers,

@@ -21,7 +21,7 @@ mod worker;
 
 pub use args::LoadArgs;
 use args::Plan;
-pub(crate) use args::duration;
+pub(crate) use args::{Scenarios, duration};
 use drive::Driven;
 pub(crate) use summary::{FORMAT, Load, PhaseFigures, Times};
 

@@ -7,7 +7,7 @@ pub(crate) mod interval;
 mod order;
 pub(crate) mod percentile;
 pub(crate) mod random;
-mod student;
+pub(crate) mod student;
 
 pub(crate) use hodges_lehmann::hodges_lehmann;
 pub(crate) use interval::Interval;

@@ -5,7 +5,7 @@
 const NORMAL: f64 = 1e6;
 
 /// The t with P(|T| ≤ t) = `confidence` for `freedom` ≥ 1 degrees of freedom.
-pub(super) fn two_sided(confidence: f64, freedom: f64) -> f64 {
+pub(crate) fn two_sided(confidence: f64, freedom: f64) -> f64 {
     let tail = 1.0 - confidence;
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     while outside(high, freedom) > tail && high < 1e9 {

@@ -43,6 +43,8 @@ All servers are looked at first: who is let in, what a command says, how long a 
 
 /// The address of all servers: nobody else's machine is ever loaded.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// The port of the first server.
+const FIRST_PORT: u16 = 2222;
 const KEY_FILE: &str = "id_ed25519";
 const KNOWN_HOSTS: &str = "known_hosts";
 const HOSTS: &str = "ssh_hosts.yaml";
@@ -54,7 +56,7 @@ pub struct SshTargetArgs {
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
     /// The port of the first server; the others follow, and the twins a hundred further. 0 takes free ports.
-    #[arg(long, default_value_t = 2222)]
+    #[arg(long, default_value_t = FIRST_PORT)]
     pub port: u16,
     /// Only this server, with its twin; repeatable. Default: all seven.
     #[arg(long, value_name = "NAME")]
@@ -184,6 +186,18 @@ async fn listen(first: u16, at: u16) -> Result<(TcpListener, SocketAddr), MockEr
     Ok((listener, address))
 }
 
+/// The name of the host that has this port where nothing else was asked for.
+#[must_use]
+pub fn name_of(port: u16) -> Option<String> {
+    let at = port.checked_sub(FIRST_PORT)?;
+    let variant = VARIANTS.get(usize::from(at % TWIN_PORTS))?;
+    match at / TWIN_PORTS {
+        0 => Some(variant.name.to_owned()),
+        1 => Some(format!("{}-far", variant.name)),
+        _ => None,
+    }
+}
+
 fn fresh_key() -> Result<PrivateKey, MockError> {
     let mut seed = [0; 32];
     let random = Path::new("/dev/urandom");
@@ -254,6 +268,21 @@ fn write(path: &Path, text: &str) -> Result<(), MockError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_have_names_by_their_ports() {
+        for (port, name) in [
+            (2222, Some("standard")),
+            (2228, Some("root")),
+            (2229, None),
+            (2322, Some("standard-far")),
+            (2328, Some("root-far")),
+            (2422, None),
+            (22, None),
+        ] {
+            assert_eq!(name_of(port).as_deref(), name, "{port}");
+        }
+    }
 
     #[test]
     fn servers_are_chosen_by_name() {
