@@ -21,9 +21,8 @@ pub struct SystemClock {
 impl SystemClock {
     /// Starts counting.
     pub fn new() -> Self {
-        Self {
-            start: Instant::now(),
-        }
+        let start = Instant::now();
+        Self { start }
     }
 }
 
@@ -39,10 +38,8 @@ impl Clock for SystemClock {
 
 /// Milliseconds since 1970.
 pub fn now_ms() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Fills `bytes` from the kernel's generator.

@@ -22,10 +22,8 @@ fn guard(flags: &[&str]) -> (Place, Client) {
 
 fn send(client: &mut Client, id: usize) {
     let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": echo(&id.to_string())});
-    client
-        .process()
-        .send_line(call.to_string().as_bytes())
-        .unwrap();
+    let line = call.to_string();
+    client.process().send_line(line.as_bytes()).unwrap();
 }
 
 fn waiting(place: &Place) -> u64 {

@@ -1,18 +1,19 @@
 //! A load run's quantities, and its thresholds held against them.
 
-use super::summary::{Load, PhaseFigures, Times};
+use super::summary::{Load, PhaseFigures};
 use crate::error::LabError;
 use crate::judge::{
     ArmQuantities, Judged, Judgement, Measured, Measurement, Metric, Quantity, Rule, judge,
 };
 use crate::stats::Interval;
+use crate::stats::Times;
 use crate::summary::{Summarised, Summary};
 
 impl Load {
     /// The quantities of every phase, as arms.
     pub(crate) fn measurement(&self) -> Measurement {
         Measurement {
-            confidence: super::summary::CONFIDENCE,
+            confidence: crate::stats::CONFIDENCE,
             arms: self.phases.iter().map(quantities).collect(),
         }
     }

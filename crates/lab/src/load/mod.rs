@@ -23,7 +23,7 @@ pub use args::LoadArgs;
 use args::Plan;
 pub(crate) use args::{Scenarios, duration};
 use drive::Driven;
-pub(crate) use summary::{FORMAT, Load, PhaseFigures, Times};
+pub(crate) use summary::{FORMAT, Load, PhaseFigures};
 
 use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
 use crate::interrupt::Interrupt;

@@ -1,8 +1,9 @@
 //! A load run for people, and as one JSON document.
 
-use super::summary::{Load, PhaseFigures, Times};
+use super::summary::{Load, PhaseFigures};
 use crate::judge;
 use crate::stats::Interval;
+use crate::stats::Times;
 use std::io::{self, Write};
 
 pub(super) fn json(load: &Load, out: &mut dyn Write) -> io::Result<()> {

@@ -6,9 +6,9 @@ use super::resources;
 use super::svg::{Chart, Ecdf, Line, Lines};
 use crate::error::LabError;
 use crate::judge::Judgement;
-use crate::load::{FORMAT, Load, PhaseFigures, Times};
+use crate::load::{FORMAT, Load, PhaseFigures};
 use crate::run::{self, Status};
-use crate::stats::{Interval, Sorted};
+use crate::stats::{Interval, Sorted, Times};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -87,16 +87,7 @@ fn log(out: &mut impl Write, started_ms: u64, recorded: &[Recorded]) -> io::Resu
 
 /// A tag without what the format uses itself.
 fn tag(operation: &str, arm: &str) -> String {
-    let text = format!("{operation}/{arm}");
-    text.chars()
-        .map(|c| {
-            if c.is_whitespace() || c == ',' {
-                '_'
-            } else {
-                c
-            }
-        })
-        .collect()
+    format!("{operation}/{arm}").replace(|c: char| c.is_whitespace() || c == ',', "_")
 }
 
 #[cfg(test)]

@@ -11,8 +11,7 @@ use super::scrape::{InForce, Scrape};
 use super::verdict::Verdict;
 use crate::host::Host;
 use crate::judge::{ArmQuantities, Measured, Measurement, Metric, Quantity};
-use crate::load::Times;
-use crate::stats::share;
+use crate::stats::{Times, share};
 use crate::summary::{Summarised, Summary};
 
 /// The name and version of the document.

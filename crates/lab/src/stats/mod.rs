@@ -8,12 +8,14 @@ mod order;
 pub(crate) mod percentile;
 pub(crate) mod random;
 pub(crate) mod student;
+mod times;
 
 pub(crate) use hodges_lehmann::hodges_lehmann;
 pub(crate) use interval::Interval;
 pub(crate) use order::share;
 pub(crate) use percentile::{Sorted, median};
 pub(crate) use random::Random;
+pub(crate) use times::{CONFIDENCE, Times};
 
 /// Arithmetic mean; 0 for no values.
 pub(crate) fn mean(values: &[f64]) -> f64 {

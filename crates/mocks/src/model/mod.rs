@@ -82,11 +82,8 @@ pub fn answer(api: Api, body: &[u8], options: Options, number: u64) -> Reply {
     let Ok(request) = serde_json::from_slice::<Value>(body) else {
         return failure(api, 400, "the body is not JSON");
     };
-    let model = request
-        .get("model")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let manner = Manner::of(model);
+    let model = request.get("model").and_then(Value::as_str);
+    let manner = Manner::of(model.unwrap_or_default());
     if let Some(reply) = manner.fault(api) {
         return reply;
     }

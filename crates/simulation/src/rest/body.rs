@@ -22,9 +22,8 @@ pub(super) async fn object(request: &mut Request) -> Result<Value, Fault> {
     })?;
     let wrong = |what: String| Fault::input("body", what).code("value_error");
     if body.is_empty() {
-        return Err(wrong(
-            "the body is empty, and has to be a JSON object".into(),
-        ));
+        let what = "the body is empty, and has to be a JSON object";
+        return Err(wrong(what.into()));
     }
     match serde_json::from_slice(&body) {
         Ok(Value::Object(members)) => Ok(Value::Object(members)),
@@ -122,11 +121,8 @@ mod tests {
             (json!({}), Some("no, true"), false),
             (json!({}), None, false),
         ] {
-            assert_eq!(
-                confirmed(&body, "confirm", &head("/x", header)),
-                expect,
-                "{body} {header:?}"
-            );
+            let said = confirmed(&body, "confirm", &head("/x", header));
+            assert_eq!(said, expect, "{body} {header:?}");
         }
     }
 

@@ -35,9 +35,8 @@ impl Ssh {
         let ended = self.run(&session, order, reply.cancel()).await?;
         if tool == Tool::Hostname {
             tools::answer(&ended)?;
-            let name = String::from_utf8_lossy(&ended.stdout.bytes)
-                .trim()
-                .to_owned();
+            let name = String::from_utf8_lossy(&ended.stdout.bytes);
+            let name = name.trim();
             return match ended.end {
                 End::Exited(0) => Ok(Answer::data(json!({"hostname": name}))),
                 _ => Err(

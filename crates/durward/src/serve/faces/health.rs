@@ -75,10 +75,8 @@ impl Health {
             return self.json();
         }
         if self.has_failed() {
-            return plain(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "the journal has failed; nothing is forwarded\n",
-            );
+            let why = "the journal has failed; nothing is forwarded\n";
+            return plain(StatusCode::SERVICE_UNAVAILABLE, why);
         }
         plain(StatusCode::OK, "ok\n")
     }

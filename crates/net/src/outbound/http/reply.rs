@@ -132,10 +132,8 @@ impl Reply {
 }
 
 fn fits(bytes: Bytes, bytes_max: usize) -> Result<Bytes, HttpFault> {
-    if bytes.len() > bytes_max {
-        return Err(HttpFault::BodyTooLong);
-    }
-    Ok(bytes)
+    let fits = bytes.len() <= bytes_max;
+    fits.then_some(bytes).ok_or(HttpFault::BodyTooLong)
 }
 
 /// A header that decides something stands more than once, or is not plain text.
