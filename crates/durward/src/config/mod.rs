@@ -8,6 +8,7 @@ mod fault;
 mod file;
 pub mod inspect;
 pub mod keys;
+mod model_cache;
 pub mod models;
 mod node;
 pub mod notify;

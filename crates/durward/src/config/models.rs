@@ -7,19 +7,20 @@ use ::models::{Alias, BudgetRule, Most, Per, Price, Rotation};
 
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
+use super::model_cache::{self, Cache};
 use super::rows::{Row, row};
 use super::section::Section;
 use super::server::check_url;
 use super::settings::{Setting, Warning};
 use super::unpriced;
-use super::values::{Choice, ProviderKind, Registration, Size, Span};
+use super::values::{Choice, ProviderKind, Registration, Span};
 
 /// How long all attempts of a call may take, in milliseconds.
 const DEADLINE_MS: std::ops::RangeInclusive<Span> = Span(100)..=Span(3_600_000);
 /// How long a stream may last, in milliseconds.
 const STREAM_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(86_400_000);
 /// The length of a budget's window, in milliseconds.
-const WINDOW_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(366 * 86_400_000);
+pub(super) const WINDOW_MS: std::ops::RangeInclusive<Span> = Span(1_000)..=Span(366 * 86_400_000);
 /// Largest weight of a target.
 const WEIGHT_MAX: u64 = 1_000;
 /// Most tokens of a budget.
@@ -28,8 +29,6 @@ const TOKENS_MAX: u64 = 1_000_000_000_000_000;
 const REQUESTS: u64 = 60;
 /// Most calls of a user in a minute that can be named.
 const REQUESTS_MAX: u64 = 1_000_000;
-/// How much may be remembered, in bytes.
-const CACHE_BYTES: std::ops::RangeInclusive<Size> = Size(64 * 1024)..=Size(4 * 1024 * 1024 * 1024);
 /// The time before a mock's tokens, in milliseconds.
 const LATENCY_MS: std::ops::RangeInclusive<Span> = Span(0)..=Span(60_000);
 
@@ -44,7 +43,7 @@ pub struct Models {
     /// Accounts, where there are any.
     pub accounts: Option<Accounts>,
     /// Whether and how replies are remembered.
-    pub cache: Option<::models::CacheOptions>,
+    pub cache: Option<Cache>,
     /// Tokens that are reserved for a reply of unknown length.
     pub reserve: Setting<u64>,
     /// How long all attempts of a call may take.
@@ -168,6 +167,7 @@ impl Models {
                 row("models.accounts.servers", &own.servers, names),
             ]);
         }
+        rows.extend(self.cache.iter().flat_map(Cache::rows));
         rows
     }
 
@@ -244,7 +244,7 @@ pub fn read(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Models, Fa
         models.accounts = Some(accounts(&section.section("accounts")?)?);
     }
     if section.member("cache").is_some() {
-        models.cache = Some(cache(&section.section("cache")?)?);
+        models.cache = Some(model_cache::read(&section.section("cache")?)?);
     }
     if models.providers.is_empty() && top.member("models").is_some() {
         return Err(section
@@ -285,19 +285,6 @@ fn overflow(section: &Section<'_>) -> Result<Vec<String>, Fault> {
     let listed = section.list("overflow")?.map(|found| found.value);
     let listed = listed.unwrap_or_default().into_iter();
     Ok(listed.map(|text| text.value).collect())
-}
-
-/// How replies are remembered.
-fn cache(section: &Section<'_>) -> Result<::models::CacheOptions, Fault> {
-    let usual = ::models::CacheOptions::default();
-    let ttl = section.within("ttl", WINDOW_MS)?;
-    let bytes = section.within("bytes", CACHE_BYTES)?;
-    let per = section.choice::<::models::CachePer>("per")?;
-    Ok(::models::CacheOptions {
-        ttl_ms: ttl.map_or(usual.ttl_ms, |found| found.value.0),
-        bytes_max: bytes.map_or(usual.bytes_max, |found| found.value.0),
-        per: per.map_or(usual.per, |found| found.value),
-    })
 }
 
 /// The shares of targets.

@@ -468,7 +468,7 @@ fn modelled(
         salt,
     )
     .with_notes(underway)
-    .with_cache(settings.models.cache);
+    .with_cache(settings.models.cache.as_ref().map(|cache| cache.options()));
     Ok(Modelled {
         face: Some(Arc::new(face)),
         accounts,
