@@ -1,6 +1,7 @@
 //! All servers of a configuration in front of one client: `durward run` without a name, and `/mcp` of `durward serve`.
 
 mod bounds;
+mod client;
 mod lists;
 mod real;
 

@@ -257,15 +257,29 @@ impl Face {
             _ => None,
         };
         let is_taken = match asked {
-            Some((session, own, frame)) => session.under_way.answer(&session.asker(), &own, frame),
-            None => self.members(federation).iter().any(|session| {
-                session
-                    .under_way
-                    .answer(&session.asker(), &key, frame.to_vec())
-            }),
+            Some((session, own, frame)) => self.answered_in(&session, &own, &frame),
+            None => self
+                .members(federation)
+                .iter()
+                .any(|session| self.answered_in(session, &key, frame)),
         };
         if !is_taken {
             self.note(Note::ClientAnswerUnknown.into());
+        }
+    }
+
+    /// Gives a session an answer as the inspection for its server leaves it; whether it was taken.
+    fn answered_in(&self, session: &Arc<Session>, key: &IdKey, frame: &[u8]) -> bool {
+        let inspected = shapes::of_client(frame).and_then(|read| session.server.inspected(read));
+        match inspected {
+            Ok((canonical, _)) => {
+                let under_way = &session.under_way;
+                under_way.answer(&session.asker(), key, canonical.into_bytes())
+            }
+            Err(fault) => {
+                self.note(Noted::frame(&fault));
+                false
+            }
         }
     }
 }

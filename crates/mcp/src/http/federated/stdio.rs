@@ -8,6 +8,7 @@ use gate::{Caller, Gate, Reason};
 use net::stdio::{FrameReader, FrameWriter};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Interval;
 use toolkit::Trace;
 use wire::jsonrpc::Kind;
 use wire::{Canonical, FrameEvent, WireError, WireErrorKind};
@@ -52,6 +53,8 @@ struct Edge {
     lines: mpsc::Sender<Vec<u8>>,
     federation: Option<Arc<Federation>>,
     running: JoinSet<()>,
+    /// Answers that nothing had to be asked for: at most one for each frame that was read at once.
+    said: Vec<Vec<u8>>,
 }
 
 impl Face {
@@ -66,27 +69,33 @@ impl Face {
         end: impl Future<Output = ()> + Send,
     ) -> io::Result<Ending> {
         let (lines, mut told) = mpsc::channel(LINES_MAX);
-        let drain = Duration::from_millis(options.drain_ms);
         let mut edge = Edge {
             face: Arc::clone(self),
             options,
             lines,
             federation: None,
             running: JoinSet::new(),
+            said: Vec::new(),
         };
         let mut end = std::pin::pin!(end);
         let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
+        // The client has closed its input; what it wrote before may be unread.
+        let mut hung_up = false;
         let ending = loop {
             reader.take_at_most(request::bytes_max(&self.gate));
+            if !writer.is_congested() || hung_up {
+                edge.drain(&mut reader, hung_up).await;
+            }
+            let is_said = edge.said.drain(..).try_for_each(|f| writer.send_owned(f));
+            if is_said.is_err() || reader.has_ended() {
+                break Ending::ClientClosed;
+            }
             let (congested, queued) = (writer.is_congested(), !writer.is_empty());
-            let is_full = edge.running.len() >= REQUESTS_MAX;
             tokio::select! {
-                read = reader.fill(), if !congested && !is_full => {
-                    let more = read?;
-                    edge.drain(&mut reader).await;
-                    if !more {
-                        break Ending::ClientClosed;
-                    }
+                // A client that has closed its input is read to the end whatever is congested: what is left is
+                // bounded by the descriptor's buffer, and its end must be seen.
+                read = reader.fill(), if hung_up || !(congested || edge.is_full()) => {
+                    hung_up |= !read?;
                 }
                 Some(frame) = told.recv(), if !congested => {
                     if writer.send_owned(frame).is_err() {
@@ -100,6 +109,7 @@ impl Face {
                 }
                 Some(_) = edge.running.join_next(), if !edge.running.is_empty() => {}
                 _ = tick.tick() => {
+                    hung_up |= reader.has_hung_up();
                     if self.all_gates().iter().any(|gate| gate.has_failed()) {
                         break Ending::JournalFailed;
                     }
@@ -107,26 +117,7 @@ impl Face {
                 () = &mut end => break Ending::Signal,
             }
         };
-        let rest = async {
-            while !edge.running.is_empty() {
-                // Also what begins to wait for a person only now.
-                edge.stop_waiting(&ending);
-                tokio::select! {
-                    _ = tick.tick() => {}
-                    _ = edge.running.join_next() => {}
-                    Some(frame) = told.recv() => drop(writer.send_owned(frame)),
-                    flushed = writer.flush(), if !writer.is_empty() => drop(flushed),
-                }
-            }
-        };
-        drop(tokio::time::timeout(drain, rest).await);
-        edge.running.abort_all();
-        while let Ok(frame) = told.try_recv() {
-            drop(writer.send_owned(frame));
-        }
-        let wait = Duration::from_millis(LAST_FLUSH_MS);
-        // A client that does not read what is left in time does not get it.
-        drop(tokio::time::timeout(wait, writer.flush()).await);
+        edge.end(&ending, (told, writer), &mut tick).await;
         Ok(ending)
     }
 
@@ -200,17 +191,23 @@ impl Face {
 }
 
 impl Edge {
-    /// Takes what was read from the client.
-    async fn drain(&mut self, reader: &mut FrameReader) {
-        while let Some(event) = reader.next() {
+    fn is_full(&self) -> bool {
+        self.running.len() >= REQUESTS_MAX
+    }
+
+    /// Takes what was read from the client, as far as there is room for requests; `all` of it at its end.
+    async fn drain(&mut self, reader: &mut FrameReader, all: bool) {
+        while all || !self.is_full() {
+            let Some(event) = reader.next() else {
+                return;
+            };
             let frame = match event {
                 FrameEvent::Frame(frame) => frame.to_vec(),
                 FrameEvent::TooLong(head) => {
                     let message = "the frame is longer than limits.request_bytes";
                     let at = request::bytes_max(&self.face.gate);
                     let fault = WireError::new(WireErrorKind::TooLong, at, message);
-                    let answer = self.face.unreadable(&head, &fault);
-                    self.say(answer).await;
+                    self.said.push(self.face.unreadable(&head, &fault));
                     continue;
                 }
             };
@@ -218,17 +215,11 @@ impl Edge {
         }
     }
 
-    async fn say(&self, frame: Vec<u8>) {
-        // A client that is gone hears nothing.
-        let _ = self.lines.try_send(frame);
-    }
-
     async fn take(&mut self, frame: Vec<u8>) {
         let canonical = match shapes::of_client(&frame) {
             Ok(canonical) => canonical,
             Err(fault) => {
-                let answer = self.face.unreadable(&frame, &fault);
-                return self.say(answer).await;
+                return self.said.push(self.face.unreadable(&frame, &fault));
             }
         };
         let arrival = (self.face.gate.mono_ns(), Trace::default());
@@ -240,7 +231,7 @@ impl Edge {
             (None, Ok(Kind::Request { id, .. })) => {
                 let message = "no session is open: send initialize first";
                 let answer = frames::error(id.raw(), -32600, message, None);
-                return self.say(answer).await;
+                return self.said.push(answer);
             }
             (None, _) => return,
             (Some(federation), _) => Arc::clone(federation),
@@ -250,8 +241,7 @@ impl Edge {
         if let Some(elements) = canonical.batch() {
             let elements: Vec<Vec<u8>> = elements.map(|e| e.as_bytes().to_vec()).collect();
             if let Err(fault) = federation.may_batch(elements.len()) {
-                let answer = face.unreadable(b"", &fault);
-                return self.say(answer).await;
+                return self.said.push(face.unreadable(b"", &fault));
             }
             let lines = self.lines.clone();
             self.running.spawn(async move {
@@ -264,7 +254,7 @@ impl Edge {
         if !matches!(kind, Ok(Kind::Request { .. })) {
             // What has no answer is taken in the order in which it comes.
             if let Some(answer) = face.message_of_all(&federation, &canonical, arrival).await {
-                self.say(answer).await;
+                self.said.push(answer);
             }
             return;
         }
@@ -289,7 +279,37 @@ impl Edge {
         });
         self.federation = Some(Arc::clone(&federation));
         let opened = self.face.joined_result(&federation).await;
-        self.say(result(id, &opened)).await;
+        self.said.push(result(id, &opened));
+    }
+
+    /// Lets what is under way end, for so long at most, and gives the client what is left.
+    async fn end(
+        &mut self,
+        ending: &Ending,
+        (mut told, mut writer): (mpsc::Receiver<Vec<u8>>, FrameWriter),
+        tick: &mut Interval,
+    ) {
+        let drain = Duration::from_millis(self.options.drain_ms);
+        let rest = async {
+            while !self.running.is_empty() {
+                // Also what begins to wait for a person only now.
+                self.stop_waiting(ending);
+                tokio::select! {
+                    _ = tick.tick() => {}
+                    _ = self.running.join_next() => {}
+                    Some(frame) = told.recv() => drop(writer.send_owned(frame)),
+                    flushed = writer.flush(), if !writer.is_empty() => drop(flushed),
+                }
+            }
+        };
+        drop(tokio::time::timeout(drain, rest).await);
+        self.running.abort_all();
+        while let Ok(frame) = told.try_recv() {
+            drop(writer.send_owned(frame));
+        }
+        let wait = Duration::from_millis(LAST_FLUSH_MS);
+        // A client that does not read what is left in time does not get it.
+        drop(tokio::time::timeout(wait, writer.flush()).await);
     }
 
     /// Nothing waits for a person; where it is not the client that ends, nothing new is begun either.
