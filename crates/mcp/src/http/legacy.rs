@@ -13,7 +13,7 @@ use super::answer::{self, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 use super::refused::Refused;
 use super::seats::Seat;
 use super::session::{Member, Opening, Session};
-use super::streams::StreamFault;
+use super::streams::{StreamFault, Streams};
 use super::{Caller, Face};
 use crate::call::{Client as _, Question, Server, form};
 use crate::message::era;
@@ -194,6 +194,19 @@ impl Face {
         caller: &Caller,
         headers: &HeaderMap,
     ) -> Result<Arc<Session>, Box<Response>> {
+        let session = self.named_session(headers, |id| {
+            self.sessions.find(id, &caller.subject, &server.name)
+        })?;
+        session.touch(self.gate.mono_ns());
+        Ok(session)
+    }
+
+    /// What `find` finds under the id of the session that a request names.
+    pub(super) fn named_session<S>(
+        &self,
+        headers: &HeaderMap,
+        find: impl FnOnce(&str) -> Option<S>,
+    ) -> Result<S, Box<Response>> {
         let refuse = |refused: Refused, message: &str| {
             self.note(Noted::of(refused, message));
             Err(Box::new(answer::fault_with(refused, message)))
@@ -214,34 +227,19 @@ impl Face {
             Ok(_) => {}
             Err(message) => return refuse(Refused::ProtocolVersion, message),
         }
-        let Some(session) = self.sessions.find(id, &caller.subject, &server.name) else {
-            let unknown = Refused::SessionUnknown;
-            return refuse(unknown, unknown.sentence());
-        };
-        session.touch(self.gate.mono_ns());
-        Ok(session)
+        match find(id) {
+            Some(session) => Ok(session),
+            None => {
+                let unknown = Refused::SessionUnknown;
+                refuse(unknown, unknown.sentence())
+            }
+        }
     }
 
     /// GET: the stream of what belongs to no request, or of one that was lost.
     pub(super) fn listen(&self, server: &Server, caller: &Caller, request: &Request) -> Response {
-        let headers = &request.head.headers;
-        if !headers.contains_key(&SESSION_ID) {
-            // The Modern era has no such stream.
-            return answer::not_allowed("POST");
-        }
-        if !answer::accepts(headers, &["text/event-stream"]) {
-            let message = "the client must accept text/event-stream";
-            return answer::fault_with(Refused::Accept, message);
-        }
-        let session = match self.session(server, caller, headers) {
-            Ok(session) => session,
-            Err(response) => return *response,
-        };
-        let opened = match single(headers, &LAST_EVENT_ID) {
-            Ok(after) => session.streams.read(after),
-            Err(_) => Err(StreamFault::UnknownEvent),
-        };
-        answer::stream(opened)
+        let session = |headers: &HeaderMap| self.session(server, caller, headers);
+        listening(request, session, |session| &session.streams)
     }
 
     /// DELETE: the client is done.
@@ -275,6 +273,32 @@ impl Face {
         };
         drop(self.gate.record(&Record::Auth(&record)));
     }
+}
+
+/// GET: the stream of what belongs to no request of a session, or of one that was lost.
+pub(super) fn listening<S>(
+    request: &Request,
+    session: impl FnOnce(&HeaderMap) -> Result<Arc<S>, Box<Response>>,
+    streams: impl FnOnce(&S) -> &Streams,
+) -> Response {
+    let headers = &request.head.headers;
+    if !headers.contains_key(&SESSION_ID) {
+        // The Modern era has no such stream.
+        return answer::not_allowed("POST");
+    }
+    if !answer::accepts(headers, &["text/event-stream"]) {
+        let message = "the client must accept text/event-stream";
+        return answer::fault_with(Refused::Accept, message);
+    }
+    let session = match session(headers) {
+        Ok(session) => session,
+        Err(response) => return *response,
+    };
+    let opened = match single(headers, &LAST_EVENT_ID) {
+        Ok(after) => streams(&session).read(after),
+        Err(_) => Err(StreamFault::UnknownEvent),
+    };
+    answer::stream(opened)
 }
 
 /// The revision in a request's header, where it is a published one of the Legacy era.

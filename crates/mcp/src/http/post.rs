@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ::http::header::CONTENT_ENCODING;
 use ::http::{HeaderMap, StatusCode};
 use gate::inspect::Finding;
-use net::http::server::{Request, Response, single};
+use net::http::server::{Request, Response, Whole, single};
 use wire::jsonrpc::Kind;
-use wire::{Canonical, Era, Id, Revision, WireError, WireErrorKind};
+use wire::{Canonical, Era, Id, Revision, WireError};
 
 use super::answer::{self, PROTOCOL_VERSION, SESSION_ID};
 use super::expel::Passing;
@@ -18,6 +18,7 @@ use super::reply::legacy_answer;
 use super::session::Session;
 use super::{Caller, Face};
 use crate::call::{Asked, Asker, Begun, CallGuard, Cancelled, Client as _, Said, Server, ToRead};
+use crate::message::batch;
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, Notice};
 use crate::message::request;
@@ -27,9 +28,6 @@ use toolkit::Trace;
 
 /// What is noted of a Modern request that is refused.
 const UNFIT: &str = "a request is not what its revision demands";
-
-/// Most messages in one batch.
-pub(super) const BATCH_MAX: usize = 256;
 
 /// A message read from its frame, as far as it decides where it goes.
 pub(super) enum Message {
@@ -75,17 +73,9 @@ impl Face {
         mut request: Request,
         received_ns: u64,
     ) -> Response {
-        if let Some(refusal) = unfit(&request.head.headers) {
-            return refusal;
-        }
-        request.take_at_most(request::bytes_max(&self.gate));
-        let share = self.bodies.of(&caller.subject);
-        let body = match request.read_body_within(Some(share)).await {
+        let body = match self.body(caller, &mut request).await {
             Ok(body) => body,
-            Err(fault) => {
-                self.note(Noted::body(fault));
-                return answer::body_fault(fault);
-            }
+            Err(response) => return *response,
         };
         let canonical = shapes::of_client(&body.bytes);
         let (canonical, finding) = match canonical.and_then(|it| server.inspected(it)) {
@@ -103,6 +93,24 @@ impl Face {
         let frame = canonical.into_bytes();
         let arrival = (received_ns, Trace::of(headers));
         self.taken(message, frame, (server, caller), arrival).await
+    }
+
+    /// The body of a message of this caller.
+    pub(super) async fn body(
+        &self,
+        caller: &Caller,
+        request: &mut Request,
+    ) -> Result<Whole, Box<Response>> {
+        if let Some(refusal) = unfit(&request.head.headers) {
+            return Err(Box::new(refusal));
+        }
+        request.take_at_most(request::bytes_max(&self.gate));
+        let share = self.bodies.of(&caller.subject);
+        let read = request.read_body_within(Some(share)).await;
+        read.map_err(|fault| {
+            self.note(Noted::body(fault));
+            Box::new(answer::body_fault(fault))
+        })
     }
 
     /// Does what a message asks for.
@@ -340,23 +348,13 @@ impl Face {
         headers: &HeaderMap,
         length: usize,
     ) -> Result<Arc<Session>, Box<Response>> {
-        let refuse = |kind, message| {
-            let fault = WireError::new(kind, 0, message);
-            Box::new(self.bad_frame(b"", &fault))
-        };
+        let refuse = |fault: WireError| Box::new(self.bad_frame(b"", &fault));
         if !headers.contains_key(&SESSION_ID) {
-            let message = "no revision of the protocol that has batches is agreed on; send the messages one by one";
-            return Err(refuse(WireErrorKind::BatchNotAllowed, message));
+            batch::fits(None, length).map_err(refuse)?;
         }
         let session = self.session(server, caller, headers)?;
-        if !session.revision().is_some_and(Revision::has_batches) {
-            let message = "the session's revision of the protocol has no batches; send the messages one by one";
-            return Err(refuse(WireErrorKind::BatchNotAllowed, message));
-        }
-        if length == 0 || length > BATCH_MAX {
-            let message = "a batch has 1 to 256 messages";
-            return Err(refuse(WireErrorKind::TooMany, message));
-        }
+        let has_batches = session.revision().is_some_and(Revision::has_batches);
+        batch::fits(Some(has_batches), length).map_err(refuse)?;
         Ok(session)
     }
 
@@ -373,13 +371,10 @@ impl Face {
             running.spawn(async move { face.element(&session, element, arrival).await });
         }
         let answers: Vec<Vec<u8>> = running.join_all().await.into_iter().flatten().collect();
-        if answers.is_empty() {
-            return answer::accepted();
+        match batch::joined(&answers) {
+            Some(frame) => answer::json(StatusCode::OK, frame),
+            None => answer::accepted(),
         }
-        let mut frame = vec![b'['];
-        frame.extend(answers.join(&b","[..]));
-        frame.push(b']');
-        answer::json(StatusCode::OK, frame)
     }
 
     pub(super) async fn element(
@@ -456,7 +451,7 @@ pub(super) fn salvaged(frame: &[u8]) -> Option<String> {
 }
 
 /// The answer to a request whose headers say that it cannot be taken.
-pub(super) fn unfit(headers: &HeaderMap) -> Option<Response> {
+fn unfit(headers: &HeaderMap) -> Option<Response> {
     if !answer::says_json(headers) {
         return Some(answer::fault(Refused::ContentType));
     }

@@ -4,9 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::outbox::Outbox;
 use crate::call::Client as _;
-
-/// Most messages in one batch.
-pub(super) const BATCH_MAX: usize = 256;
+use crate::message::batch;
 
 /// Where the answers of a batch are collected; each of its messages holds one. The last one that is
 /// dropped sends the array.
@@ -48,12 +46,8 @@ impl Drop for Batch {
                 .get_mut()
                 .unwrap_or_else(PoisonError::into_inner),
         );
-        if answers.is_empty() {
-            return;
+        if let Some(frame) = batch::joined(&answers) {
+            self.outbox.post(frame);
         }
-        let mut frame = vec![b'['];
-        frame.extend(answers.join(&b","[..]));
-        frame.push(b']');
-        self.outbox.post(frame);
     }
 }

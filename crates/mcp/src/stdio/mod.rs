@@ -23,12 +23,13 @@ use crate::call::{
     Begun, CallGuard, Cancelled, Client as _, ENTRIES_MAX, Lists, Said, Server, ServerOptions,
     UnderWay,
 };
+use crate::message::batch::fits;
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::{request, shapes};
 use crate::notes::{Note, Noted};
 use crate::upstream::{Driver, Link};
 
-use batch::{BATCH_MAX, Part};
+use batch::Part;
 use outbox::Outbox;
 use runs::Runs;
 use speaker::{Speaker, Step};
@@ -177,23 +178,10 @@ impl Stdio {
             return self.on_client_message(canonical, received_ns, None);
         };
         let elements: Vec<Vec<u8>> = batch.map(|e| e.as_bytes().to_vec()).collect();
-        match self.may_batch(elements.len()) {
+        match fits(self.speaker.may_batch(), elements.len()) {
             Ok(()) => self.on_client_batch(elements, received_ns),
             Err(fault) => self.complain(None, &fault),
         }
-    }
-
-    fn may_batch(&self, length: usize) -> Result<(), WireError> {
-        let fault = |kind, message| WireError::new(kind, 0, message);
-        if !self.speaker.may_batch() {
-            let message = "no revision of the protocol that has batches is agreed on; send the messages one by one";
-            return Err(fault(WireErrorKind::BatchNotAllowed, message));
-        }
-        if length == 0 || length > BATCH_MAX {
-            let message = "a batch has 1 to 256 messages";
-            return Err(fault(WireErrorKind::TooMany, message));
-        }
-        Ok(())
     }
 
     fn on_client_batch(&mut self, elements: Vec<Vec<u8>>, received_ns: u64) {

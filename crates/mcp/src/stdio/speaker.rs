@@ -101,13 +101,11 @@ impl Speaker {
         }
     }
 
-    /// Only where a revision that has them is agreed on: `initialize` itself may not be in one.
-    pub fn may_batch(&self) -> bool {
-        self.said().era != Some(Era::Modern)
-            && self
-                .under_way
-                .revision()
-                .is_some_and(wire::Revision::has_batches)
+    /// Whether its revision has batches, where one is agreed on: `initialize` itself may not be in one.
+    pub fn may_batch(&self) -> Option<bool> {
+        let is_modern = self.said().era == Some(Era::Modern);
+        let revision = self.under_way.revision();
+        revision.map(|revision| !is_modern && revision.has_batches())
     }
 
     /// Whether an id belongs to a call that is under way or kept.

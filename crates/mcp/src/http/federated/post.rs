@@ -5,23 +5,21 @@ use std::sync::Arc;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use gate::Caller;
 use gate::journal::EndReason;
-use net::http::server::{Request, Response, single};
+use net::http::server::{Request, Response};
 use toolkit::Trace;
 use wire::jsonrpc::Kind;
-use wire::{Canonical, Revision, WireError, WireErrorKind};
+use wire::{Canonical, Revision, WireError};
 
-use super::super::answer::{self, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
-use super::super::legacy::legacy_revision;
+use super::super::answer::{self, SESSION_ID};
+use super::super::legacy::listening;
 use super::super::modern::{self, Meta};
-use super::super::post::{is_modern, unfit};
+use super::super::post::is_modern;
 use super::super::refused::Refused;
-use super::super::streams::StreamFault;
 use super::super::{Face, answer as answers};
 use super::Federation;
 use super::messages::Routed;
 use super::open::Opening;
-use crate::message::{request, shapes};
-use crate::notes::Noted;
+use crate::message::{batch, shapes};
 
 impl Face {
     /// Answers a request for all servers at once.
@@ -49,17 +47,9 @@ impl Face {
         mut request: Request,
         received_ns: u64,
     ) -> Response {
-        if let Some(refusal) = unfit(&request.head.headers) {
-            return refusal;
-        }
-        request.take_at_most(request::bytes_max(&self.gate));
-        let share = self.bodies.of(&caller.subject);
-        let body = match request.read_body_within(Some(share)).await {
+        let body = match self.body(caller, &mut request).await {
             Ok(body) => body,
-            Err(fault) => {
-                self.note(Noted::body(fault));
-                return answer::body_fault(fault);
-            }
+            Err(response) => return *response,
         };
         let headers = &request.head.headers;
         let arrival = (received_ns, Trace::of(headers));
@@ -171,55 +161,18 @@ impl Face {
         caller: &Caller,
         headers: &HeaderMap,
     ) -> Result<Arc<Federation>, Box<Response>> {
-        let refuse = |refused: Refused, message: &str| {
-            self.note(Noted::of(refused, message));
-            Err(Box::new(answer::fault_with(refused, message)))
-        };
-        let id = match single(headers, &SESSION_ID) {
-            Ok(Some(id)) => id,
-            Ok(None) => {
-                let missing = Refused::SessionMissing;
-                return refuse(missing, missing.sentence());
-            }
-            Err(message) => return refuse(Refused::SessionUnreadable, message),
-        };
-        match single(headers, &PROTOCOL_VERSION) {
-            Ok(Some(version)) if legacy_revision(version).is_none() => {
-                let refused = Refused::ProtocolVersion;
-                return refuse(refused, refused.sentence());
-            }
-            Ok(_) => {}
-            Err(message) => return refuse(Refused::ProtocolVersion, message),
-        }
-        let found = self.federations.map().get(id).cloned();
-        // Of another caller's it is not even said that it exists.
-        let found = found.filter(|of| of.caller.subject == caller.subject);
-        let Some(federation) = found else {
-            let unknown = Refused::SessionUnknown;
-            return refuse(unknown, unknown.sentence());
-        };
+        let federation = self.named_session(headers, |id| {
+            let found = self.federations.map().get(id).cloned();
+            // Of another caller's it is not even said that it exists.
+            found.filter(|of| of.caller.subject == caller.subject)
+        })?;
         federation.touch(self.gate.mono_ns());
         Ok(federation)
     }
 
     fn listen_to_all(&self, caller: &Caller, request: &Request) -> Response {
-        let headers = &request.head.headers;
-        if !headers.contains_key(&SESSION_ID) {
-            return answer::not_allowed("POST");
-        }
-        if !answer::accepts(headers, &["text/event-stream"]) {
-            let message = "the client must accept text/event-stream";
-            return answer::fault_with(Refused::Accept, message);
-        }
-        let federation = match self.federation(caller, headers) {
-            Ok(federation) => federation,
-            Err(response) => return *response,
-        };
-        let opened = match single(headers, &LAST_EVENT_ID) {
-            Ok(after) => federation.streams.read(after),
-            Err(_) => Err(StreamFault::UnknownEvent),
-        };
-        answer::stream(opened)
+        let session = |headers: &HeaderMap| self.federation(caller, headers);
+        listening(request, session, |federation| &federation.streams)
     }
 
     async fn batch_for_all(
@@ -256,27 +209,13 @@ impl Face {
             running.spawn(async move { face.one_of_all(&federation, &element, arrival).await });
         }
         let answers: Vec<Vec<u8>> = running.join_all().await.into_iter().flatten().collect();
-        if answers.is_empty() {
-            return None;
-        }
-        let mut frame = vec![b'['];
-        frame.extend(answers.join(&b","[..]));
-        frame.push(b']');
-        Some(frame)
+        batch::joined(&answers)
     }
 }
 
 impl Federation {
     /// Whether its client may send this many messages in one.
     pub(super) fn may_batch(&self, length: usize) -> Result<(), WireError> {
-        let fault = |kind, message| Err(WireError::new(kind, 0, message));
-        if !self.revision.has_batches() {
-            let message = "the session's revision of the protocol has no batches; send the messages one by one";
-            return fault(WireErrorKind::BatchNotAllowed, message);
-        }
-        if length == 0 || length > super::super::post::BATCH_MAX {
-            return fault(WireErrorKind::TooMany, "a batch has 1 to 256 messages");
-        }
-        Ok(())
+        batch::fits(Some(self.revision.has_batches()), length)
     }
 }
